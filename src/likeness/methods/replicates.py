@@ -3,7 +3,7 @@ r"""Replicates: the releases drawn again from a fitted model, and generators fit
 The model of the synthetic table gives an expected count for each released cell. A replicate adds noise of the law in
 the receipt, and fits a generator to that. So replicates differ as releases of these rows would. Rows of a replicate are
 as many as the table has, so an analysis of them has the usual sampling error too. Of people with histories, both
-releases are drawn again, each from its own generator.
+releases are drawn again, each from its own generator. A histogram that bins come from stays as it is released.
 
 The penalty that serves synthetic rows pulls estimates towards independence, and hides how much. So replicates are
 fitted without one (:meth:`likeness.methods.base.Method.unpenalized`). So is the first model, the base, to the real
@@ -130,7 +130,11 @@ class _Source:
     def again(self, place: int, seed: int) -> SavedGenerator:
         """Fitted to releases with new noise."""
         random = rng.public(seed, f"replicates.{self.prefix}{place}")
-        auxiliary = {name: redrawn(one, self.model, self.counts, random) for name, one in self.auxiliary.items()}
+        fixed = self.method.fixed_answers(self.context)
+        auxiliary = {
+            name: one if name in fixed else redrawn(one, self.model, self.counts, random)
+            for name, one in self.auxiliary.items()
+        }
         again = self._fitted(auxiliary, redrawn(self.embedding, self.model, self.counts, random))
         return replace(again, class_weights=tuple(class_weights(auxiliary[CLASS_COUNTS]).tolist()))
 
