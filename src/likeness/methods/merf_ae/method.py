@@ -40,7 +40,7 @@ class Privatize(Section):
     """Section ``merf_ae.privatize``."""
 
     encoder: str = setting(
-        RANDOM, "random | a file of scripts/train_encoder.py, from OTHER, public images; never private"
+        RANDOM, "random | a file of scripts/train_encoder.py or pack_network.py: OTHER, public images; never private"
     )
     encoder_sha256: str | None = setting(None, "of that file, as the script printed it; another file, another release")
     channels: int = setting(8, "of a random encoder's 3 x 3 convolution", least=1, most=MOST_FEATURES)
@@ -75,12 +75,12 @@ class Privatize(Section):
         if self.encoder in _REFUSED:
             raise ParamsError(
                 f"{_WHERE}.encoder: {self.encoder} is refused: {_REFUSED[self.encoder]}. Use random, or a file that "
-                "scripts/train_encoder.py made from PUBLIC images."
+                "scripts/train_encoder.py or scripts/pack_network.py made from PUBLIC images."
             )
         file = self.encoder.endswith(".safetensors")
         require(file or self.encoder == RANDOM, f"{_WHERE}.encoder", self.encoder, "random or a .safetensors file")
         given = self.encoder_sha256 or ""
-        key, rule = f"{_WHERE}.encoder_sha256", "the 64 hexadecimal digits that scripts/train_encoder.py printed"
+        key, rule = f"{_WHERE}.encoder_sha256", "the 64 hexadecimal digits that the script printed"
         if file:
             require(len(given) == 64 and set(given) <= set("0123456789abcdef"), key, self.encoder_sha256, rule)
         else:
@@ -114,14 +114,15 @@ class MerfAe(TwoQueryMethod):
         Raises:
             PlanError: the encoder is not the declared one, is for other images, or was made from these images.
         """
+        from likeness.methods.merf_ae.deep import DeepEncoder, load_encoder
         from likeness.methods.merf_ae.encoder import Encoder
 
         settings, image = self.privatize, context.schema.image
         assert image is not None  # check refuses others
         if settings.encoder == RANDOM:
-            encoder = Encoder.random(image, settings.channels, settings.code, settings.seed)
+            encoder: Encoder | DeepEncoder = Encoder.random(image, settings.channels, settings.code, settings.seed)
         else:
-            encoder = Encoder.load(Path(settings.encoder))
+            encoder = load_encoder(Path(settings.encoder))
             self._declared(encoder.sha256, encoder.trained_on, encoder.shape, context)
         random = settings.encoder == RANDOM
         encoded: dict[str, Any] = {
