@@ -188,7 +188,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
             [measure.records or 1 for query in queries for measure in query.measures]
             + [2 * column.nearly_always for column in categories]  # two categories: the least that tells rows apart
         ),
-        memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, cells * columns),
+        memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, cells * columns, recipe.training_bytes(facts)),
         training_seconds=_training_seconds(recipe, facts, {query.query: query.coordinates for query in queries}),
         evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
         categories=categories,
