@@ -116,6 +116,38 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again() -> Non
             check_again(METHOD, CONTEXT, found, name, **changed)
 
 
+FROM_GRAY = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, center="gray"), train=TrainMoments(mirror=True))
+
+
+def test_from_gray_the_bounds_are_shorter_and_a_verifier_computes_them_again() -> None:
+    """Grays of .2 to .4 are .2 from .5: the noise on second moments is (.2 / .3)² of what it is from black."""
+    found = released(FROM_GRAY)
+    bound, share = found["embedding"].receipt.feature["bound"], found[LEVELS].receipt.feature["share"]
+    assert bound / math.sqrt(54) == pytest.approx(0.2, abs=2 / 64)
+    assert share == pytest.approx((0 + 1 / 16 + 4 / 16 + 1 / 16) / 4, abs=2 / 32)
+    check_again(FROM_GRAY, CONTEXT, found)
+    for name in (NORMS, LEVEL_COUNTS, LEVELS, "embedding"):
+        assert found[name].receipt.feature["gray"] is True
+        with pytest.raises(ReleaseError, match=f"{name}: answers another question"):
+            check_again(FROM_GRAY, CONTEXT, found, name, gray=False)
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    copula = FROM_GRAY.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
+    assert isinstance(copula, GaussianImages)
+    labels = np.repeat([0, 1], 200)
+    assert copula.draw(labels, np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.05)
+    sides = copula.shares.reshape(2, 4, *SHAPE)
+    assert np.abs(sides - sides[..., ::-1]).max() < 1e-4
+
+
+def test_without_levels_means_from_gray_are_those_of_images() -> None:
+    method = dataclasses.replace(WITHOUT_LEVELS, auxiliary=Auxiliary(cells=32, levels=0, center="gray"))
+    found = released(method)
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    copula = method.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
+    assert isinstance(copula, GaussianImages)
+    assert copula.draw(np.zeros(200, dtype=np.int64), np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.05)
+
+
 SPLIT = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, splits=2))
 
 
@@ -329,6 +361,10 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             r"moments\.train\.network\.hidden must be one width, got \[20, 20\]",
         ),
         ({"auxiliary": {"fourier": {"lengthscale": 0}}}, r"fourier\.lengthscale must be greater than 0"),
+        (
+            {"auxiliary": {"splits": 1}, "train": {"mirror": True}},
+            r"moments\.train\.mirror must be false while moments\.auxiliary\.splits is above 0",
+        ),
         ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
     ],
     ids=[
@@ -342,6 +378,7 @@ def test_cells_of_noise_alone_do_not_count() -> None:
         "a network of rows",
         "two layers",
         "no length",
+        "parts in a mirror",
         "too many",
     ],
 )

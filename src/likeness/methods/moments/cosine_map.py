@@ -5,18 +5,34 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import product
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import OneHotMap, width
+from likeness.features.base import Map, OneHotMap, width
 from likeness.features.frequencies import FLOAT_BITS, INPUT_BITS, fitting_bits
 from likeness.features.second_moments import SecondMoments
 
 _BASIS_BITS = 20
+_GRAY = 0.5
+
+
+class Shaded(Map):
+    """A map of images whose zero is black, or gray.
+
+    Photographs are about gray. So their distance from gray is shorter than their distance from black, and so is what
+    bounds it. Which one is zero is public.
+    """
+
+    gray: bool
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification. ``gray`` stands in it only where it is."""
+        spec = super().spec()
+        return {key: value for key, value in spec.items() if key != "gray" or value}
 
 
 @lru_cache(maxsize=8)
@@ -61,6 +77,11 @@ def lowest_frequencies(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     return sorted(product(*map(range, shape)), key=order)
 
 
+def turned(shape: tuple[int, ...], count: int) -> NDArray[np.bool_]:
+    """Which of the lowest frequencies change sign in a mirror image, left for right: shape (count,)."""
+    return np.array([place[1] % 2 == 1 for place in lowest_frequencies(shape)[:count]])
+
+
 def cosine_transform(size: int) -> NDArray[np.float64]:
     """The orthonormal DCT-II of vectors, shape (size, size)."""
     frequency, place = np.arange(size)[:, None], np.arange(size)[None]
@@ -70,15 +91,15 @@ def cosine_transform(size: int) -> NDArray[np.float64]:
 
 
 def squared_coefficients(
-    x: NDArray[np.float64], shape: tuple[int, ...], count: int
+    x: NDArray[np.float64], shape: tuple[int, ...], count: int, gray: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1).
+    """Coefficients (n, count) of images (n, pixels), or of their distance from gray, and their squared norms (n, 1).
 
     Squares are rounded to a grid on which float64 adds them exactly: no sum depends on the order of additions.
     """
     basis = cosine_basis(shape, count)
     bits = fitting_bits(float((np.abs(basis).sum(axis=1) ** 2).sum()), FLOAT_BITS)
-    coefficients = x @ basis.T
+    coefficients = (x - _GRAY if gray else x) @ basis.T
     squares = np.rint(coefficients**2 * 2.0**bits) * 2.0**-bits
     return coefficients, squares.sum(axis=1, keepdims=True)
 
@@ -122,11 +143,12 @@ def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class CosineNorms(OneCell):
+class CosineNorms(Shaded, OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
-    Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values. The transform is
-    orthonormal, so no norm is larger. (A norm that is larger by rounding counts in the last cell.)
+    Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values, or to half of it from
+    gray. The transform is orthonormal, so no norm is larger. (A norm that is larger by rounding counts in the last
+    cell.)
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
     does not depend on other images. Pixels are rounded to the door's grid here, so coefficients are exact; the door
@@ -137,6 +159,7 @@ class CosineNorms(OneCell):
         shape: height and width in pixels, and 3 in color.
         num_coefficients: K.
         cells: their number.
+        gray: whether norms are distances from gray.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -146,6 +169,7 @@ class CosineNorms(OneCell):
     shape: tuple[int, ...]
     num_coefficients: int
     cells: int
+    gray: bool = False
 
     def __post_init__(self) -> None:
         """Check sizes."""
@@ -155,23 +179,25 @@ class CosineNorms(OneCell):
     @property
     def cell_width(self) -> float:
         """In units of a norm, where a white pixel is 1."""
-        return math.sqrt(math.prod(self.shape)) / self.cells
+        return math.sqrt(math.prod(self.shape)) / self.cells * (_GRAY if self.gray else 1)
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients)
-        borders = np.arange(1, self.cells) ** 2 * (math.prod(self.shape) / self.cells**2)
+        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients, self.gray)
+        longest = math.prod(self.shape) * (_GRAY**2 if self.gray else 1)
+        borders = np.arange(1, self.cells) ** 2 * (longest / self.cells**2)
         places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
         return places
 
 
 @dataclass(frozen=True)
-class CosineMoments(SecondMoments):
+class CosineMoments(Shaded, SecondMoments):
     r"""First and second moments of an image's K low-frequency cosine coefficients, clipped to a ball.
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
 
-    with c the coefficients of :func:`cosine_basis`. The bound is 1: :class:`~likeness.features.second_moments`.
+    with c the coefficients of :func:`cosine_basis`, of an image or of its distance from gray. The bound is 1, whatever
+    c is: :class:`~likeness.features.second_moments`.
     Source of the transform: Ahmed, Natarajan and Rao (1974).
 
     Attributes:
@@ -179,6 +205,7 @@ class CosineMoments(SecondMoments):
         num_coefficients: K.
         bound: C, in units where a white pixel is 1.
         first_share: a, the first moments' part of the squared norm, between 0 and 1.
+        gray: whether c are those of the distance from gray.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -190,6 +217,7 @@ class CosineMoments(SecondMoments):
     num_coefficients: int
     bound: float
     first_share: float
+    gray: bool = False
 
     def __post_init__(self) -> None:
         """Check sizes."""
@@ -203,7 +231,7 @@ class CosineMoments(SecondMoments):
 
     def factors(self, x: NDArray[np.float64]) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
-        coefficients, squares = squared_coefficients(x, self.shape, self.num_coefficients)
+        coefficients, squares = squared_coefficients(x, self.shape, self.num_coefficients, self.gray)
         u = coefficients * (1 / np.sqrt(np.maximum(squares, self.bound**2)))
         first = np.full_like(squares, math.sqrt(self.first_share))
         return ((u, np.hstack([first, math.sqrt(1 - self.first_share) * u])),)

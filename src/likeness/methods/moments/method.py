@@ -27,9 +27,9 @@ from likeness.methods.base import (
 from likeness.methods.merf.method import Merf
 from likeness.methods.merf.method import Privatize as MerfPrivatize
 from likeness.methods.moments.clusters_map import ClassHalves, halves
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis, turned
 from likeness.methods.moments.estimates import Moments as Estimates
-from likeness.methods.moments.estimates import denoised, edge, joined
+from likeness.methods.moments.estimates import denoised, edge, joined, mirrored
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
 from likeness.methods.settings import FREE, with_memory, within_limit
@@ -102,6 +102,8 @@ class Moments(Method):
         if not levels:
             texture, rule = self.train.texture, "0 while moments.auxiliary.levels is 0: detail would be gray there"
             require(texture == 0, "moments.train.texture", texture, rule)
+        alike = "false while moments.auxiliary.splits is above 0: a part of a class need not look alike in a mirror"
+        require(not (self.train.mirror and self._split), "moments.train.mirror", self.train.mirror, alike)
 
     def shares(self, context: Context) -> list[QueryShare]:
         """Class counts, histogram of norms, Fourier features, clusters, what is above levels, moments."""
@@ -237,9 +239,13 @@ class Moments(Method):
         if self.auxiliary.levels:
             feature = self._levels_query(context, self._share(auxiliary), EachRecord()).feature
             assert isinstance(feature, CosineLevels)
-            shares = shares_above(auxiliary[LEVELS].values, self._counts(context, auxiliary), feature)
-        weights = self._cluster_weights(context, auxiliary)
-        copula.start_from(self._estimates(context, auxiliary, embedding), shares, weights)
+            counts, mirror = self._counts(context, auxiliary), self.train.mirror
+            shares = shares_above(auxiliary[LEVELS].values, counts, feature, mirror)
+        estimates, weights = self._estimates(context, auxiliary, embedding), self._cluster_weights(context, auxiliary)
+        if self._gray:
+            gray = cosine_basis(*self._sizes(context)).sum(axis=1) / (2 * copula.bound)
+            estimates = Estimates(estimates.means + gray, estimates.factors)
+        copula.start_from(estimates, shares, weights)
         return copula
 
     def _distance(
@@ -269,7 +275,8 @@ class Moments(Method):
         # With levels, brightness is released: a direction of noise makes no pixel brighter. With few directions, images
         # would be too much alike.
         edge_share, counts = _EDGE_SHARE if self.auxiliary.levels else 1.0, self._counts(context, auxiliary)
-        return denoised(sums, counts, self.privatize.first_share, deviations, edge_share)
+        numbers = sums, counts, self.privatize.first_share, deviations, edge_share
+        return mirrored(*numbers, turned(*self._sizes(context))) if self.train.mirror else denoised(*numbers)
 
     def _class_counts(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
         """Records of each class, positive, shape (classes,)."""
@@ -296,6 +303,10 @@ class Moments(Method):
         return self.auxiliary.splits > 0
 
     @property
+    def _gray(self) -> bool:
+        return self.auxiliary.center == "gray"
+
+    @property
     def _clusters(self) -> int:
         """Most clusters of a class."""
         return 1 << self.auxiliary.splits
@@ -316,7 +327,9 @@ class Moments(Method):
         if not self._split:
             return EachRecord()
         (shape, size), planes = self._sizes(context), context.layout.num_classes * self.auxiliary.splits
-        return EachCluster(ClassHalves(shape, size, 1.0, self.auxiliary.splits, (0,) * planes * size, (0.0,) * planes))
+        return EachCluster(
+            ClassHalves(shape, size, 1.0, self.auxiliary.splits, (0,) * planes * size, (0.0,) * planes, self._gray)
+        )
 
     def _halves(self, context: Context, auxiliary: Mapping[str, Released]) -> ClassHalves:
         """Where the first look splits the classes."""
@@ -326,7 +339,8 @@ class Moments(Method):
         # The noise of both releases together, in a class without a split.
         noise = looked.noise_std * math.sqrt(_LOOK / (1 - _COUNTED))
         edges = edge(estimates.means.shape[1], counts, share, noise)
-        return halves(estimates, shape, self._bound(context, auxiliary), self.auxiliary.splits, edges, _LEAST)
+        bound, splits = self._bound(context, auxiliary), self.auxiliary.splits
+        return replace(halves(estimates, shape, bound, splits, edges, _LEAST), gray=self._gray)
 
     def _active(self, context: Context, auxiliary: Mapping[str, Released]) -> list[int]:
         """Clusters of each class that hold records."""
@@ -338,7 +352,7 @@ class Moments(Method):
         return {"num_groups": terms.num_groups if isinstance(terms, EachCluster) else classes, "contributions": terms}
 
     def _feature(self, context: Context, bound: float) -> CosineMoments:
-        return CosineMoments(*self._sizes(context), bound, self.privatize.first_share)
+        return CosineMoments(*self._sizes(context), bound, self.privatize.first_share, self._gray)
 
     def _embedding(self, context: Context, bound: float, terms: EachRecord) -> Query:
         return Query(EMBEDDING, "privatize", self._feature(context, bound), **self._groups(context, terms))
@@ -346,7 +360,8 @@ class Moments(Method):
     def _histograms(self, context: Context) -> tuple[Query, Query]:
         """Of norms, and of shares above levels."""
         (shape, count), cells = self._sizes(context), self.auxiliary.cells
-        maps = CosineNorms(shape, count, cells), LevelCounts(shape, max(1, self.auxiliary.levels), cells)
+        norms_map = CosineNorms(shape, count, cells, self._gray)
+        maps = norms_map, LevelCounts(shape, max(1, self.auxiliary.levels), cells, self._gray)
         names = NORMS, LEVEL_COUNTS
         norms, levels = (
             Query(n, "auxiliary", m, contributions=together(context)) for n, m in zip(names, maps, strict=True)
@@ -356,7 +371,7 @@ class Moments(Method):
     def _bound(self, context: Context, auxiliary: Mapping[str, Released]) -> float:
         """About the median norm of all images, at which coefficients are clipped."""
         shape, count = self._sizes(context)
-        return median_norm(CosineNorms(shape, count, self.auxiliary.cells), auxiliary[NORMS])
+        return median_norm(CosineNorms(shape, count, self.auxiliary.cells, self._gray), auxiliary[NORMS])
 
     def _share(self, auxiliary: Mapping[str, Released]) -> float:
         """About the median share above levels: the upper end of a cell. Images beyond it are dimmed."""
@@ -377,7 +392,7 @@ class Moments(Method):
         return replace(network.embedding_query(context, {}), name=FOURIER, stage="auxiliary")
 
     def _levels_query(self, context: Context, share: float, terms: EachRecord) -> Query:
-        feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share)
+        feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share, self._gray)
         return Query(LEVELS, "auxiliary", feature, **self._groups(context, terms))
 
     def _sizes(self, context: Context) -> tuple[tuple[int, ...], int]:
