@@ -52,6 +52,10 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
     },
     "moments": {"privatize": {"num_coefficients": 12}},
     "moments with clusters": {"auxiliary": {"splits": 2}, "privatize": {"num_coefficients": 12}},
+    "moments from classes": {
+        "auxiliary": {"center": "classes", "splits": 1},
+        "privatize": {"num_coefficients": 12},
+    },
     "moments from gray": {
         "auxiliary": {"center": "gray"},
         "privatize": {"num_coefficients": 12},
@@ -197,10 +201,15 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "tangent": (NetworkTangent("cnn_2l", (6, 20), (10, 10), seed=1), 100),
 }
-# Maps of images measured from gray.
-GRAY: list[tuple[FeatureMap, int]] = [
+# Maps of images measured from gray, or from a center of their class, which follows the pixels.
+FROM_ELSEWHERE: list[tuple[FeatureMap, int]] = [
     (replace(feature, gray=True), inputs)
     for maps in (EXAMPLES, LARGE)
     for feature, inputs in maps.values()
     if isinstance(feature, Shaded)
+] + [
+    (replace(feature, centers=tuple(place * 37 % 90 - 40 for place in range(2 * feature.num_coefficients))), inputs + 2)
+    for maps in (EXAMPLES, LARGE)
+    for feature, inputs in maps.values()
+    if isinstance(feature, CosineMoments | CosineNorms)
 ]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from method_examples import EXAMPLES, GRAY, LARGE, MODES, SOME_PAIRS
+from method_examples import EXAMPLES, FROM_ELSEWHERE, LARGE, MODES, SOME_PAIRS
 
 from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap, evaluate, width
 from likeness.features.second_moments import SecondMoments
@@ -31,7 +31,7 @@ BOTH = pytest.mark.parametrize(
         *(pytest.param(*maps[name], id=f"{name}-{size}") for size, maps in SIZED for name in maps),
         pytest.param(Modal(5, MODES, PairDistance(9)), 10, id="modal-pairs"),
         pytest.param(SOME_PAIRS, 5, id="pair_marginals-some"),
-        *(pytest.param(*each, id=f"gray-{number}") for number, each in enumerate(GRAY)),
+        *(pytest.param(*each, id=f"elsewhere-{number}") for number, each in enumerate(FROM_ELSEWHERE)),
     ],
 )
 
@@ -51,7 +51,10 @@ def features_of(feature: FeatureMap, x: np.ndarray) -> np.ndarray:
 
 EXAMPLE = pytest.mark.parametrize(
     ("feature", "inputs", "name"),
-    [*(pytest.param(*EXAMPLES[name], name, id=name) for name in sorted(MAPS)), *((*each, "") for each in GRAY)],
+    [
+        *(pytest.param(*EXAMPLES[name], name, id=name) for name in sorted(MAPS)),
+        *((*each, "") for each in FROM_ELSEWHERE),
+    ],
 )
 
 

@@ -101,6 +101,9 @@ def test_the_cell_of_an_image_does_not_depend_on_how_many_there_are(
         (lambda: CosineLevels((2, 3), 7, 4, 0.5), "1 to as many coefficients as values"),
         (lambda: CosineLevels((2, 3), 6, 4, 0.0), "above 0 and at most 1"),
         (lambda: CosineLevels((2, 3), 6, 4, 1), "above 0 and at most 1"),
+        (lambda: CosineMoments((2, 3), 2, 1.0, 0.3, centers=(1, 2, 3)), "a center of 2 whole numbers"),
+        (lambda: CosineNorms((2, 3), 2, 4, centers=(1, 2.0)), "a center of 2 whole numbers"),
+        (lambda: CosineNorms((2, 3), 2, 4, centers=(1, 10**6)), "no longer than images"),
     ],
 )
 def test_maps_that_make_no_sense_are_refused(build: Any, message: str) -> None:

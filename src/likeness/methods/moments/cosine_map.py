@@ -18,21 +18,21 @@ from likeness.features.second_moments import SecondMoments
 
 _BASIS_BITS = 20
 _GRAY = 0.5
+CENTER_UNIT = 64  # of a coefficient
+_LONGEST = 8  # times the norm of a white image: no entry of a center is larger
 
 
 class Shaded(Map):
-    """A map of images whose zero is black, or gray.
+    """A map of images that measures them from black, from gray, or from a center of their class.
 
-    Photographs are about gray. So their distance from gray is shorter than their distance from black, and so is what
-    bounds it. Which one is zero is public.
+    Photographs are about gray, and images of a class about their mean. So their distance from it is shorter than their
+    distance from black, and so is what bounds it. Where distances begin is public.
     """
 
-    gray: bool
-
     def spec(self) -> dict[str, Any]:
-        """Public specification. ``gray`` stands in it only where it is."""
+        """Public specification. What says that distances do not begin at black stands in it only where they do not."""
         spec = super().spec()
-        return {key: value for key, value in spec.items() if key != "gray" or value}
+        return {key: value for key, value in spec.items() if key not in ("gray", "centers") or value}
 
 
 @lru_cache(maxsize=8)
@@ -91,21 +91,29 @@ def cosine_transform(size: int) -> NDArray[np.float64]:
 
 
 def squared_coefficients(
-    x: NDArray[np.float64], shape: tuple[int, ...], count: int, gray: bool = False
+    x: NDArray[np.float64], shape: tuple[int, ...], count: int, gray: bool = False, centers: tuple[int, ...] = ()
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Coefficients (n, count) of images (n, pixels), or of their distance from gray, and their squared norms (n, 1).
+    """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1); or of distances of images.
+
+    With ``gray`` these are distances from gray. With ``centers`` they are distances from the center of the image's
+    class, whose one-hot code follows the pixels (:class:`~likeness.release.records.WithClass`). Centers are multiples
+    of 1/64, so differences are exact.
 
     Squares are rounded to a grid on which float64 adds them exactly: no sum depends on the order of additions.
     """
     basis = cosine_basis(shape, count)
-    bits = fitting_bits(float((np.abs(basis).sum(axis=1) ** 2).sum()), FLOAT_BITS)
-    coefficients = (x - _GRAY if gray else x) @ basis.T
+    pixels, center = x[:, : basis.shape[1]], np.array(centers, dtype=np.float64).reshape(-1, count) / CENTER_UNIT
+    most = np.abs(basis).sum(axis=1) + np.abs(center).max(axis=0, initial=0)
+    bits = fitting_bits(float((most**2).sum()), FLOAT_BITS)
+    coefficients = (pixels - _GRAY if gray else pixels) @ basis.T
+    if centers:
+        coefficients -= x[:, basis.shape[1] :] @ center
     squares = np.rint(coefficients**2 * 2.0**bits) * 2.0**-bits
     return coefficients, squares.sum(axis=1, keepdims=True)
 
 
-def check_cosine(name: str, shape: tuple[int, ...], count: int) -> None:
-    """Refuse sizes that cannot hold ``count`` coefficients of an image.
+def check_cosine(name: str, shape: tuple[int, ...], count: int, centers: tuple[int, ...] = ()) -> None:
+    """Refuse sizes that cannot hold ``count`` coefficients of an image, and centers that no images have.
 
     Raises:
         ReleaseError: naming the map.
@@ -116,6 +124,9 @@ def check_cosine(name: str, shape: tuple[int, ...], count: int) -> None:
         raise ReleaseError(
             f"{name}: the shape must be (height, width) or (height, width, 3), with 1 to as many coefficients as values"
         )
+    most = CENTER_UNIT * _LONGEST * math.isqrt(math.prod(shape) + 1)
+    if len(centers) % count or not all(type(entry) is int and abs(entry) <= most for entry in centers):
+        raise ReleaseError(f"{name}: each class needs a center of {count} whole numbers, no longer than images")
 
 
 class OneCell(OneHotMap):
@@ -147,8 +158,8 @@ class CosineNorms(Shaded, OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
     Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values, or to half of it from
-    gray. The transform is orthonormal, so no norm is larger. (A norm that is larger by rounding counts in the last
-    cell.)
+    gray. The transform is orthonormal, so no norm is larger. (A norm that is larger, by rounding or from a center
+    beyond all images, counts in the last cell.)
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
     does not depend on other images. Pixels are rounded to the door's grid here, so coefficients are exact; the door
@@ -160,6 +171,7 @@ class CosineNorms(Shaded, OneCell):
         num_coefficients: K.
         cells: their number.
         gray: whether norms are distances from gray.
+        centers: the center of each class times 64, class by class; then inputs end with the class.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -170,10 +182,11 @@ class CosineNorms(Shaded, OneCell):
     num_coefficients: int
     cells: int
     gray: bool = False
+    centers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine(self.name, self.shape, self.num_coefficients)
+        check_cosine(self.name, self.shape, self.num_coefficients, self.centers)
         self._check()
 
     @property
@@ -183,7 +196,7 @@ class CosineNorms(Shaded, OneCell):
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients, self.gray)
+        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients, self.gray, self.centers)
         longest = math.prod(self.shape) * (_GRAY**2 if self.gray else 1)
         borders = np.arange(1, self.cells) ** 2 * (longest / self.cells**2)
         places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
@@ -196,8 +209,8 @@ class CosineMoments(Shaded, SecondMoments):
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
 
-    with c the coefficients of :func:`cosine_basis`, of an image or of its distance from gray. The bound is 1, whatever
-    c is: :class:`~likeness.features.second_moments`.
+    with c the coefficients of :func:`cosine_basis`, of an image or of its distance from gray or from a center of its
+    class. The bound is 1, whatever c is: :class:`~likeness.features.second_moments`.
     Source of the transform: Ahmed, Natarajan and Rao (1974).
 
     Attributes:
@@ -206,6 +219,7 @@ class CosineMoments(Shaded, SecondMoments):
         bound: C, in units where a white pixel is 1.
         first_share: a, the first moments' part of the squared norm, between 0 and 1.
         gray: whether c are those of the distance from gray.
+        centers: the center of each class times 64, class by class; then inputs end with the class.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -218,10 +232,11 @@ class CosineMoments(Shaded, SecondMoments):
     bound: float
     first_share: float
     gray: bool = False
+    centers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine(self.name, self.shape, self.num_coefficients)
+        check_cosine(self.name, self.shape, self.num_coefficients, self.centers)
         self._check_numbers()
 
     @property
@@ -231,7 +246,8 @@ class CosineMoments(Shaded, SecondMoments):
 
     def factors(self, x: NDArray[np.float64]) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
-        coefficients, squares = squared_coefficients(x, self.shape, self.num_coefficients, self.gray)
+        sizes = self.shape, self.num_coefficients
+        coefficients, squares = squared_coefficients(x, *sizes, self.gray, self.centers)
         u = coefficients * (1 / np.sqrt(np.maximum(squares, self.bound**2)))
         first = np.full_like(squares, math.sqrt(self.first_share))
         return ((u, np.hstack([first, math.sqrt(1 - self.first_share) * u])),)

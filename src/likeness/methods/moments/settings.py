@@ -62,8 +62,8 @@ class Auxiliary(Section):
     )
     center: str = setting(
         "black",
-        "of brightness, from which images are measured; gray: for photographs, at less noise",
-        options=("black", "gray"),
+        "from what images are measured, at less noise the nearer it is; gray: for photographs; classes: released means",
+        options=("black", "gray", "classes"),
     )
     fourier: Fourier = setting(
         Fourier(),
