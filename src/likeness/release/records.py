@@ -320,8 +320,8 @@ class PositionPairs:
     """Disjoint pairs by position, for ``replace_one``.
 
     A public stream gives every position a waiting room; a record and the one that waits there make a pair.
-    Who is paired with whom depends on positions alone, each record is in at most one pair, and the number of pairs
-    depends on the public number of records only. Replacing a record replaces one pair.
+    Who is paired with whom depends on positions alone. Each record is in at most one pair. The number of pairs depends
+    on the public number of records only. Replacing a record replaces one pair.
 
     Attributes:
         num_rooms: more rooms pair records that are farther apart in the file. Public.
