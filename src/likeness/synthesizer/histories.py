@@ -45,13 +45,8 @@ class FittedHistories(Fitted):
         compute = Compute(train.device, train.threads, train.precision)
         source = project.method, project.row_sets, self.released.values(), (fitted.people, fitted.following)
         return [
-<<<<<<< HEAD
-            self._drawn(HistoryGenerator(people, following, fitted.schema), rows, stream, where)
-            for (people, following), stream in models
-=======
             self._drawn(HistoryGenerator(first, following, fitted.schema), rows, stream, where)
             for (first, following), stream in linked_replicates(*source, compute, count, seed)
->>>>>>> wt-people
         ]
 
     def _drawn(self, generator: HistoryGenerator, count: int, seed: int, where: Any) -> Any:
