@@ -26,8 +26,8 @@ from likeness.pipeline.histories import _within
 from likeness.pipeline.synthetic_table import as_released
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.report.history_numbers import histories_section
+from likeness.synthesizer.published import Published
 from likeness.verify import verify
-from likeness.verify.outputs import draw_replicates
 
 pytestmark = pytest.mark.long
 
@@ -105,7 +105,7 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     files = [pd.read_csv(tmp_path / f"made_{name}.csv") for name in ("people", "events")]
     assert len(files[0]) == 30 and set(files[1]["id"]) <= set(files[0]["id"])
     with pytest.raises(ParamsError, match="replicates are not for people with histories"):
-        next(iter(draw_replicates(tmp_path / "saved", 30, 0, {}, 2)))
+        next(iter(Published.read(tmp_path / "saved").replicates(30, 0, {}, 2)))
     loaded.bundle(tmp_path / "bundle.zip", n=50, where={"age": "young"})
     assert {check.name for check in verify(tmp_path / "bundle.zip") if not check.passed} == {"training"}
     for name, content in (("plan.json", "{}"), ("privacy.json", "[]"), ("synthesizer.json", "[]")):

@@ -129,8 +129,8 @@ def sample(
     Of people with histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
     from likeness.pipeline.where import pairs
+    from likeness.synthesizer.published import Published
     from likeness.verify.files import opened
-    from likeness.verify.outputs import draw_replicates, draw_tables
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
@@ -140,13 +140,14 @@ def sample(
     written = []
     tables: Iterable[tuple[Path, Any]]
     with opened(path) as folder:
+        published = Published.read(folder)
         if replicates is None:
-            drawn = draw_tables(folder, rows, seed, given)
+            drawn = published.tables(rows, seed, given)
             linked = len(drawn) > 1  # people with histories have a file each for people and events
             tables = ((out.with_stem(f"{out.stem}_{name}") if linked else out, one) for name, one in drawn.items())
         else:
             places = (out.with_stem(f"{out.stem}_{place}") for place in range(replicates + 1))
-            tables = zip(places, draw_replicates(folder, rows, seed, given, replicates), strict=True)
+            tables = zip(places, published.replicates(rows, seed, given, replicates), strict=True)
         for file, table in tables:
             table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file, index=False)
             written.append(
