@@ -160,6 +160,7 @@ def test_rules_hold_within_each_synthetic_person() -> None:
     given = {"people": people, "events": events}
     ruled = HistorySchema.from_dict({**SPEC, **AGE, "rules": RULES})
     model = fitted(given, {**SPEC, **AGE, "rules": RULES})
+    assert model.privacy["rules"] == [ruled.parsed_rules[place].text for place in (0, 3)]  # of people, as in a project
     for where in ({}, {"age": "young"}):
         drawn = model.sample(500, where=where)
         assert set(broken_links(ruled, **typed(ruled, drawn)).values()) == {0}
