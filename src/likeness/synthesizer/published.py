@@ -11,8 +11,9 @@ from likeness.core.errors import ParamsError
 from likeness.core.paths import ONE_TABLE, ProjectPaths, read_json
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.methods.base import Context
+from likeness.methods.row_set import RowSet
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import Request, drawn_tables, numbered
+from likeness.pipeline.synthetic_table import Request, drawn_tables, numbered, saved_generators, tables_of
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released, load_folder, load_released
 
@@ -74,32 +75,31 @@ class Published:
         request = Request(self._rows(rows), seed, where)
         return drawn_tables(self.generator, self.context.schema, self.histories, request, self._dtypes())
 
-    def replicates(self, rows: int | None, seed: int, where: Mapping[str, Any], count: int) -> "Iterator[DataFrame]":
-        """Draw the base, and tables that are each from a model that is fitted to a new draw of the noise.
+    def replicates(
+        self, rows: int | None, seed: int, where: Mapping[str, Any], count: int
+    ) -> "Iterator[dict[str, DataFrame]]":
+        """Draw the base, and tables that are each from models that are fitted to a new draw of the noise, by name.
 
         Args:
             rows: of each table.
             seed: public.
             where: which rows.
-            count: how many tables beside the base.
+            count: how many beside the base.
 
         Raises:
-            ParamsError: of people with histories, or of a method that makes none.
+            ParamsError: the method makes none.
         """
         from likeness.generators.base import Compute
-        from likeness.methods import method_from
-        from likeness.methods.replicates import replicates
-        from likeness.methods.saved_generator import SavedGenerator
-        from likeness.pipeline.synthetic_table import draw as drawn
+        from likeness.methods.replicates import linked_replicates
 
-        if self.histories is not None:
-            raise ParamsError("replicates are not for people with histories. Leave the option out.")
         params, rows = self._params(), self._rows(rows)
         compute = Compute(params.train.device, params.train.threads, params.train.precision)
-        saved, method = SavedGenerator.load(self.generator), method_from(params).at(self.folder)
-        dtypes = self._dtypes().get(ONE_TABLE.tables[0])
-        for model, stream in replicates(method, self.context, self.released, saved, compute, count, seed):
-            yield drawn(model, self.context.schema, rows, stream, where, dtypes)
+        project = Project(self.folder, params, self.histories or self.context.schema)
+        row_sets = (RowSet(self.context, ""),) if self.histories is None else project.row_sets
+        source = project.method, row_sets, self.released.values(), saved_generators(self.generator, self.histories)
+        for models, stream in linked_replicates(*source, compute, count, seed):
+            request = Request(rows, stream, where)
+            yield tables_of(models, self.context.schema, self.histories, request, self._dtypes())
 
     def _rows(self, rows: int | None) -> int:
         return numbered(Sample(), self.context, self.released).rows if rows is None else rows
