@@ -233,6 +233,8 @@ LIES: tuple[Lie, ...] = (
         edit_file(names.SCHEMA, "which: first", "which: hash"), "histories"),
     Lie("more events of a person counted", "plan", "ingest.unit must be", set_value(names.SETTINGS, "unit.max_rows", 9),
         "histories"),
+    Lie("the settings protect a row", "form", "is not written",
+        lambda folder: edit_json(folder / names.SETTINGS, lambda content: content.update(unit=None)), "histories"),
     Lie("transitions are of other people", "plan", "different rows", edit_receipt(FOLLOWING, digest="1" * 64),
         "histories"),
     Lie("rows of a person are counted one by one", "plan", "answers another query",

@@ -82,7 +82,7 @@ def load(folder: Path) -> tuple[dict[str, Any], Mapping[str, Any], Fitted]:
         raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
     schema = read_schema(folder / SCHEMA, aliases=False)
     released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
-    facts = schema, Plan.from_dict(read_json(folder / PLAN_FILE)), released, privacy, list[tuple[int, float]]()
+    facts = schema, Plan.from_dict(read_json(folder / PLAN_FILE)), released, privacy, list[list[tuple[int, float]]]()
     fitted: Fitted
     if isinstance(schema, HistorySchema):
         frames = {name: FrameType(**frame) for name, frame in settings["frames"].items()}
