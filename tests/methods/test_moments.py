@@ -313,7 +313,8 @@ def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_path: Path) -> None:
+@pytest.mark.parametrize("center", ["gray", "classes"])
+def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_path: Path, center: str) -> None:
     """Halves of 2,000: the noise on a share has a deviation of .004."""
     Ledger.create(locate())
     columns = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
@@ -322,7 +323,7 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     rows = pd.DataFrame(np.random.default_rng(0).integers(0, 256, (2_000, 48)), columns=pixels)
     rows.iloc[::4] = 0  # half of the class "no" is black
     rows["y"] = ["no", "yes"] * 1_000
-    settings = {"auxiliary": {"cells": 16, "splits": 1}, "privatize": {"num_coefficients": 10}}
+    settings = {"auxiliary": {"cells": 16, "splits": 1, "center": center}, "privatize": {"num_coefficients": 10}}
     schema = {**content, "image": {"shape": [4, 4, 3]}}
     model = Synthesizer(schema=schema, population="p", method="moments", epsilon=2.0, settings=settings, device="cpu")
     model.fit(rows).bundle(tmp_path / "colors", n=50)
