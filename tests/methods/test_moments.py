@@ -217,6 +217,9 @@ def test_images_are_measured_from_the_released_mean_of_their_class(splits: int) 
     drawn = copula.draw(labels, np.random.default_rng(0))
     assert drawn[:500].mean() == pytest.approx(rows.x[::2].mean(), abs=1 / 8)  # half of a level
     if splits:
+        clusters = feature["contributions"]["clusters"]  # its first plane passes through the mean
+        through = np.array(clusters["directions"][:20]) @ means[0] / math.sqrt(54)
+        assert clusters["centers"][0] == pytest.approx(through, abs=5) and abs(through) > 15
         assert sorted(copula.weights[0, :2].tolist()) == pytest.approx([0.3, 0.7], abs=0.05)
         left = drawn[:500].reshape(500, *SHAPE)[:, :, :4].mean(axis=(1, 2)) > 0.4
         assert left.mean() == pytest.approx(0.3, abs=0.1)  # six deviations of 500 coins
