@@ -104,8 +104,17 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     files = [pd.read_csv(tmp_path / f"made_{name}.csv") for name in ("people", "events")]
     assert len(files[0]) == 30 and set(files[1]["id"]) <= set(files[0]["id"])
-    with pytest.raises(ParamsError, match="replicates are not for people with histories"):
-        next(iter(draw_replicates(tmp_path / "saved", 30, 0, {}, 2)))
+    base, *others = model.sample(30, where={"age": "old"}, seed=5, replicates=2)
+    for one, again in zip((base, *others), draw_replicates(tmp_path / "saved", 30, 5, {"age": "old"}, 2), strict=True):
+        assert set(one["people"]["age"]) == {"old"} and set(one["events"]["id"]) <= set(one["people"]["id"])
+        for name, table in again.items():
+            pd.testing.assert_frame_equal(one[name], table)
+    assert not base["events"].equals(others[0]["events"]) and not others[0]["events"].equals(others[1]["events"])
+    words = ["sample", str(tmp_path / "saved"), "--rows", "30", "--replicates", "2", "--out", str(out)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and done.stdout.count("_people.csv: 30 rows") == 3, done.output
+    assert len(pd.read_csv(tmp_path / "made_2_people.csv")) == 30
+    assert list(model.loss_curve_) == ["people", "events"] and not loaded.loss_curve_
     loaded.bundle(tmp_path / "bundle.zip", n=50, where={"age": "young"})
     assert {check.name for check in verify(tmp_path / "bundle.zip") if not check.passed} == {"training"}
     for name, content in (("plan.json", "{}"), ("privacy.json", "[]"), ("synthesizer.json", "[]")):
