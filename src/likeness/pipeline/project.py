@@ -431,8 +431,9 @@ class Project:
     def delta_for_selection(self) -> float:
         """The part of a lifetime cap's δ for partition selection, if the population is not on record yet.
 
-        Runs with these settings need this much until they have used the cap's ρ. It is enough for one run and, above
-        that, at most half of δ, which leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes it.
+        Runs with these settings need this much until they have used the cap's ρ. It is enough for one run. Above
+        that, it is at most half of δ, which leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes
+        it.
         """
         from likeness.privacy.calibration import rho_for
 

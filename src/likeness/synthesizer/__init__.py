@@ -213,7 +213,7 @@ class Synthesizer(Estimator):
         Returns:
             the schema's columns as a frame of the library that made the training rows, in the dtypes of these rows.
             A category dtype has the schema's categories. An integer or bool column takes its nullable dtype (``Int64``)
-            if a value is missing, and a catch-all (``other``) that is no number is missing there. With ``replicates``
+            if a value is missing. A catch-all (``other``) that is no number is missing there. With ``replicates``
             a list of such frames.
 
         Raises:
