@@ -45,7 +45,7 @@ def visits(count: int, seed: int) -> dict[str, pd.DataFrame]:
         states.append((random.random(count)[:, None] > NEXT[states[-1]].cumsum(axis=1)[:, :2]).sum(axis=1))
     costs = np.clip(random.gamma(3, 30 + 20 * smoker[:, None], (count, 6)) + age[:, None] / 2, 0, 500).round(1)
     there = np.arange(6) < lengths[:, None]
-    events = {"id": np.repeat(np.arange(count), lengths), "day": np.stack(days, axis=1)[there]}
+    events: dict[str, Any] = {"id": np.repeat(np.arange(count), lengths), "day": np.stack(days, axis=1)[there]}
     events |= {"state": np.array(["a", "b", "c"])[np.stack(states, axis=1)[there]], "cost": costs[there]}
     people = {"id": np.arange(count), "smoker": np.where(smoker, "yes", "no"), "age": age}
     return {"people": pd.DataFrame(people), "events": pd.DataFrame(events)}
@@ -105,10 +105,8 @@ def rows_of(draw: int, truth: "pd.Series[float]") -> list[dict[str, Any]]:
         numbers = found[["estimate", "low", "high"]].assign(truth=truth)
         covered = (numbers["low"] <= truth) & (truth <= numbers["high"])
         numbers = numbers.round(5).assign(covered=covered.astype(int))
-        rows += [
-            {"draw": draw, "method": method, "number": name, **row} for name, row in numbers.to_dict("index").items()
-        ]
-    return rows
+        rows += numbers.reset_index(names="number").assign(draw=draw, method=method).to_dict("records")
+    return [{str(key): value for key, value in row.items()} for row in rows]
 
 
 def means(results: pd.DataFrame) -> pd.DataFrame:
