@@ -11,6 +11,7 @@ DRAWS = {"train", "sample"}
 RUN_AGAIN = {
     "bundle": set(),
     "cli": set(),
+    "synthesizer": set(),
     "inference": {"report"},
     "flows": set(),
     "onboarding": set(),

@@ -16,8 +16,12 @@ from unittest.mock import patch
 
 import yaml
 from dvc.repo import Repo
+from pandas import DataFrame
+from pytest import MonkeyPatch
 
 from likeness.cli import app as cli
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 
@@ -170,6 +174,27 @@ def write_settings(content: dict[str, Any], changed: dict[str, Any]) -> None:
             section = section[name]
         section[last] = value
     Path("params.yaml").write_text(yaml.safe_dump(content))
+
+
+def small_settings(changed: dict[str, Any], source: str, **sections: dict[str, Any]) -> None:
+    """params.yaml here of a small run, with these parts of sections, and then as :func:`write_settings`."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["ingest"] |= {"source": source, "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
+    content["marginals"]["privatize"]["bins"] = 4
+    content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
+    content["sample"]["rows"] = 50
+    for name, section in sections.items():
+        content[name] |= section
+    write_settings(content, changed)
+
+
+def small_folder(folder: Path, monkeypatch: MonkeyPatch, source: str, table: DataFrame, schema: dict[str, Any]) -> None:
+    """Go to a new folder with a ledger, a table and its schema."""
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Ledger.create(locate())
+    table.to_csv(source, index=False)
+    Path("schema.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
 
 
 def stage(name: str) -> None:

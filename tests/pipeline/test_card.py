@@ -1,14 +1,12 @@
 """A run with a quality card: released once for a table, stated, and never paid twice without a word."""
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
-from small_project import ROOT, stage, write_settings
+from small_project import small_folder, small_settings, stage
 
 from benchmarks.card import Simulation
 from benchmarks.honest_bundles import SCHEMA, staff
@@ -36,24 +34,15 @@ COLUMNS = {**SCHEMA["columns"], "job": {"kind": "categorical", "categories": ["c
 
 def settings(**changed: Any) -> None:
     """params.yaml of a small run, with other values at keys whose dots are two underscores."""
-    content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"population": "staff", "epsilon": 4.0}
-    content["ingest"] |= {"source": "staff.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
-    content["marginals"]["privatize"]["bins"] = 4
-    content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
-    content["sample"]["rows"] = 60
-    content["evaluate"]["card"] = {"share": 0.2, "bins": 8}
-    write_settings(content, changed)
+    whose, card = {"population": "staff", "epsilon": 4.0}, {"card": {"share": 0.2, "bins": 8}}
+    small_settings(changed, "staff.csv", privacy=whose, evaluate=card, sample={"rows": 60})
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    Ledger.create(locate())
-    staff("staff").to_csv("staff.csv", index=False)
-    Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": COLUMNS}, sort_keys=False))
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    small_folder(tmp_path / "run", monkeypatch, "staff.csv", staff("staff"), {**SCHEMA, "columns": COLUMNS})
     settings()
-    yield tmp_path
+    return tmp_path / "run"
 
 
 def spent() -> float:

@@ -173,6 +173,8 @@ def test_the_check_knows_both_tables(project: Path) -> None:
     ("changed", "message"),
     [
         ({"ingest__unit": {"column": "patient", "max_rows": 4}}, r"ingest.unit must be {column: patient, max_rows: 6}"),
+        ({"privacy__unit": "one row is one person"}, "privacy.unit must be who is protected with all their rows"),
+        ({"privacy__adjacency": "replace_one", "privacy__num_records": 400}, "the number of records cannot be public"),
         ({"ingest__people": None}, "ingest.people does not go with this schema of histories. Name the table of people"),
         ({"evaluate__card": {"share": 0.1}}, "evaluate.card does not go with this schema of histories"),
         ({"method": "merf", "merf": {}}, "merf makes no histories"),

@@ -1,15 +1,13 @@
 """A whole run whose people have several rows, stage by stage: ids stay inside, and a verifier recomputes."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
-from small_project import ROOT, stage, write_settings
+from small_project import small_folder, small_settings, stage
 
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
@@ -46,25 +44,16 @@ def visits() -> pd.DataFrame:
 
 def settings(**changed: Any) -> None:
     """params.yaml of a small run, with other values at keys whose dots are two underscores."""
-    content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"population": "visitors", "unit": "one visitor"}
-    content["ingest"] |= {"source": "visits.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
-    content["ingest"]["unit"] = {"column": "pid", "max_rows": 3}
-    content["marginals"]["privatize"]["bins"] = 4
-    content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
-    content["sample"]["rows"] = 50
-    write_settings(content, changed)
+    whose = {"population": "visitors", "unit": "one visitor"}
+    unit = {"unit": {"column": "pid", "max_rows": 3}}
+    small_settings(changed, "visits.csv", privacy=whose, ingest=unit)
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    (tmp_path / "run").mkdir()
-    monkeypatch.chdir(tmp_path / "run")
-    Ledger.create(locate())
-    visits().to_csv("visits.csv", index=False)
-    Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    small_folder(tmp_path / "run", monkeypatch, "visits.csv", visits(), SCHEMA)
     settings()
-    yield tmp_path / "run"
+    return tmp_path / "run"
 
 
 def test_a_run_of_people_with_several_rows(project: Path) -> None:

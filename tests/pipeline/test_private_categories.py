@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from small_project import ROOT, stage, write_settings
+from small_project import small_folder, small_settings, stage
 from typer.testing import CliRunner
 
 from likeness import Synthesizer
@@ -22,8 +21,6 @@ from likeness.core.errors import ArtifactError, BudgetError, LikenessError, Rele
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.source.split import split_by_person
 from likeness.ledger.budget import Cost
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, new_releases
 from likeness.preflight.forecast import forecast
@@ -59,25 +56,16 @@ def staff() -> pd.DataFrame:
 
 def settings(**changed: Any) -> None:
     """params.yaml of a small run, with other values at keys whose dots are two underscores."""
-    content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"population": "staff", "unit": "one employee"}
-    content["ingest"] |= {"source": "staff.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
-    content["ingest"]["unit"] = {"column": "pid", "max_rows": 2}
-    content["marginals"]["privatize"]["bins"] = 4
-    content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
-    content["sample"]["rows"] = 50
-    write_settings(content, changed)
+    whose = {"population": "staff", "unit": "one employee"}
+    unit = {"unit": {"column": "pid", "max_rows": 2}}
+    small_settings(changed, "staff.csv", privacy=whose, ingest=unit)
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    (tmp_path / "run").mkdir()
-    monkeypatch.chdir(tmp_path / "run")
-    Ledger.create(locate())
-    staff().to_csv("staff.csv", index=False)
-    Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    small_folder(tmp_path / "run", monkeypatch, "staff.csv", staff(), SCHEMA)
     settings()
-    yield tmp_path / "run"
+    return tmp_path / "run"
 
 
 def refused(*names: str) -> bool:

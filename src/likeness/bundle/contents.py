@@ -8,7 +8,7 @@ from likeness.methods import METHODS
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
 SETTINGS, PLAN_FILE, LEDGER, CHECKSUMS = "settings.json", "plan.json", "ledger.jsonl", "SHA256SUMS"
-TABLE, TABLE_CSV = "synthetic.parquet", "synthetic.csv"
+TABLE = "synthetic.parquet"
 SPEC, WEIGHTS = "generator/spec.json", "generator/weights.safetensors"
 RELEASED = "released"
 _TEXTS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS)

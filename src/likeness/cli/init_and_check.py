@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,15 +93,7 @@ def init(
     ] = False,
 ) -> None:
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
-    from likeness.config.load import read_content
     from likeness.config.typed import build
-    from likeness.data.schema.column_keys import DROP
-    from likeness.data.schema.draft import NAMES_PERSON
-    from likeness.data.schema.schema import Schema, entries, read_mapping
-    from likeness.data.source.header import dtypes_of
-    from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
-    from likeness.onboarding.interview import Interview
 
     if not _PARAMS.is_file():
         raise ParamsError(no_project(_PARAMS))
@@ -108,40 +101,81 @@ def init(
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
     options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     given = {key: value for key, value in options.items() if value is not None}
-    layout = build(FileFormat, given, "ingest.format")
-    place, name, kinds = _opened(source, query, name, layout)
-    if people is not None or order is not None:
-        alone = {"label": label, "answers": answers, "ask": ask, "split": split}
-        _refuse_beside({**alone, "private-categories": private_categories}, person, order)
-        assert person is not None
-        _draft_histories(place, query, people, name, kinds, person, order, nullable, layout, columns)
+    table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
+    if people is None and order is None:
+        _draft_table(table, label, person, answers, ask, columns, nullable, split, private_categories)
         return
-    source = place
-    split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
-    dtypes = {} if Ingest(source, "", query=query).from_database else dtypes_of(place_at(Path(), source), layout)
-    target = _new_schema(name)
-    earlier = None
-    if answers is not None:
-        Schema.load(answers)  # complete, or refused
-        earlier = read_mapping(answers)
-    label = label_of(kinds, label, earlier)
-    check_columns(kinds, label, person, split)
-    kinds = {each: kind for each, kind in kinds.items() if each != split}
-    settled = {} if earlier is None else {name: spec for name, spec in entries(earlier["columns"]) if name in kinds}
-    settled |= {} if person is None else {person: {"kind": DROP, "reason": NAMES_PERSON}}
+    alone = {"label": label, "answers": answers, "split": split}
+    _refuse_beside({**alone, "private-categories": private_categories}, person, order)
+    assert person is not None
+    _draft_histories(table, people, person, order, nullable, columns, ask)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A source that was opened for its header.
+
+    Attributes:
+        place: as params.yaml writes it.
+        query: of a database.
+        layout: of a file.
+        name: of the table.
+        kinds: the guessed kind of each column.
+    """
+
+    place: str
+    query: str | None
+    layout: FileFormat
+    name: str
+    kinds: dict[str, str]
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The dtypes of a file; of a database none."""
+        from likeness.data.source.header import dtypes_of
+
+        if Ingest(self.place, "", query=self.query).from_database:
+            return {}
+        return dtypes_of(place_at(Path(), self.place), self.layout)
+
+
+def _draft_table(
+    table: _Source,
+    label: str | None,
+    person: str | None,
+    answers: Path | None,
+    ask: bool,
+    sheet: Path | None,
+    nullable: str | None,
+    split: str | None,
+    private_categories: bool,
+) -> None:
+    """Write the draft of a schema of one table, or a completed one after an interview. The options are those of init.
+
+    All that can be wrong in the options is refused before the first question.
+    """
+    from likeness.config.load import read_content
+    from likeness.data.schema.column_keys import DROP
+    from likeness.onboarding.answers import chosen
+    from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
+    from likeness.onboarding.interview import Interview
+
+    split = next((each for each in table.kinds if each.casefold() == "split"), None) if split is None else split
+    dtypes, target, earlier = table.dtypes, _new_schema(table.name), _earlier(answers)
+    label = label_of(table.kinds, label, earlier)
+    check_columns(table.kinds, label, person, split)
+    kinds = {each: kind for each, kind in table.kinds.items() if each != split}
+    settled = _settled(earlier, kinds, person)
     read_content(_PARAMS)  # readable, or refused
-    settings = partial(
-        draft_params, _PARAMS.read_text(encoding="utf-8"), source, query, target.as_posix(), person, split, layout
-    )
-    drafted = settings()  # complete, or refused before the interview
-    if columns is not None:
-        open_kinds = {each: kind for each, kind in kinds.items() if each not in settled}
-        answered = _filled(columns, open_kinds)
+    text, schema_file = _PARAMS.read_text(encoding="utf-8"), target.as_posix()
+    settings = partial(draft_params, text, table.place, table.query, schema_file, person, split, table.layout)
+    drafted = settings()  # complete, or refused
+    if sheet is not None:
+        answered = _filled(sheet, {each: kind for each, kind in kinds.items() if each not in settled})
         if answered is None:
             return
-        filled, left = answered
-        settled |= filled
-        kinds |= left
+        settled |= answered[0]
+        kinds |= answered[1]
     missing = None
     if nullable is not None:
         able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
@@ -150,17 +184,35 @@ def init(
         say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
     if not ask:
         completed = {**(earlier or {}), "columns": settled}
-        schema = draft_schema(name, kinds, label, person, completed, missing, private_categories, dtypes)
-        _draft(schema, target, drafted, person is not None)
+        schema = draft_schema(table.name, kinds, label, person, completed, missing, private_categories, dtypes)
+        words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+        _draft(schema, target, drafted, f" There, {words}.")
         return
     origin = None if earlier is None else str(earlier["source"])
-    _complete(
-        Interview(_ask, say, name, kinds, label, person, settled, origin, missing, private_categories),
-        target,
-        settings,
-        source,
-        dtypes,
-    )
+    questions = table.name, kinds, label, person, settled, origin, missing, private_categories
+    _complete(Interview(_ask, say, *questions), target, settings, table.place, {"columns": dtypes})
+
+
+def _earlier(answers: Path | None) -> Mapping[str, Any] | None:
+    """The content of a completed schema, whose answers are taken."""
+    from likeness.data.schema.schema import Schema, read_mapping
+
+    if answers is None:
+        return None
+    Schema.load(answers)  # complete, or refused
+    content: Mapping[str, Any] = read_mapping(answers)
+    return content
+
+
+def _settled(earlier: Mapping[str, Any] | None, kinds: Mapping[str, str], person: str | None) -> dict[str, Any]:
+    """The columns that need no question: those of an earlier schema, and the one that names people."""
+    from likeness.data.schema.column_keys import DROP
+    from likeness.data.schema.draft import NAMES_PERSON
+    from likeness.data.schema.schema import entries
+
+    columns = {} if earlier is None else dict(entries(earlier["columns"]))
+    settled = {name: spec for name, spec in columns.items() if name in kinds}
+    return settled if person is None else {**settled, person: {"kind": DROP, "reason": NAMES_PERSON}}
 
 
 def _filled(sheet: Path, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]] | None:
@@ -179,8 +231,8 @@ def _filled(sheet: Path, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict
         raise SchemaError(f"{sheet} has faults. Correct them and run the command again.\n{error}") from None
 
 
-def _opened(source: str, query: str | None, name: str | None, layout: FileFormat) -> tuple[str, str, dict[str, str]]:
-    """A source as params.yaml writes it, a name for its table, and the guessed kind of each column."""
+def _opened(source: str, query: str | None, name: str | None, layout: FileFormat) -> _Source:
+    """A source with a name for its table, and the guessed kind of each column."""
     from likeness.data.source.databases import Database
     from likeness.data.source.header import kinds_of, kinds_of_query
     from likeness.data.source.opening import table_name
@@ -193,9 +245,10 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     name = table_name(file) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
-    if database is None:
-        return place.url if isinstance(place, RemotePath) else place.as_posix(), name, kinds_of(place, layout)
-    return source, name, kinds_of_query(database)
+    if database is not None:
+        return _Source(source, query, layout, name, kinds_of_query(database))
+    written = place.url if isinstance(place, RemotePath) else place.as_posix()
+    return _Source(written, query, layout, name, kinds_of(place, layout))
 
 
 def _refuse_beside(options: Mapping[str, Any], person: str | None, order: str | None) -> None:
@@ -212,48 +265,57 @@ def _refuse_beside(options: Mapping[str, Any], person: str | None, order: str | 
 
 
 def _draft_histories(
-    source: str,
-    query: str | None,
+    events: _Source,
     people: str | None,
-    name: str,
-    kinds: dict[str, str],
     person: str,
     order: str | None,
     nullable: str | None,
-    layout: FileFormat,
-    columns: Path | None,
+    sheet: Path | None,
+    ask: bool,
 ) -> None:
-    """Write the draft of a schema of people with histories. One row of a sheet is about both tables."""
-    from likeness.data.source.header import dtypes_of
+    """Write the draft of a schema of people with histories, or ask. A row of a sheet, or a question, is about both."""
+    from likeness.data.schema.kinds import Date
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import draft_histories, draft_params
+    from likeness.onboarding.draft import ORDERED, draft_histories, draft_params
+    from likeness.onboarding.history_interview import HistoryInterview
+    from likeness.pipeline.new_project import fit_stages
 
-    target, tables, dtypes = _new_schema(name), {"events": kinds}, {}
-    if Ingest(source, "", query=query).from_database:
-        tables = tables if people is None else {"people": _opened(source, people, name, layout)[2], **tables}
-    else:
-        places = {"events": source}
-        if people is not None:
-            people, _, kinds = _opened(people, None, name, layout)
-            places, tables = {"people": people, **places}, {"people": kinds, **tables}
-        dtypes = {table: dtypes_of(place_at(Path(), place), layout) for table, place in places.items()}
+    target, sources = _new_schema(events.name), {"events": events}
+    if people is not None:
+        of_database = Ingest(events.place, "", query=events.query).from_database
+        place, query = (events.place, people) if of_database else (people, None)
+        sources = {"people": _opened(place, query, events.name, events.layout), **sources}
+        people = people if of_database else sources["people"].place
+    tables = {name: one.kinds for name, one in sources.items()}
+    dtypes = {name: one.dtypes for name, one in sources.items()}
     names = list(dict.fromkeys(each for kinds in tables.values() for each in kinds if each not in (person, order)))
     missing = None if nullable is None else chosen(nullable, names, names)
     answers: dict[str, Any] = {}
-    if columns is not None:
+    if sheet is not None:
         guesses = {each: kind for kinds in tables.values() for each, kind in kinds.items() if each != person}
-        answered = _filled(columns, guesses)
+        answered = _filled(sheet, guesses)
         if answered is None:
             return
         answers, left = answered
         tables = {
             table: {each: left.get(each, kind) for each, kind in kinds.items()} for table, kinds in tables.items()
         }
-    schema = draft_histories(name, tables, person, order, missing, dtypes, answers)
-    text = _PARAMS.read_text(encoding="utf-8")
-    settings = draft_params(text, source, query, target.as_posix(), person, None, layout, people=people, histories=True)
-    _draft(schema, target, settings, True)
-    say("Both tables have other stages than one table. Once the schema is complete: likeness new . --upgrade")
+    schema = draft_histories(events.name, tables, person, order, missing, dtypes, answers)
+    text, schema_file = _PARAMS.read_text(encoding="utf-8"), target.as_posix()
+    source = text, events.place, events.query, schema_file, person, None, events.layout
+    settings = partial(draft_params, *source, people=people, histories=True)
+    if not fit_stages(Path(), histories=True):
+        say("dvc.yaml has changes of yours, and two tables have other stages. Then: likeness new . --upgrade")
+    if not ask:
+        _draft(schema, target, settings(), "")
+        return
+    together = {each: kind for kinds in tables.values() for each, kind in kinds.items() if each != person}
+    if order is not None and together[order] not in ORDERED:
+        together[order] = Date.name
+    given = {table: [each for each in kinds if each != person] for table, kinds in tables.items()}
+    questions = events.name, together, None, person, answers, None, missing
+    interview = HistoryInterview(_ask, say, *questions, order=order, tables=given)
+    _complete(interview, target, settings, events.place, dtypes)
 
 
 def _new_schema(name: str) -> Path:
@@ -264,22 +326,24 @@ def _new_schema(name: str) -> Path:
     return target
 
 
-def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
+def _draft(schema: str, target: Path, settings: str, more: str) -> None:
     """Write a schema with its questions, point params.yaml to it, and print the next steps."""
     _write(target, schema, settings)
     say(
         f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
         "published with the results.\n"
-        "params.yaml now points to it. Answer privacy.population there"
-        + (", and ingest.unit.max_rows" if person else ". If a person may have several rows, see ingest.unit")
-        + ". Keep the table out of git.\n"
+        f"params.yaml now points to it. Answer privacy.population there.{more} Keep the table out of git.\n"
         "Then: likeness check"
     )
 
 
 def _complete(
-    interview: "Interview", target: Path, settings: Callable[..., str], source: str, dtypes: dict[str, str]
+    interview: "Interview",
+    target: Path,
+    settings: Callable[..., str],
+    source: str,
+    dtypes: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema

@@ -40,7 +40,8 @@ def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
     """
     hints = typing.get_type_hints(section)
     for item in fields(section):
-        default, name = _default(item, base), f"{where}.{item.name}" if where else item.name
+        default = default_of(item) if base is None else getattr(base, item.name)
+        name = f"{where}.{item.name}" if where else item.name
         inner = _inner(hints[item.name])
         if inner is None or default is None:
             words = None if default is MISSING else yaml_value(plain(default))
@@ -51,11 +52,11 @@ def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
             yield from keys(inner, name, default if is_dataclass(default) else None)
 
 
-def defaults(section: Any, base: Any = None) -> dict[str, Any]:
+def defaults(section: Any) -> dict[str, Any]:
     """All defaults of a section as YAML holds them; null where a person must decide."""
     hints, values = typing.get_type_hints(section), {}
     for item in fields(section):
-        default, hint = _default(item, base), hints[item.name]
+        default, hint = default_of(item), hints[item.name]
         required = defaults(hint) if is_dataclass(hint) else None
         values[item.name] = required if default is MISSING else plain(default)
     return values
@@ -131,10 +132,6 @@ def yaml_value(value: Any) -> str:
 def _inner(hint: Any) -> Any:
     """The section that a type holds, also one that may be null."""
     return next((part for part in (hint, *typing.get_args(hint)) if is_dataclass(part)), None)
-
-
-def _default(item: "dataclasses.Field[Any]", base: Any) -> Any:
-    return default_of(item) if base is None else getattr(base, item.name)
 
 
 def _commented(start: str, help: str) -> list[str]:

@@ -93,11 +93,8 @@ class ProjectPaths:
     next_embedding = Place("data/released/next_embedding.safetensors")
     card = Place("data/released/card")
     generator = Place("data/models/generator")
-    generator_spec = Place("data/models/generator/spec.json")
-    generator_weights = Place("data/models/generator/weights.safetensors")
     loss = Place("data/models/loss.csv")
     synthetic = Place("data/synthetic/synthetic.parquet")
-    synthetic_csv = Place("data/synthetic/synthetic.csv")
 
     privacy = Place("reports/privacy.json")
     statement = Place("reports/PRIVACY_STATEMENT.md")

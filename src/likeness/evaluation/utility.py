@@ -82,8 +82,8 @@ def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:
 def decision_scores(model: Any, x: Array, classes: Array, num_classes: int) -> Array:
     """One score a class (n, num_classes) of a fitted classifier; larger is more probable, and an unseen class is last.
 
-    Naive Bayes gives log odds. Its probabilities, products over many columns, round to exactly 0 and 1 (for two thirds
-    of Adult's test rows), so rows that it can rank would count as ties.
+    Naive Bayes gives log odds. Its probabilities are products over many columns. For two thirds of Adult's test rows
+    they round to exactly 0 and 1, so rows that it can rank would count as ties.
 
     Args:
         model: fitted on labels 0..len(classes)-1.

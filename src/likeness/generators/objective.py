@@ -34,10 +34,11 @@ class EmbeddingObjective:
 
     .. math:: L(\theta) = \sum_c v_c \sum_j w_j \left( \tilde S_{cj} / n - \pi_c\, m_{cj}(\theta) \right)^2
 
-    with the released sum S̃, the number of records n (public, or a noisy count), the released class weights π, the
-    generator's mean feature m_c in class c, and the critic's weights w (1 without a critic). ``class_scale`` holds
-    :math:`v_c`: 1 compares joint embeddings, whose noise has one size in every class. :math:`1/\max(π_c, floor)^2`
-    compares class means, as DP-MERF does; the floor keeps the noise of small classes bounded.
+    Here S̃ is the released sum, and n the number of records, public or a noisy count. The released class weights are π,
+    the generator's mean feature in class c is m_c, and the critic's weights are w (1 without a critic). ``class_scale``
+    holds :math:`v_c`: 1 compares joint embeddings, whose noise has one size in every class.
+    :math:`1/\max(π_c, floor)^2` compares class means, as DP-MERF does; the floor keeps the noise of small classes
+    bounded.
 
     Attributes:
         feature: public map, applied to generated rows.

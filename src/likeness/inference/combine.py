@@ -4,8 +4,8 @@ Each replicate b gives an estimate :math:`q_b` and its usual variance :math:`u_b
 mean is the estimate. Its variance is :math:`T = \bar u + (1 + 1/B)\, b`, with b the variance between replicates: the
 first part is the sampling of rows, the second the privacy noise and the fit. Intervals are Student's, with
 :math:`(B - 1) (1 + \bar u / ((1 + 1/B) b))^2` degrees of freedom. These are the rules of Rubin (1987) for multiple
-imputation. They hold where replicates scatter around the estimate as a posterior does, which noise-aware posteriors do
-(Räisä et al., NAPSU-MQ, 2023) and a parametric bootstrap does up to the bias of the model.
+imputation. They hold where replicates scatter around the estimate as a posterior does. Noise-aware posteriors do so
+(Räisä et al., NAPSU-MQ, 2023). A parametric bootstrap does so up to the bias of the model.
 
 No share of a model is below 0, so a fit to noise pulls effects towards 0. Replicates show how far. They come from
 releases that are drawn again from the model of the synthetic table, and the same fit makes them. Their mean less the

@@ -219,6 +219,10 @@ class Method(ABC):
         """A generator fitted to releases that are drawn again; it starts from one fitted to the real ones."""
         raise NotImplementedError
 
+    def fixed_answers(self, context: Context) -> frozenset[str]:
+        """Names of auxiliary queries whose answers replicates take as they are released, such as those of bins."""
+        return frozenset()
+
     def unpenalized(self) -> Self:
         """The recipe without a pull of the fit towards independence: estimates have less bias and more variance."""
         return self

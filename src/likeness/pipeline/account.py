@@ -11,6 +11,7 @@ from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.data.rules.rule import Rule
+from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Method
@@ -27,6 +28,7 @@ from likeness.release.released import Released, check_against, load_released
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
 
+_NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}
 SOFTWARE = ("autodp", "opendp", "numpy")
 """Libraries whose versions the account names. The generator names what trained it."""
 
@@ -39,25 +41,44 @@ def account(project: Project) -> dict[str, Any]:
             trained on others; or the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    params, plan, ledger = project.params, project.written_plan, project.ledger
+    plan, ledger = project.written_plan, project.ledger
     released = {path: load_released(path) for path in project.paths.released_files}
-    receipts = [one.receipt for one in released.values()]
     commits, ledger_id = ledger.commits(), ledger.id
     for path, one in released.items():
         check_against(commits, path, one.receipt, ledger_id)
     check_run(project, plan, released)
+    return stated(project, plan, project.schema, list(released.values()), with_table=True)
+
+
+def stated(
+    project: Project, plan: Plan, schema: Schema, released: Sequence[Released], with_table: bool = False
+) -> dict[str, Any]:
+    """The account of releases that the ledger knows.
+
+    Args:
+        project: with settings and ledger.
+        plan: of the releases.
+        schema: of a table, or of a row a person, with released categories.
+        released: all of them, in order.
+        with_table: the account is about the synthetic table of the project, too.
+
+    Raises:
+        ReleaseError: the total exceeds the target.
+        ArtifactError: the synthetic table is missing or not of this generator.
+    """
+    params, receipts = project.params, [one.receipt for one in released]
     return privacy_json(
         params,
         plan,
         receipts,
         composed(params, receipts),
-        Standing.of(ledger, params.privacy.population),
-        sample_request(project.sample),
-        check_synthetic(project),
-        notes(project.method, project.row_sets, auxiliary_of(released.values())),
-        {one.receipt.query: len(one.keys) for one in released.values()},
-        project.schema.rules,
-        card_figures(project.context, {one.receipt.query: one for one in released.values()}),
+        Standing.of(project.ledger, params.privacy.population),
+        sample_request(project.sample) if with_table else _NO_TABLE,
+        check_synthetic(project) if with_table else {},
+        notes(project.method, project.row_sets_of(schema), auxiliary_of(released)),
+        {one.receipt.query: len(one.keys) for one in released},
+        schema.rules,
+        card_figures(project.context_of(schema), {one.receipt.query: one for one in released}),
     )
 
 
@@ -131,84 +152,89 @@ def privacy_json(
         rules: of the schema, which every row keeps.
         card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
     """
-    budget = standing.budget
-    queries = [
-        {
-            "query": receipt.query,
-            "stage": receipt.stage,
-            "map": dict(receipt.feature),
-            "sensitivity": receipt.sensitivity,
-            "noise_multiplier": receipt.noise_multiplier,
-            "noise_scale": receipt.noise_scale * 2.0**-receipt.lattice_bits,
-            "rho": _finite(receipt.rho),
-            "share": plan.query(receipt.query).share,
-            "dimension": receipt.dimension,
-            "mechanism": receipt.mechanism,
-            "sampler": receipt.sampler,
-            "ledger_seq": receipt.ledger_seq,
-            "sha256": standing.digests[receipt.key],
-            **_threshold(receipt, (keys or {}).get(receipt.query, 0)),
-        }
-        for receipt in receipts
-    ]
+    private = plan.private
     return {
         "format": 1,
-        "private": plan.private,
+        "private": private,
         "method": params.method,
-        "identity": params.privacy.population,
-        "unit": protected(params.ingest.unit, params.privacy.unit),
-        **({} if params.ingest.unit is None else {"rows_of_a_person": params.ingest.unit.to_dict()}),
-        "adjacency": str(plan.adjacency),
-        "num_records": plan.num_records,
+        **_whose(params, plan),
         "target": {"epsilon": _finite(params.privacy.epsilon), "delta": params.privacy.delta},
-        "total": {
-            "rho": _finite(total.rho),
-            "epsilon": _finite(total.epsilon),
-            "epsilon_rdp": _finite(total.epsilon_rdp),
-            "epsilon_gaussian": _finite(total.epsilon_gaussian),
-            "delta": total.delta,
-            **({"delta_keys": total.delta_keys} if total.delta_keys else {}),
-        },
+        "total": _total(total),
         "rdp_curve": {
             "orders": list(total.orders),
             "total": [_finite(value) for value in total.curve],
             "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
         },
-        "queries": queries,
+        "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
         "notes": list(facts),
         **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"card": list(card)} if card else {}),
         "sample": dict(sample),
-        # Without noise, a digest would reveal exact values.
-        "outputs": dict(outputs) if plan.private else {},
-        "ledger": {
-            "id": standing.ledger_id,
-            "lifetime": {
-                "spent_rho": _finite(budget.spent_rho),
-                "spent_epsilon": _finite(budget.spent_epsilon),
-                "cap_epsilon": _finite(budget.cap_epsilon),
-                "cap_delta": budget.cap_delta,
-                "uncommitted": budget.uncommitted,
-                **_lifetime_keys(budget),
-            },
-        },
+        "outputs": dict(outputs) if private else {},  # without noise, a digest would reveal exact values
+        "ledger": {"id": standing.ledger_id, "lifetime": _lifetime(standing.budget)},
         "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
     }
 
 
-def _threshold(receipt: Receipt, keys: int) -> dict[str, Any]:
-    """The facts of partition selection: the threshold in rows, its cost in δ, and the number of released keys."""
+def _whose(params: Params, plan: Plan) -> dict[str, Any]:
+    """Who is protected, and against which change of the table."""
+    unit = plan.unit
+    return {
+        "identity": params.privacy.population,
+        "unit": protected(unit, params.privacy.unit),
+        **({} if unit is None else {"rows_of_a_person": unit.to_dict()}),
+        "adjacency": str(plan.adjacency),
+        "num_records": plan.num_records,
+    }
+
+
+def _total(total: Account) -> dict[str, Any]:
+    """The composed cost."""
+    return {
+        "rho": _finite(total.rho),
+        "epsilon": _finite(total.epsilon),
+        "epsilon_rdp": _finite(total.epsilon_rdp),
+        "epsilon_gaussian": _finite(total.epsilon_gaussian),
+        "delta": total.delta,
+        **({"delta_keys": total.delta_keys} if total.delta_keys else {}),
+    }
+
+
+def _query(receipt: Receipt, plan: Plan, standing: Standing, keys: int) -> dict[str, Any]:
+    """A release with its noise and its cost; ``keys`` is the number of released partitions."""
+    step = 2.0**-receipt.lattice_bits
+    value = {
+        "query": receipt.query,
+        "stage": receipt.stage,
+        "map": dict(receipt.feature),
+        "sensitivity": receipt.sensitivity,
+        "noise_multiplier": receipt.noise_multiplier,
+        "noise_scale": receipt.noise_scale * step,
+        "rho": _finite(receipt.rho),
+        "share": plan.query(receipt.query).share,
+        "dimension": receipt.dimension,
+        "mechanism": receipt.mechanism,
+        "sampler": receipt.sampler,
+        "ledger_seq": receipt.ledger_seq,
+        "sha256": standing.digests[receipt.key],
+    }
     if receipt.threshold is None:
-        return {}
-    rows = receipt.threshold * 2.0**-receipt.lattice_bits
-    return {"threshold": rows, "delta_keys": receipt.delta_keys, "keys": keys}
+        return value
+    return {**value, "threshold": receipt.threshold * step, "delta_keys": receipt.delta_keys, "keys": keys}
 
 
-def _lifetime_keys(budget: Budget) -> dict[str, float]:
-    """The part of the cap's δ for thresholds, if there is one."""
+def _lifetime(budget: Budget) -> dict[str, Any]:
+    """What the population has spent of its lifetime cap."""
+    value = {
+        "spent_rho": _finite(budget.spent_rho),
+        "spent_epsilon": _finite(budget.spent_epsilon),
+        "cap_epsilon": _finite(budget.cap_epsilon),
+        "cap_delta": budget.cap_delta,
+        "uncommitted": budget.uncommitted,
+    }
     if not (budget.selection_delta or budget.spent_delta):
-        return {}
-    return {"cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
+        return value
+    return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
 
 
 def _finite(value: float) -> float | str:

@@ -1,6 +1,6 @@
 """Private rows that a Python caller holds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from likeness.data.histories.rows import HistoryRows
     from likeness.data.histories.schema import HistorySchema
     from likeness.ledger.ledger import Ledger
+    from likeness.methods.base import Method
     from likeness.methods.row_set import RowSet
     from likeness.pipeline.project import Project
     from likeness.release.door import Door
@@ -124,7 +125,7 @@ def history_doors(project: "Project", schema: "HistorySchema", rows: "HistoryRow
     from likeness.release.door import Door
     from likeness.release.request import Dataset
 
-    ledger, params = project.ledger_to_spend, project.params
+    ledger, params = project.ledger_to_spend, project.complete_params
     digest = digest_of_histories(schema, rows, ledger.key)
     people = np.arange(len(rows.people), dtype=np.int64)
     doors = []
@@ -144,18 +145,27 @@ def history_doors(project: "Project", schema: "HistorySchema", rows: "HistoryRow
     return doors
 
 
-def release_histories(project: "Project", doors: "list[Door]") -> "dict[str, Released]":
-    """Release all that the method asks about both row sets; all checks come before the ledger."""
+def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence[Door]") -> "dict[str, Released]":
+    """Release all that a method asks about each row set.
+
+    Args:
+        method: the recipe.
+        row_sets: of the project.
+        doors: one to each.
+
+    Returns:
+        answers by the name of their query, in the order of the releases.
+    """
     from likeness.release.released import from_bytes
 
     released: dict[str, Released] = {}
-    for rows, door in zip(project.row_sets, doors, strict=True):
+    for rows, door in zip(row_sets, doors, strict=True):
 
         def answer(query: "Query", rows: "RowSet" = rows, door: "Door" = door) -> "Released":
             named = rows.named(query)
             released[named.name] = from_bytes(door.release(named), named.name)
             return released[named.name]
 
-        auxiliary = project.method.ask(rows.context, answer)
-        answer(project.method.embedding_query(rows.context, auxiliary))
+        auxiliary = method.ask(rows.context, answer)
+        answer(method.embedding_query(rows.context, auxiliary))
     return released

@@ -12,6 +12,7 @@ from likeness.core.bounds import rows_per_unit
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.images import MOST_ROWS
 from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
+from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_measures, foreseen_card
 from likeness.pipeline.project import Project
@@ -137,19 +138,49 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     """
     params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
-    categories, schema = tuple(_categories(project, plan)), project.written_schema
-    row_sets = project.row_sets_of(schema.foreseen(_most_released(params, categories, rows)))
+    categories = tuple(_categories(project, plan))
+    row_sets = project.row_sets_of(project.written_schema.foreseen(_most_released(params, categories, rows)))
     facts = row_sets[0].context
-    private = frozenset(column.name for column in schema.open_columns)
-    adjacency = Adjacency(params.privacy.adjacency)
-    queries = []
+    queries = tuple(_queries(project, row_sets, rows))
+    coordinates = {query.query: query.coordinates for query in queries}
+    drawn = params.sample.rows if isinstance(params.sample.rows, int) else rows
+    most = params.evaluate.max_rows or (math.inf if facts.schema.image is None else MOST_ROWS)
+    # Classifiers see the real table twice, once shuffled.
+    scored = None if rows is None or drawn is None else (2 * min(rows, most) + min(drawn, most)) / 3
+    cells = len(facts.schema.columns) * _bytes_a_column(facts, rows or 0, drawn or 0, most)
+    return Forecast(
+        method=params.method,
+        epsilon=params.privacy.epsilon,
+        delta=params.privacy.delta,
+        rho=plan.rho,
+        rows_of_a_person=rows_per_unit(plan.unit) if project.histories is None else 1,  # which share a contribution
+        rows=rows,
+        width=facts.layout.width,
+        queries=queries,
+        records=max(
+            [measure.records or 1 for query in queries for measure in query.measures]
+            + [2 * column.nearly_always for column in categories]  # two categories: the least that tells rows apart
+        ),
+        memory_bytes=_BASE_BYTES
+        + max(BYTES_A_COORDINATE * max(coordinates.values()), cells, recipe.training_bytes(facts)),
+        training_seconds=_training_seconds(recipe, facts, coordinates),
+        evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
+        categories=categories,
+    )
+
+
+def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> Iterator[QueryForecast]:
+    """The noise of each query, and the accuracy of what it measures."""
+    params, plan, recipe = project.params, project.plan, project.method
+    private = frozenset(column.name for column in project.written_schema.open_columns)
     asked: list[tuple[Context, Query | DistanceQuery]] = [
         (one.context, one.named(query)) for one in row_sets for query in recipe.foreseen_queries(one.context)
     ]
+    facts = row_sets[0].context
     asked += [(facts, query) for query in foreseen_card(params.evaluate.card, plan, facts)]
     for context, query in asked:
-        sensitivity = math.sqrt(query.sensitivity_squared(adjacency, plan.unit)) * 2.0**-query.lattice_bits
-        multiplier = plan.query(query.name).noise_multiplier
+        square = query.sensitivity_squared(Adjacency(params.privacy.adjacency), plan.unit)
+        sensitivity, multiplier = math.sqrt(square) * 2.0**-query.lattice_bits, plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
         if isinstance(query, DistanceQuery) or query.stage == CARD:
             measured: Iterable[Measured] = card_measures(query, sigma)
@@ -165,34 +196,15 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
             )
             for of, noise, average, ruled in measured
         )
-        queries.append(QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures))
-    coordinates, columns = max(query.coordinates for query in queries), len(facts.schema.columns)
-    drawn = params.sample.rows if isinstance(params.sample.rows, int) else rows
-    most = params.evaluate.max_rows or (math.inf if facts.schema.image is None else MOST_ROWS)
-    # Classifiers see the real table twice, once shuffled.
-    scored = None if rows is None or drawn is None else (2 * min(rows, most) + min(drawn, most)) / 3
-    cells: float = _BYTES_A_CELL * (rows or 0)
-    if facts.schema.image is not None:  # kept as bytes, until images are drawn or judged
-        seen = min(max(rows or 0, drawn or 0), most)
-        cells = max(_BYTES_DRAWN * (drawn or 0), 8 * (drawn or 0) + _BYTES_JUDGED * seen)
-    return Forecast(
-        method=params.method,
-        epsilon=params.privacy.epsilon,
-        delta=params.privacy.delta,
-        rho=plan.rho,
-        rows_of_a_person=rows_per_unit(plan.unit) if project.histories is None else 1,  # which share a contribution
-        rows=rows,
-        width=facts.layout.width,
-        queries=tuple(queries),
-        records=max(
-            [measure.records or 1 for query in queries for measure in query.measures]
-            + [2 * column.nearly_always for column in categories]  # two categories: the least that tells rows apart
-        ),
-        memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * coordinates, cells * columns, recipe.training_bytes(facts)),
-        training_seconds=_training_seconds(recipe, facts, {query.query: query.coordinates for query in queries}),
-        evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
-        categories=categories,
-    )
+        yield QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures)
+
+
+def _bytes_a_column(facts: Context, rows: int, drawn: int, most: float) -> float:
+    """Memory of a column of the rows; ``most`` of which are judged."""
+    if facts.schema.image is None:
+        return _BYTES_A_CELL * rows
+    seen = min(max(rows, drawn), most)  # kept as bytes, until images are drawn or judged
+    return max(_BYTES_DRAWN * drawn, 8 * drawn + _BYTES_JUDGED * seen)
 
 
 def _judged(params: Params, facts: Context, scored: float) -> float:

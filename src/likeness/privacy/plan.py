@@ -173,18 +173,39 @@ def make_plan(
     names = [*(selection.queries if selection else ()), *(share.query for share in (*shares, *card))]
     if len(set(names)) != len(names):
         raise PlanError(f"{method}: two queries of the plan have one name among {', '.join(names)}. Rename one.")
+    _check_shares(method, shares)
+    _check_people(adjacency, num_records, unit)
+    parts = _parts(shares, delta, selection, card)
+    total = rho_for(epsilon, delta_left(delta, (part.delta_keys for part in parts)))
+    queries = tuple(part.planned(total) for part in parts)
+    plan = Plan(method, identity, adjacency, epsilon, delta, num_records, queries, unit)
+    reached = epsilon_left(plan.rho, delta, plan.delta_keys)
+    if plan.private and reached > epsilon:
+        raise PlanError(
+            f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than privacy.epsilon, {epsilon:g}. "
+            "Choose usual values, and report it."
+        )
+    return plan
+
+
+def _check_shares(method: str, shares: Sequence[QueryShare]) -> None:
+    """Refuse shares that do not sum to 1."""
     for share in shares:
         if not 0 < share.share <= 1:
             raise PlanError(
                 f"{method}.plan.shares.{share.query} must lie above 0 and at most at 1, got {share.share}. Correct it "
                 "in params.yaml."
             )
-    total_share = math.fsum(share.share for share in shares)
-    if abs(total_share - 1) > 1e-9:
+    total = math.fsum(share.share for share in shares)
+    if abs(total - 1) > 1e-9:
         listed = ", ".join(f"{share.query} {share.share}" for share in shares)
         raise PlanError(
-            f"{method}.plan.shares must sum to 1, but sum to {total_share:.6g} ({listed}). Correct them in params.yaml."
+            f"{method}.plan.shares must sum to 1, but sum to {total:.6g} ({listed}). Correct them in params.yaml."
         )
+
+
+def _check_people(adjacency: Adjacency, num_records: int | None, unit: PrivacyUnit | None) -> None:
+    """Refuse a number of records, or a unit of privacy, that contradicts the adjacency."""
     if adjacency is Adjacency.REPLACE_ONE and (num_records is None or num_records < 1):
         raise PlanError(
             "privacy.num_records is missing. With privacy.adjacency: replace_one the number of training records is "
@@ -200,33 +221,50 @@ def make_plan(
             f"ingest.unit adds or removes a person with all rows, but privacy.adjacency is {adjacency}. Set "
             "privacy.adjacency: add_remove_one."
         )
-    parts = [(share, share.share / total_share, 0.0) for share in shares]
-    if selection is not None:
-        each, each_delta = (
-            whole / len(selection.queries) for whole in (selection.share, delta * selection.delta_share)
-        )
-        rest = 1 - selection.share
-        parts = [(replace(share, share=share.share * rest), part * rest, none) for share, part, none in parts]
-        parts = [*((QueryShare(name, selection.stage, each), each, each_delta) for name in selection.queries), *parts]
-    if card:
-        rest = 1 - math.fsum(share.share for share in card)
-        parts = [(replace(share, share=share.share * rest), part * rest, keys) for share, part, keys in parts]
-        parts += [(share, share.share, 0.0) for share in card]
-    total = rho_for(epsilon, delta_left(delta, (query_delta for _, _, query_delta in parts)))
-    queries = []
-    for share, part, query_delta in parts:
-        rho = part * total if math.isfinite(total) else math.inf
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A query with its part of the target.
+
+    Attributes:
+        share: as the plan writes it.
+        part: of ρ; equal to the share but for its last digits.
+        delta_keys: δ of a partition selection.
+    """
+
+    share: QueryShare
+    part: float
+    delta_keys: float = 0.0
+
+    def scaled(self, rest: float) -> "_Part":
+        """Its part where others have taken theirs."""
+        share = replace(self.share, share=self.share.share * rest)
+        return replace(self, share=share, part=self.part * rest)
+
+    def planned(self, total: float) -> PlannedQuery:
+        """The query with its noise, of a total ρ."""
+        rho = self.part * total if math.isfinite(total) else math.inf
         multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
         cost = 1 / (2 * multiplier**2) if multiplier else math.inf
-        queries.append(PlannedQuery(share.query, share.stage, share.share, cost, multiplier, query_delta))
-    plan = Plan(method, identity, adjacency, epsilon, delta, num_records, tuple(queries), unit)
-    reached = epsilon_left(plan.rho, delta, plan.delta_keys)
-    if plan.private and reached > epsilon:
-        raise PlanError(
-            f"the plan reaches epsilon {reached:.9g} at delta {delta:g}, more than privacy.epsilon, {epsilon:g}. "
-            "Choose usual values, and report it."
-        )
-    return plan
+        return PlannedQuery(self.share.query, self.share.stage, self.share.share, cost, multiplier, self.delta_keys)
+
+
+def _parts(
+    shares: Sequence[QueryShare], delta: float, selection: SelectionShares | None, card: Sequence[QueryShare]
+) -> list[_Part]:
+    """The part of each query: partition selections and the card take theirs first, and ``shares`` divide the rest."""
+    total = math.fsum(share.share for share in shares)
+    parts = [_Part(share, share.share / total) for share in shares]
+    if selection is not None:
+        count, rest = len(selection.queries), 1 - selection.share
+        each, delta_keys = selection.share / count, delta * selection.delta_share / count
+        first = [_Part(QueryShare(name, selection.stage, each), each, delta_keys) for name in selection.queries]
+        parts = [*first, *(part.scaled(rest) for part in parts)]
+    if card:
+        rest = 1 - math.fsum(share.share for share in card)
+        parts = [*(part.scaled(rest) for part in parts), *(_Part(share, share.share) for share in card)]
+    return parts
 
 
 def _format(value: Mapping[str, Any]) -> int:

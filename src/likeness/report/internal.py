@@ -82,79 +82,100 @@ def evaluate(
         DataError: a table has no rows, or the shape does not fit the schema.
     """
     shape = shape or schema.image
-    seed = settings.seed
     if shape is not None:
         check_shape(schema, shape)
         max_rows = max_rows or MOST_ROWS
         real_train, real_test, synthetic = (
-            at_most(table, max_rows, seed, name)
+            at_most(table, max_rows, settings.seed, name)
             for table, name in ((real_train, "train"), (real_test, "test"), (synthetic, "synthetic"))
         )
-    tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, seed)}
-    metrics = metrics_of(schema.task)
-    held_out = at_most(real_test, max_rows, seed, "test")
-    by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
-    counts = settings.row_counts or () if metrics else ()
-    scores = []
-    with progress("evaluate", _trainings(tables, schema, counts, classifiers, shape)) as step:
-        done = itertools.count(1)  # estimators end in several threads
-        for name, table in tables.items() if metrics else ():
-            rows = train_on_synthetic_test_on_real(
-                at_most(table, max_rows, seed, name),
-                held_out,
-                schema,
-                seed,
-                classifiers,
-                settings.workers,
-                lambda note, name=name: step(next(done), f"{name}: {note}"),  # type: ignore[misc]
-                shape,
-            )
-            scores.append(rows.assign(table=name))
-        if counts:
-            by_rows = scores_by_rows(
-                synthetic,
-                held_out,
-                schema,
-                seed,
-                counts,
-                QUICK[schema.task],
-                max_workers=settings.workers,
-                progress=lambda note: step(next(done), note),
-                shape=shape,
-            )
+    tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, settings.seed)}
+    scores, by_rows = _scores(tables, real_test, schema, settings, classifiers, max_rows, shape)
     if shape is None:
         comparison = compare_tables(real_test, tables, schema, settings)
     else:
         comparison = compare_images(real_test, tables, schema, settings, shape)
-    columns = ["table", "classifier", *metrics, "seconds"]
-    score_table = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
-
-    out = Path(out_dir)
-    make_private_folder(out)
-    (out / "scores.csv").write_bytes(padded_csv(score_table))
-    (out / "marginals.csv").write_bytes(padded_csv(comparison.marginals))
-    (out / "row_counts.csv").write_bytes(padded_csv(by_rows))
-    (out / "scores.png").write_bytes(figures.score_chart(score_table, CHARTED.get(schema.task, ())))
-    for name, png in comparison.figures.items():
-        (out / f"{name}.png").write_bytes(png)
     summary = {
         "not_private": True,
         "reference": "held-out real rows",
         "image": list(shape or ()),  # empty for a table
-        **_summary(score_table, comparison, metrics),
+        **_means(scores, comparison, metrics_of(schema.task)),
     }
     if shape is None:
-        near = neighbors(tables, real_test, schema, settings.mmd_rows, seed)
+        near = neighbors(tables, real_test, schema, settings.mmd_rows, settings.seed)
         summary["details"] = {**details(tables, real_test, schema, settings.bins), "neighbors": near}
     if schema.rules:
         real = pd.concat([real_train, real_test])
         summary["rules"] = {
             name: contradictions(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
         }
+    _write(Path(out_dir), summary, scores, by_rows, comparison, CHARTED.get(schema.task, ()))
+
+
+def _scores(
+    tables: Mapping[str, pd.DataFrame],
+    real_test: pd.DataFrame,
+    schema: Schema,
+    settings: Evaluate,
+    classifiers: Sequence[str] | None,
+    max_rows: int | None,
+    shape: Shape | None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores of the estimators of each table, and of quick ones by the number of synthetic rows.
+
+    Both are empty without a task.
+    """
+    metrics, seed, workers = metrics_of(schema.task), settings.seed, settings.workers
+    held_out = at_most(real_test, max_rows, seed, "test")
+    by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
+    scores = [pd.DataFrame(columns=["table", "classifier", *metrics, "seconds"])]
+    if not metrics:
+        return scores[0], by_rows
+    counts, done = settings.row_counts or (), itertools.count(1)  # estimators end in several threads
+    with progress("evaluate", _trainings(tables, schema, counts, classifiers, shape)) as step:
+        for name, table in tables.items():
+
+            def note(text: str, name: str = name) -> None:
+                step(next(done), f"{name}: {text}")
+
+            limited = at_most(table, max_rows, seed, name)
+            rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, classifiers, workers, note, shape)
+            scores.append(rows.assign(table=name)[scores[0].columns])
+        if counts:
+            by_rows = scores_by_rows(
+                tables["synthetic"],
+                held_out,
+                schema,
+                seed,
+                counts,
+                QUICK[schema.task],
+                max_workers=workers,
+                progress=lambda text: step(next(done), text),
+                shape=shape,
+            )
+    return pd.concat(scores[1:]), by_rows
+
+
+def _write(
+    out: Path,
+    summary: Mapping[str, Any],
+    scores: pd.DataFrame,
+    by_rows: pd.DataFrame,
+    comparison: Comparison,
+    charted: Sequence[str],
+) -> None:
+    """Write :data:`FILES` into a folder; ``charted`` are the metrics of the picture of scores."""
+    make_private_folder(out)
+    (out / "scores.csv").write_bytes(padded_csv(scores))
+    (out / "marginals.csv").write_bytes(padded_csv(comparison.marginals))
+    (out / "row_counts.csv").write_bytes(padded_csv(by_rows))
+    (out / "scores.png").write_bytes(figures.score_chart(scores, charted))
+    for name, png in comparison.figures.items():
+        (out / f"{name}.png").write_bytes(png)
     (out / "metrics.json").write_bytes(padded_json(summary))
 
 
-def _summary(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str]) -> dict[str, Any]:
+def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str]) -> dict[str, Any]:
     """Means over the estimators of each table, over the marginals of each table and order, and the distances."""
     by_table = scores.groupby("table", sort=False)[list(metrics)].mean() if len(scores) else scores.set_index("table")
     by_order = comparison.marginals.groupby(["table", "order"], sort=False)["total_variation"].mean().unstack()
@@ -176,8 +197,6 @@ def _trainings(
     shape: Shape | None,
 ) -> int:
     """How many estimators are trained."""
-    if not metrics_of(schema.task):
-        return 0
     few = {count for count in counts if count <= len(tables["synthetic"])}
     return len(tables) * len(select(schema.task, classifiers, shape)) + len(few) * len(QUICK[schema.task])
 

@@ -36,20 +36,7 @@ def statement(privacy: dict[str, Any]) -> str:
         f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
         f"δ = {lifetime['cap_delta']:g}{_thresholds_part(lifetime)}.",
         *_about(privacy),
-        "",
-        "## Every query",
-        "",
-        "| query | stage | coordinates | L2 sensitivity | noise σ | σ / sensitivity | share of ρ | ρ | ledger entry |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for query in privacy["queries"]:
-        coordinates = query.get("keys", query["dimension"])
-        lines.append(
-            f"| {query['query']} | {query['stage']} | {coordinates:,} | {query['sensitivity']:.6g} | "
-            f"{query['noise_scale']:.6g} | {query['noise_multiplier']:.6g} | {query['share']:.3g} | "
-            f"{_number(query['rho'])} | {query['ledger_seq']} |"
-        )
-    lines += [
+        *_queries(privacy),
         "",
         "Noise: discrete Gaussian on an integer lattice, drawn once by OpenDP from the operating system's generator; "
         "each record is clipped to its declared bound and truncated to the lattice before it is summed, and the "
@@ -57,6 +44,31 @@ def statement(privacy: dict[str, Any]) -> str:
         *_notes(privacy),
         *_rules(privacy),
         *_card(privacy),
+        *_not_covered(privacy),
+        "",
+        "PRIVACY.md tells the threat model and the side channels.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _queries(privacy: Mapping[str, Any]) -> list[str]:
+    """The table of all queries."""
+    header = (
+        "| query | stage | coordinates | L2 sensitivity | noise σ | σ / sensitivity | share of ρ | ρ | ledger entry |"
+    )
+    rows = [
+        f"| {query['query']} | {query['stage']} | {query.get('keys', query['dimension']):,} | "
+        f"{query['sensitivity']:.6g} | {query['noise_scale']:.6g} | {query['noise_multiplier']:.6g} | "
+        f"{query['share']:.3g} | {_number(query['rho'])} | {query['ledger_seq']} |"
+        for query in privacy["queries"]
+    ]
+    return ["", "## Every query", "", header, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows]
+
+
+def _not_covered(privacy: Mapping[str, Any]) -> list[str]:
+    """What the guarantee says nothing about."""
+    return [
         "",
         "## What is not covered",
         "",
@@ -64,17 +76,13 @@ def statement(privacy: dict[str, Any]) -> str:
         "params.yaml."
         " If one of them was read off the rows, this statement does not hold.",
         "- A person with more than one value of the column that names people."
-        if several
+        if privacy.get("rows_of_a_person")
         else "- A person with more than one row, unless the unit above says so.",
         "- Everything under `data/private` and `reports/internal`: exact, not private, not to be published.",
         "- Statistical truth: synthetic rows resemble the population; none of them is a person, and an inference about"
         " a group can be right without anybody's record having been used for it.",
         "- Other releases about the same people that are not in this ledger.",
-        "",
-        "PRIVACY.md tells the threat model and the side channels.",
-        "",
     ]
-    return "\n".join(lines)
 
 
 def _of_a_person(privacy: Mapping[str, Any]) -> str:

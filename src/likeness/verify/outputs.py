@@ -377,29 +377,26 @@ def histories_in(folder: Path) -> "HistorySchema | None":
 
 def draw_replicates(
     folder: Path, rows: int | None, seed: int, where: Mapping[str, Any], count: int
-) -> "Iterator[DataFrame]":
-    """Draw the base, and tables that are each from a model that is fitted to a new draw of the noise.
+) -> "Iterator[dict[str, DataFrame]]":
+    """Draw the base, and tables that are each from models that are fitted to a new draw of the noise, by name.
 
     Args:
         folder: of a bundle, a saved synthesizer or a project.
         rows: of each table.
         seed: public.
         where: which rows.
-        count: how many tables beside the base.
+        count: how many beside the base.
     """
     from likeness.bundle.settings import params_of
     from likeness.core.paths import read_json
     from likeness.generators.base import Compute
-    from likeness.methods import method_from
-    from likeness.methods.replicates import replicates
-    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.methods.replicates import linked_replicates
+    from likeness.methods.row_set import RowSet
     from likeness.pipeline import synthetic_table as synthetic
     from likeness.pipeline.project import Project
     from likeness.synthesizer import Synthesizer
 
-    if histories_in(folder) is not None:
-        raise ParamsError("replicates are not for people with histories. Leave the option out.")
-    context, released, generator = public_facts(folder)
+    (context, released, generator), histories = public_facts(folder), histories_in(folder)
     if (folder / names.SETTINGS).exists():
         params = params_of(read_json(folder / names.SETTINGS))
     elif (folder / _SAVED).exists():
@@ -409,10 +406,14 @@ def draw_replicates(
     if rows is None:
         rows = synthetic.numbered(Sample(), context, released).rows
     compute = Compute(params.train.device, params.train.threads, params.train.precision)
-    saved = SavedGenerator.load(generator)
-    models = replicates(method_from(params).at(folder), context, released, saved, compute, count, seed)
-    for model, rows_seed in models:
-        yield synthetic.draw(model, context.schema, rows, rows_seed, where, _dtypes(folder).get(ONE_TABLE.tables[0]))
+    project = Project(folder, params, histories or context.schema)
+    row_sets = (RowSet(context, ""),) if histories is None else project.row_sets
+    saved = synthetic.saved_generators(generator, histories)
+    for models, rows_seed in linked_replicates(
+        project.method, row_sets, released.values(), saved, compute, count, seed
+    ):
+        request = synthetic.Request(rows, rows_seed, where)
+        yield synthetic.tables_of(models, context.schema, histories, request, _dtypes(folder))
 
 
 def _dtypes(folder: Path) -> dict[str, dict[str, str]]:

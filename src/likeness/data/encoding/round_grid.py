@@ -93,9 +93,9 @@ def fine_grid(column: Column, cells: int, bins: int) -> Grid:
 def prior_of(column: Column, grid: Grid, firsts: Sequence[int]) -> list[float]:
     """Weight of each cell of a wide column in its bin before any count is seen.
 
-    Values are uniform within a bin. In the first and last one, where the bound is ten times as far from zero as the
-    bin's inner edge and the middle bin, their density falls with the third power of their size. So do amounts; else
-    nearly all would lie near the bound.
+    Values are uniform within a bin. The first and the last bin differ where the bound is ten times as far from zero as
+    the bin's inner edge and the middle bin. There the density falls with the third power of the size. So do amounts.
+    Else nearly all would lie near the bound.
     """
     edges = [_value(column, edge) for edge in grid.edges]
     prior = [high - low for low, high in pairwise(edges)]

@@ -1,9 +1,9 @@
 r"""Rules that hold among the events of a person, and the values that they speak of.
 
-A rule names columns of people, ``number of events``, columns of the ``first`` event, and columns of two events that
-follow each other (``last`` and ``next``). It also names the ``gap`` between these, and ``since first``, the distance of
-the next event from the first. Somebody without events has a missing (null) first event. Synthetic histories keep all
-rules. A rule about the columns of one row set holds there too: its impossible cells are empty, and a private row that
+A rule names columns of people, ``number of events``, and columns of the ``first`` event. It names columns of two events
+that follow each other (``last`` and ``next``), and the ``gap`` between these. ``since first`` is the distance of the
+next event from the first. Somebody without events has a missing (null) first event. Synthetic histories keep all rules.
+A rule about the columns of one row set holds there too: its impossible cells are empty, and a private row that
 breaks it counts as the nearest row that keeps it.
 
 Privacy. That map is :meth:`likeness.data.rules.rules.RuledTable.to_model`: fixed by the schema, each row by itself. So

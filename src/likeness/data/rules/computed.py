@@ -53,13 +53,13 @@ class Computing(Rule):
         """Nothing: no computed column is read from a private row."""
         return {}
 
-    def _compared(self, values: "Values", margin: float = _SAME) -> "NDArray[np.bool_]":
+    def _compared(self, values: "Values") -> "NDArray[np.bool_]":
         """Rows in which a computed column has another value than the rule says."""
         import numpy as np
 
         wrong = np.zeros(len(values[next(iter(self.columns))]), dtype=bool)
         for name, expected in self.computed(values).items():
-            near = np.abs(values[name] - expected) <= margin * (1 + np.abs(expected))
+            near = np.abs(values[name] - expected) <= _SAME * (1 + np.abs(expected))
             wrong |= ~(near | (np.isnan(values[name]) & np.isnan(expected)))
         return wrong
 

@@ -87,7 +87,7 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
 class _ExactSum:
     """A sum of products of integers in float64 without an error: it moves to int64 before an error could occur.
 
-    The integers are those of vectors whose outer products have a squared norm of at most a bound, so no product of two
+    The integers are those of vectors whose outer products have a squared norm of at most a bound. So no product of two
     entries is larger than its root. At most as many rows are added up as keep all partial sums, in any order, below
     2**53.
     """

@@ -1,0 +1,425 @@
+"""The pipeline for Python: fit a synthesizer to a DataFrame, draw rows, state the cost.
+
+It uses the door, the functions and the ledger of the stages. Equal rows, schema, settings and population are one
+release here and there, and cost nothing the second time.
+"""
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, overload
+
+from likeness.config.explain import fresh
+from likeness.config.params import AUTO, LedgerSettings, Params, Privacy, Sample, Train
+from likeness.config.typed import allowed, build
+from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.estimator import Estimator
+from likeness.data.histories.schema import HistorySchema
+from likeness.methods import DEFAULT, METHODS
+from likeness.report.statement import statement
+from likeness.synthesizer.parameters import settings_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.data.encoding.frames import FrameType
+    from likeness.data.schema.draft import SchemaDraft
+    from likeness.data.schema.schema import Schema
+    from likeness.inference.model import FittedModel
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.release.released import Released
+    from likeness.synthesizer.fitted import Fitted
+
+
+class Synthesizer(Estimator):
+    """Differentially private synthetic rows, in the conventions of scikit-learn.
+
+    Every parameter is public. A ledger must exist (``likeness.Ledger.start()``, once a machine). What a fit lacks, it
+    lists in one refusal.
+
+    Args:
+        method: a name in :data:`likeness.methods.METHODS`.
+        epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
+        delta: δ, well below 1 / number of records.
+        schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
+            ``Schema.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
+            a :class:`~likeness.data.histories.schema.HistorySchema`.
+        adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
+        num_records: number of rows; with ``replace_one`` only, and then always.
+        population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
+        unit: words of the statement for the protected unit. With ``unit_column``, the default means one person.
+        unit_column: the column of the table whose values name the people, if a person may have several rows. It is no
+            column of the schema, and never released. None: a row is a person.
+        max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise grows
+            with it.
+        ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
+        cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
+            ``likeness params ledger`` for people who are new to the ledger.
+        attempt: another value is a deliberate second release, at the full cost.
+        settings: the method's section of params.yaml, or a part of it; other keys have the values of a new project.
+        categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
+        card: section ``evaluate.card`` of params.yaml, such as ``{"share": 0.03}``: that part of ρ pays for noisy
+            numbers about the table of :meth:`sample` without arguments. They may be published. None: no card.
+        seed: public seed of the training.
+        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        threads: of the training, part of its reproducibility.
+        precision: of the products in a network while it trains, ``float32`` or ``bfloat16``.
+
+    Attributes:
+        schema_: the schema as an object, with released categories.
+        generator_: the trained generator.
+        releases_: noisy statistics with their receipts, by the name of their query.
+        frame_: library and dtypes of the training rows, which every sample has.
+        loss_curve_: (iteration, loss) during the training, of histories by table; empty after :meth:`load`.
+        privacy_: see :attr:`privacy`.
+        n_features_in_: number of the schema's columns.
+        feature_names_in_: their names.
+
+    Examples:
+        >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", population="uci-adult-1994")
+        >>> synthetic = synthesizer.fit(train).sample(32_000)  # doctest: +SKIP
+    """
+
+    schema_: "Schema"
+    generator_: "SavedGenerator"
+    releases_: "dict[str, Released]"
+    frame_: "FrameType"
+    loss_curve_: "list[tuple[int, float]] | dict[str, list[tuple[int, float]]]"
+    privacy_: dict[str, Any]
+    _fitted: "Fitted"
+    _new: Mapping[str, Mapping[str, Any]] = MappingProxyType({})  # of a loaded one: what new work took at its time
+
+    def __init__(
+        self,
+        *,
+        method: str = DEFAULT,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        schema: "Schema | SchemaDraft | HistorySchema | Mapping[str, Any] | str | Path | None" = None,
+        adjacency: str = Privacy.adjacency,
+        num_records: int | None = None,
+        population: str | None = None,
+        unit: str = Privacy.unit,
+        unit_column: str | None = None,
+        max_rows: int | None = None,
+        ledger_home: str | None = None,
+        cap: tuple[float, float] | None = None,
+        attempt: str = LedgerSettings.attempt,
+        settings: Mapping[str, Any] | None = None,
+        categories: Mapping[str, Any] | None = None,
+        card: Mapping[str, Any] | None = None,
+        seed: int = Train.seed,
+        device: str = Train.device,
+        threads: int = Train.threads,
+        precision: str = Train.precision,
+    ) -> None:
+        """Store the parameters. :meth:`fit` checks them."""
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.adjacency = adjacency
+        self.num_records = num_records
+        self.population = population
+        self.unit = unit
+        self.unit_column = unit_column
+        self.max_rows = max_rows
+        self.ledger_home = ledger_home
+        self.cap = cap
+        self.attempt = attempt
+        self.settings = settings
+        self.categories = categories
+        self.card = card
+        self.seed = seed
+        self.device = device
+        self.threads = threads
+        self.precision = precision
+
+    def fit(
+        self,
+        X: "DataFrame | Mapping[str, DataFrame]",  # noqa: N803 (scikit-learn's name)
+        y: None = None,
+        person: str | None = None,
+    ) -> "Synthesizer":
+        """Release noisy statistics of the rows, or fetch earlier releases, and train a generator on them.
+
+        All checks come before the ledger. The cost is on record before the rows are summed. The synthesizer does not
+        store the rows.
+
+        Args:
+            X: training rows only, a frame of pandas, polars or pyarrow. Hold test rows out first; with ``unit_column``,
+                all rows of a person or none. Columns that the schema does not have are left out. Except under
+                ``replace_one``, the order of rows does not matter. With the schema of histories, the frame of events,
+                or a mapping with the frames ``people`` and ``events``.
+            y: for scikit-learn's signature only; the label is a column of ``X``.
+            person: with the schema of histories, the name of the column that names people, which must be the schema's.
+
+        Returns:
+            itself, fitted.
+
+        Raises:
+            ParamsError, SchemaError, PlanError: a parameter is wrong, or the release would be impossible.
+            DataError: the rows do not fit the schema. Messages name column and rule, never a value.
+            BudgetError: over the lifetime cap; nothing was summed.
+            LedgerError: there is no ledger, or it is damaged.
+        """
+        from likeness.synthesizer.histories import fit_histories
+        from likeness.synthesizer.table import fit_table
+
+        if y is not None:
+            raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
+        if isinstance(self.schema, HistorySchema):
+            return self._keep(fit_histories(self, self.schema, X, person))
+        if person is not None or isinstance(X, Mapping):
+            raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
+        return self._keep(fit_table(self, X))
+
+    def _keep(self, fitted: "Fitted") -> "Synthesizer":
+        self._fitted = fitted
+        vars(self).update(fitted.attributes())
+        return self
+
+    @overload
+    def sample(
+        self, n: int | None = None, where: "Mapping[str, Any] | DataFrame | None" = None, seed: int = 0
+    ) -> "DataFrame": ...
+
+    @overload
+    def sample(
+        self, n: int | None = None, where: "Mapping[str, Any] | None" = None, seed: int = 0, *, replicates: int
+    ) -> "list[DataFrame]": ...
+
+    def sample(
+        self,
+        n: int | None = None,
+        where: "Mapping[str, Any] | DataFrame | None" = None,
+        seed: int = 0,
+        *,
+        replicates: int | None = None,
+    ) -> "DataFrame | list[DataFrame]":
+        """Draw any number of synthetic rows. They cost nothing.
+
+        Args:
+            n: number of rows; None: as many as the noisy count of training rows says, or ``num_records``.
+            where: only such rows: by the name of a column a value, a pair as a range with both ends, None for missing,
+                or a list of these. Or a frame with some of the columns: one row is drawn for each of its rows.
+            seed: public; equal seeds give equal rows.
+            replicates: draw as many tables and one more. The first is the base, from a model that is fitted to the
+                release without a penalty. Each other comes from a model that is fitted to a new draw of the noise.
+                Analyze all of them alike, and pool the results with :func:`likeness.combine`. 20 are usual.
+
+        Returns:
+            the schema's columns as a frame of the library that made the training rows, in the dtypes of these rows.
+            A category dtype has the schema's categories. An integer or bool column takes its nullable dtype (``Int64``)
+            if a value is missing. A catch-all (``other``) that is no number is missing there. With ``replicates``
+            a list of such frames.
+
+        Raises:
+            ParamsError: ``n``, ``where`` or ``replicates`` has a wrong value, or the method makes no replicates.
+            NotFittedError: :meth:`fit` was not called.
+        """
+        self.check_fitted("releases_")
+        if replicates is None:
+            return self._fitted.sample(n, where, operator.index(seed))  # type: ignore[no-any-return]
+        return self._fitted.replicates(operator.index(replicates), n, where, operator.index(seed), self.params())
+
+    def estimate(
+        self,
+        columns: str | Iterable[str],
+        by: str | Iterable[str] | None = None,
+        statistic: str = "share",
+        *,
+        quantile: float = 0.5,
+        level: float = 0.95,
+        sampling: bool = False,
+    ) -> "DataFrame":
+        """Numbers about the training rows with margins of error, from the noisy statistics alone. They cost nothing.
+
+        They are nearer to the truth than the synthetic rows, which stand for a model. See docs/trust.md.
+
+        Of people with histories, numbers are about people: ``number of events``, ``first ...`` and people's columns.
+        With ``last ...``, ``next ...`` or ``gap`` they are about pairs of events, and the pairs of a person share the
+        weight 1.
+
+        Args:
+            columns: of a table; for means and quantiles numbers, one after the other.
+            by: columns of the groups. A share is then one of its group.
+            statistic: ``share``, ``count``, ``mean`` or ``quantile``.
+            quantile: which one; 0.5 is the median.
+            level: how often the intervals cover the truth.
+            sampling: make the intervals about the population of which the rows are a random sample.
+
+        Returns:
+            a pandas frame with a row for each cell, whose values are its index. ``noise_error`` is the standard error
+            from the privacy noise, ``sampling_error`` that from sampling. ``low`` and ``high`` are the interval. A
+            mean has a ``cell_error`` too: half of what cells of several values leave open.
+
+        Raises:
+            ParamsError: an argument has a wrong value.
+            ReleaseError: the release does not count these cells.
+            NotFittedError: :meth:`fit` was not called.
+        """
+        from likeness.inference.estimates import Question, estimate
+
+        self.check_fitted("releases_")
+        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+        question = Question.of(columns, by, **words)
+        return estimate(self._fitted.asked_schema, self.releases_.values(), question, self.num_records)
+
+    def regression(
+        self,
+        outcome: str,
+        columns: str | Iterable[str],
+        category: str | None = None,
+        *,
+        level: float = 0.95,
+        sampling: bool = False,
+    ) -> "DataFrame":
+        """Least squares of a column on main effects of others, from the noisy statistics alone. It costs nothing.
+
+        Args:
+            outcome: a column: the label, a category of which is modeled as a linear probability, or a number.
+            columns: of the main effects. A number counts as the middle of its cell.
+            category: of an outcome with categories.
+            level: how often the intervals cover the truth.
+            sampling: make the intervals about the population of which the rows are a random sample.
+
+        Returns:
+            a pandas frame with a row for each coefficient, as :meth:`estimate` gives it.
+
+        Raises:
+            ParamsError: an argument has a wrong value.
+            ReleaseError: the release does not count these pairs, or has too much noise for so many columns.
+            NotFittedError: :meth:`fit` was not called.
+        """
+        from likeness.inference.regression import Model, regression
+
+        self.check_fitted("releases_")
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        model = Model(outcome, names, category, level, sampling)
+        return regression(self._fitted.asked_schema, self.releases_.values(), model, self.num_records)
+
+    @property
+    def model_(self) -> "FittedModel":
+        """The fitted model: ``model_.marginal(["age", "sex"])`` gives its share of each cell. It costs nothing.
+
+        Raises:
+            NotFittedError: :meth:`fit` was not called, or fitted people with histories.
+        """
+        from likeness.inference.model import FittedModel
+
+        self.check_fitted("generator_")
+        return FittedModel(self.schema_, self.generator_)
+
+    @property
+    def card_(self) -> "DataFrame":
+        """The figures of the card about the table of :meth:`sample` without arguments, each with its 95 % interval.
+
+        ``rows`` is the number of training rows. ``mean_1_way`` and ``worst_2_way`` are total variations of columns and
+        pairs. Accuracies are those of naive Bayes, trained on the synthetic rows. Empty without ``card``.
+        """
+        import pandas as pd
+
+        figures = pd.DataFrame(self.privacy.get("card", []), columns=["measure", "value", "low", "high"])
+        return figures.set_index("measure")
+
+    @classmethod
+    def create(cls, method: str = DEFAULT, epsilon: float = 1.0, **parameters: Any) -> "Synthesizer":
+        """A synthesizer in the words of SmartNoise: ``Synthesizer.create("marginals", epsilon=1.0, schema=...)``."""
+        return cls(method=method, epsilon=epsilon, **parameters)
+
+    def fit_sample(self, X: "DataFrame") -> "DataFrame":  # noqa: N803 (scikit-learn's name)
+        """:meth:`fit`, and then :meth:`sample` with as many rows as the noisy count says, as in SmartNoise."""
+        return self.fit(X).sample()
+
+    @property
+    def privacy(self) -> dict[str, Any]:
+        """The account, as in ``reports/privacy.json``: target, total, every query, lifetime of these people.
+
+        ``total.epsilon`` is the guaranteed ε. ``ledger.lifetime`` is that at the time of the fit.
+        """
+        self.check_fitted("privacy_")
+        return self.privacy_
+
+    @property
+    def statement(self) -> str:
+        """The privacy statement in Markdown."""
+        return statement(self.privacy)
+
+    def save(self, path: str | Path) -> None:
+        """Write generator, released statistics, schema, plan, statement and parameters into a new folder.
+
+        All of it may be published, unless the statement says NOT PRIVATE. The place of the ledger stays behind.
+        ``likeness sample`` reads the folder as it reads a bundle.
+
+        Raises:
+            ArtifactError: the path exists.
+        """
+        from likeness.synthesizer.files import save
+
+        self.check_fitted("releases_")
+        save(self._fitted, self.get_params(deep=False), self._new_values(), Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Synthesizer":
+        """Read what :meth:`save` wrote; no ledger is needed to sample.
+
+        Raises:
+            ArtifactError: :meth:`save` did not write the folder, or a file is missing or damaged.
+            ReleaseError: generator, released statistics and account do not belong together.
+        """
+        from likeness.synthesizer.files import load
+
+        try:
+            params, new, fitted = load(Path(path))
+            loaded = cls(**params)
+            loaded._new = {loaded.method: new}  # a fit again asks what this one asked
+            return loaded._keep(fitted)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ArtifactError(f"{path}: a file was changed by hand. Restore the folder from a copy.") from None
+
+    def bundle(
+        self,
+        path: str | Path,
+        n: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        open_others: bool = False,
+    ) -> list[str]:
+        """Draw the table, and write the bundle: all that may be published, for `likeness verify`.
+
+        Args:
+            path: a new folder, or a new .zip file.
+            n: as in :meth:`sample`.
+            where: as in :meth:`sample`, a mapping.
+            seed: as in :meth:`sample`.
+            open_others: publish the names of other populations in the ledger, so that a verifier sees that they are
+                others.
+
+        Returns:
+            names of the files in it.
+
+        Raises:
+            ReleaseError: the fit is not private.
+            LedgerError: the ledger of the fit is not here.
+            ArtifactError: the path exists.
+        """
+        from likeness.synthesizer.files import bundle
+
+        self.check_fitted("releases_")
+        if self.card is not None and (n, seed, where or {}) != (None, 0, {}):
+            raise ParamsError("the card is about the table of sample() without arguments. Leave n, where and seed out.")
+        sample = build(Sample, {"rows": AUTO if n is None else n, "seed": seed, "where": where or {}}, "sample")
+        return bundle(self._fitted, replace(self.params(), sample=sample), Path(path), open_others)
+
+    def params(self) -> Params:
+        """The parameters as the stages have them, checked by their rules."""
+        return settings_of(self, self._new_values())
+
+    def _new_values(self) -> Mapping[str, Any]:
+        """The method's section as new work takes it; of a loaded synthesizer, as it took it at its time."""
+        allowed("method", self.method, METHODS)
+        loaded = self._new.get(self.method)
+        return fresh(METHODS[self.method]) if loaded is None else loaded

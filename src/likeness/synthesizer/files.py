@@ -1,0 +1,154 @@
+"""A fit as files: the folder of ``save``, and a bundle."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.bundle.contents import PLAN_FILE, PRIVACY, RELEASED, SCHEMA, STATEMENT
+from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import ONE_TABLE, read_json, write_json
+from likeness.data.encoding.frames import FrameType
+from likeness.data.histories.schema import HistorySchema, read_schema
+from likeness.data.schema.schema import schema_text
+from likeness.methods import method_from
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.card import STAGE as CARD
+from likeness.pipeline.histories import HistoryGenerator
+from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import drawn_tables, write_synthetic
+from likeness.privacy.plan import Plan
+from likeness.release.partition_selection import STAGE as CATEGORIES
+from likeness.release.released import Released, load_folder, to_bytes
+from likeness.report.statement import statement
+from likeness.synthesizer.fitted import Fitted
+from likeness.synthesizer.histories import FittedHistories
+from likeness.synthesizer.parameters import from_plain, plain
+from likeness.synthesizer.table import FittedTable
+
+if TYPE_CHECKING:
+    from likeness.config.params import Params
+
+_SETTINGS, _GENERATOR = "synthesizer.json", "generator"
+_LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a file; it is a place on this machine
+
+
+def save(fitted: Fitted, params: Mapping[str, Any], new: Mapping[str, Any], target: Path) -> None:
+    """Write all that may be published into a new folder, which ``likeness sample`` reads as it reads a bundle.
+
+    Args:
+        fitted: the fit.
+        params: of the synthesizer.
+        new: the method's section as new work took it.
+        target: the folder.
+
+    Raises:
+        ArtifactError: it exists.
+    """
+    if target.exists():
+        raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    kept = {name: value for name, value in params.items() if name not in _LEFT_OUT}
+    saved = {"format": 1, "params": plain(kept), "new": new, "frame": fitted.frame.to_dict()}
+    if isinstance(fitted, FittedHistories):
+        saved["frames"] = {name: frame.to_dict() for name, frame in fitted.frames.items()}
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
+        folder = Path(temporary) / "synthesizer"
+        fitted.generator.save(folder / _GENERATOR)
+        (folder / RELEASED).mkdir()
+        for name, one in fitted.released.items():
+            (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(one))
+        (folder / SCHEMA).write_text(schema_text(fitted.written), encoding="utf-8")
+        write_json(folder / _SETTINGS, saved)
+        write_json(folder / PLAN_FILE, fitted.plan.to_dict())
+        write_json(folder / PRIVACY, fitted.privacy)
+        (folder / STATEMENT).write_bytes(statement(fitted.privacy).encode())
+        folder.rename(target)
+
+
+def load(folder: Path) -> tuple[dict[str, Any], Mapping[str, Any], Fitted]:
+    """Parameters, the method's section as new work took it, and the fit, of a folder in which each file has its form.
+
+    Raises:
+        ArtifactError: :func:`save` did not write the folder.
+        ReleaseError: generator, released statistics and account do not belong together.
+    """
+    if not (folder / _SETTINGS).is_file():
+        raise ArtifactError(f"{folder} is no saved synthesizer: it has no {_SETTINGS}. Give the folder of save().")
+    settings = read_json(folder / _SETTINGS)
+    if settings.get("format") != 1:
+        raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
+    schema = read_schema(folder / SCHEMA, aliases=False)
+    released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
+    facts = schema, Plan.from_dict(read_json(folder / PLAN_FILE)), released, privacy, list[list[tuple[int, float]]]()
+    fitted: Fitted
+    if isinstance(schema, HistorySchema):
+        frames = {name: FrameType(**frame) for name, frame in settings["frames"].items()}
+        fitted = FittedHistories(*facts, frames, HistoryGenerator.load(folder / _GENERATOR, schema))
+    else:
+        frames = {ONE_TABLE.tables[0]: FrameType(**settings.get("frame", {}))}
+        fitted = FittedTable(*facts, frames, SavedGenerator.load(folder / _GENERATOR))
+    _check(fitted, folder)
+    return {**from_plain(settings["params"]), "schema": schema}, settings.get("new", {}), fitted
+
+
+def _check(fitted: Fitted, folder: Path) -> None:
+    """Refuse files that do not belong together."""
+    stated = {query["query"]: query["sha256"] for query in fitted.privacy["queries"]}
+    if stated != {name: sha256_bytes(to_bytes(one)) for name, one in fitted.released.items()}:
+        raise ReleaseError(f"{folder}: the released files are not those of {PRIVACY}. Restore the folder from a copy.")
+    keys = sorted(one.receipt.key for one in fitted.released.values() if one.receipt.stage != CARD)
+    saved = fitted.generator
+    generators = [saved.people, saved.following] if isinstance(saved, HistoryGenerator) else [saved]
+    if any(one.provenance["releases"] != keys for one in generators):
+        raise ReleaseError(f"{folder}: the generator was trained on other releases. Restore the folder from a copy.")
+
+
+def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) -> list[str]:
+    """Draw the table, and write the bundle; return the names of its files.
+
+    Args:
+        fitted: the fit.
+        params: its settings, with the request for the table.
+        target: a new folder, or a new .zip file.
+        open_others: see :func:`likeness.bundle.write.write_bundle`.
+    """
+    from likeness.bundle.write import write_bundle
+
+    home = None if params.ledger.home is None else str(Path(params.ledger.home).expanduser().absolute())
+    with tempfile.TemporaryDirectory() as temporary:
+        project = Project(Path(temporary), replace(params, ledger=replace(params.ledger, home=home)), fitted.written)
+        paths = project.paths
+        _copy_public_files(project)
+        _write_released(project, fitted.released)
+        write_json(paths.plan, fitted.plan.to_dict())
+        fitted.generator.save(paths.generator)
+        tables = drawn_tables(paths.generator, project.schema, project.histories, project.sample)
+        write_synthetic(project, tables)
+        return write_bundle(project, target, open_others)
+
+
+def _copy_public_files(project: Project) -> None:
+    """Copy the public files of the method, whose places begin in the current directory, into the project."""
+    for name, file in method_from(project.params).public_files().items():
+        place = project.method.public_files()[name].path
+        if place != file.path:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.path.read_bytes())
+
+
+def _write_released(project: Project, released: Mapping[str, Released]) -> None:
+    """Write the released statistics where the stages write them."""
+    paths = project.paths
+    folders = {
+        CATEGORIES: paths.categories,
+        "auxiliary": paths.auxiliary,
+        "privatize": paths.released,
+        CARD: paths.card,
+    }
+    for name, one in released.items():
+        folder = folders[one.receipt.stage]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.safetensors").write_bytes(to_bytes(one))
