@@ -316,6 +316,18 @@ def test_convolutions_that_would_see_images_as_colors_are_refused(tmp_path: Path
         load_encoder(tmp_path / "e.safetensors")
 
 
+def test_a_bias_for_each_row_of_a_batch_is_refused(tmp_path: Path) -> None:
+    weights = {"w": torch.ones(2, 30), "b": torch.arange(6.0).view(3, 2)}
+    steps = (Step("view", (0,), (), {"shape": [-1]}), Step("linear", (1,), ("w", "b")))
+    for bias in (weights["b"], weights["b"][0]):
+        save_steps(tmp_path / "e.safetensors", steps, {**weights, "b": bias}, SHAPE, 1.0, "shapes")
+        if bias.ndim == 1:
+            assert load_encoder(tmp_path / "e.safetensors").width == 2
+            continue
+        with pytest.raises(ArtifactError, match="is no encoder of steps"):
+            load_encoder(tmp_path / "e.safetensors")
+
+
 def test_a_pool_that_sees_nothing_gives_a_number(tmp_path: Path) -> None:
     options = {"kernel_size": [2, 2], "stride": [1, 1], "padding": [1, 1], "dilation": [3, 3]}
     steps = (

@@ -200,10 +200,10 @@ class MerfAe(TwoQueryMethod):
                 f"{path} has SHA-256 {sha256}, but {_WHERE}.encoder_sha256 is {self.privatize.encoder_sha256}. Restore "
                 "the declared file, or declare the new one, which is another release at the full cost."
             )
-        if trained_on == context.schema.name:
+        if context.schema.name in (name.strip() for name in trained_on.split(",")):
             raise PlanError(
-                f"{path} was trained on '{trained_on}', the images to be protected: {_REFUSED['private']}. Train it "
-                "on other, public images, or use encoder: random."
+                f"{path} was trained on '{context.schema.name}', the images to be protected: {_REFUSED['private']}. "
+                "Train it on other, public images, or use encoder: random."
             )
         if shape != context.schema.image:
             raise PlanError(
