@@ -216,7 +216,7 @@ def lasting_habits(draws: int) -> list[dict[str, Any]]:
     for memory, draw in product(([], ["before"], ["usual"]), range(draws)):
         method = ", ".join(["histories", *memory])
         schema = HistorySchema.from_dict({**CDNOW, "memory": memory})
-        model = synthesizer(schema, "cdnow", attempt=f"{method} {draw}", settings=FEWER).fit(events)
+        model = synthesizer(schema, "cdnow", attempt=f"{method} {draw}").fit(events)
         drawn = model.sample(seed=draw)["events"]
         scores = {
             "tv_lengths": total_variation(true_lengths, lengths(drawn)),
@@ -249,7 +249,6 @@ CHAINS = {count: (1.0,) for count in (3_000, 30_000)} | {
     count: (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) for count in (1_000, 10_000, 100_000)
 }
 """Values of ε by numbers of people."""
-FEWER = {"auxiliary": {"quantiles": {"hidden": "fewer"}}}
 TABLE = {"privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
 HIDDEN: dict[str, Any] = {name: value for name, value in CHAIN.items() if name != "people"}
 MEMORY = {"privatize": {"tables": [["before state", "last state", "next state"]], "tables_share": 0.5}}
