@@ -43,7 +43,7 @@ from likeness.config.params import Card
 from likeness.config.typed import build
 from likeness.core.bounds import Part, PrivacyUnit
 from likeness.data.encoding.layout import Layout
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import MEMORY, NEXT, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, FeatureMap
 from likeness.features.constant import Constant
@@ -269,10 +269,17 @@ def history_cases() -> Iterator[Case]:
     section = defaults(METHODS["marginals"])
     section["privatize"]["tables"] = [["a", "last c", "next c"]]
     adjacency, method = Adjacency.ADD_REMOVE_ONE, build(METHODS["marginals"], section, "marginals").for_histories()
-    for (prefix, schema), most in zip(HISTORIES.row_sets.items(), (1, UNIT.max_rows - 1), strict=True):
+    remembering = dataclasses.replace(HISTORIES, memory=MEMORY)
+    row_sets = [
+        ("", "", HISTORIES.first_rows),
+        ("", NEXT, HISTORIES.next_rows),
+        (" and memory", NEXT, remembering.next_rows),
+    ]
+    for words, prefix, schema in row_sets:
         asked = RowSet(Context(schema, str(adjacency), None, seed=0), "", prefix=prefix, by_person=True)
+        most = UNIT.max_rows - 1 if prefix else 1
         for query in queries_of("marginals", method, asked, _of_people(table(200, 0, schema))):
-            yield Case(f"marginals with histories {query.name}", adjacency, query, query, schema, most)
+            yield Case(f"marginals with histories{words} {query.name}", adjacency, query, query, schema, most)
 
 
 def cluster_cases() -> Iterator[Case]:

@@ -56,6 +56,16 @@ def with_clusters(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "auxiliary": {**section["auxiliary"], "splits": 2}}
 
 
+def with_gray(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``moments`` for photographs, which are measured from gray."""
+    return {**section, "auxiliary": {**section["auxiliary"], "center": "gray"}}
+
+
+def with_centers(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of ``moments`` whose images are measured from the released mean of their class."""
+    return {**section, "auxiliary": {**section["auxiliary"], "center": "classes", "splits": 1}}
+
+
 def with_moments(section: Mapping[str, Any]) -> dict[str, Any]:
     """Section of ``merf_ae`` with moments of short codes."""
     return {**section, "privatize": {**section["privatize"], "features": "moments", "code": 12}}
@@ -76,6 +86,8 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
     ("marginals", "contrasts", with_contrasts),
     ("moments", "fourier", with_fourier),
     ("moments", "clusters", with_clusters),
+    ("moments", "gray", with_gray),
+    ("moments", "centers", with_centers),
     ("merf_ae", "moments", with_moments),
 )
 

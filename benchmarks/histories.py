@@ -1,7 +1,7 @@
 """People with histories: CDNOW, households, a chain, and a table of a million events.
 
-Run: ``python -m benchmarks.histories [--draws 3] [--only cdnow|prediction|households|chain|hidden|scale]``. It writes
-the rows of these parts into ``benchmarks/results/histories.csv``.
+Run: ``python -m benchmarks.histories [--draws 3] [--only PART]``. PART is cdnow, prediction, habits, households, chain,
+hidden or scale. It writes the rows of these parts into ``benchmarks/results/histories.csv``.
 
 CDNOW has 23,570 customers with 69,659 purchases: date, number and amount (``../shared/data/cdnow.parquet``). At most
 k = 20 purchases of a customer count, ε = 1, δ = 1e-6. Beside histories stands ``marginals`` on single rows with
@@ -193,6 +193,39 @@ def prediction(draws: int) -> list[dict[str, Any]]:
     return results
 
 
+def habits(events: pd.DataFrame) -> dict[str, float]:
+    """Correlations within customers, of logarithms of amounts one and four purchases apart, and of gaps one and three.
+
+    A habit that lasts keeps them up at any distance. A chain forgets it.
+    """
+    rows = lagged(events)
+    found = {}
+    for name, apart in (("amount", 1), ("amount", 4), ("gap", 1), ("gap", 3)):
+        values = np.log1p(rows[name].astype(float))
+        found[f"correlation_{name}s_{apart}"] = float(values.corr(values.groupby(rows["customer_id"]).shift(apart)))
+    return found
+
+
+def lasting_habits(draws: int) -> list[dict[str, Any]]:
+    """How long habits of customers of CDNOW last, by what histories remember."""
+    events = pd.read_parquet(SHARED / "cdnow.parquet").sort_values(["customer_id", "date"], kind="stable")
+    real = events[events.groupby("customer_id").cumcount() < MOST]
+    true_lengths, true_transitions = lengths(real), transitions(lagged(real))
+    head = {"data": "cdnow, habits"}
+    results = [{**head, "method": "real", "draw": 0, **habits(real)}]
+    for memory, draw in product(([], ["before"], ["usual"]), range(draws)):
+        method = ", ".join(["histories", *memory])
+        schema = HistorySchema.from_dict({**CDNOW, "memory": memory})
+        model = synthesizer(schema, "cdnow", attempt=f"{method} {draw}").fit(events)
+        drawn = model.sample(seed=draw)["events"]
+        scores = {
+            "tv_lengths": total_variation(true_lengths, lengths(drawn)),
+            "tv_transitions": total_variation(true_transitions, transitions(lagged(drawn))),
+        }
+        results.append({**head, "method": method, "draw": draw, **scores, **habits(drawn)})
+    return results
+
+
 HOUSEHOLDS: dict[str, Any] = {
     "name": "households", "source": "simulated", "person": "id", "order": "born", "most": 8,
     "people": {"region": {"kind": "categorical", "categories": ["town", "village"]}},
@@ -212,8 +245,10 @@ CHAIN: dict[str, Any] = {
     "events": {"step": {"kind": "integer", "lower": 1, "upper": 6},
                "state": {"kind": "categorical", "categories": STATES}},
 }  # fmt: skip
-CHAINS = (1_000, 3_000, 10_000, 30_000, 100_000)
-"""Numbers of people, at ε = 1."""
+CHAINS = {count: (1.0,) for count in (3_000, 30_000)} | {
+    count: (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) for count in (1_000, 10_000, 100_000)
+}
+"""Values of ε by numbers of people."""
 TABLE = {"privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
 HIDDEN: dict[str, Any] = {name: value for name, value in CHAIN.items() if name != "people"}
 MEMORY = {"privatize": {"tables": [["before state", "last state", "next state"]], "tables_share": 0.5}}
@@ -320,19 +355,20 @@ def law_error(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
 
 
 def simulated_chain(draws: int) -> list[dict[str, Any]]:
-    """Error of the transitions by the number of people, with pairs alone and with a table of three columns."""
+    """Error of the transitions by people and ε, with pairs alone and with a table of three columns."""
     schema = HistorySchema.from_dict(CHAIN)
     test, again = row_sets(schema, chain(20_000, 1)), chain(20_000, 2)
     ceiling = {**measured(schema, test, row_sets(schema, again), "state"), **law_error(again)}
     results = [{"data": "chain", "method": "ceiling", "draw": 0, "people": 20_000, **ceiling}]
-    for count, (method, settings) in product(CHAINS, (("pairs", {}), ("with a table", TABLE))):
-        for draw in range(draws):
-            attempt = f"{method} {draw}"
-            model = synthesizer(schema, f"chain of {count}", attempt=attempt, settings=settings).fit(chain(count, 0))
-            drawn = model.sample(20_000, seed=draw)
-            scores = {**measured(schema, test, row_sets(schema, drawn), "state"), **law_error(drawn)}
-            head = {"data": "chain", "method": method, "draw": draw, "people": count, "epsilon": 1.0}
-            results.append({**head, **scores})
+    asked = [(count, epsilon) for count, every in CHAINS.items() for epsilon in every]
+    ways: tuple[tuple[str, dict[str, Any]], ...] = (("pairs", {}), ("with a table", TABLE))
+    for (count, epsilon), (method, settings), draw in product(asked, ways, range(draws)):
+        attempt = f"{method} {draw}"
+        given = {"attempt": attempt, "epsilon": epsilon, "settings": settings, "cap": (1e5, 1e-3)}
+        drawn = synthesizer(schema, f"chain of {count}", **given).fit(chain(count, 0)).sample(20_000, seed=draw)
+        scores = measured(schema, test, row_sets(schema, drawn), "state") if epsilon == 1 else {}
+        head = {"data": "chain", "method": method, "draw": draw, "people": count, "epsilon": epsilon}
+        results.append({**head, **scores, **law_error(drawn)})
     draw_chain(pd.DataFrame(results))
     return results
 
@@ -368,24 +404,29 @@ def hidden_class(draws: int, count: int = 10_000) -> list[dict[str, Any]]:
 
 
 def draw_chain(results: pd.DataFrame) -> None:
-    """Errors by number of people on logarithmic axes, as a picture."""
+    """Errors by the product of people and ε on logarithmic axes, as a picture."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams |= {"svg.hashsalt": "chain", "svg.fonttype": "none"}
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 3.6))
-    for method, marker in (("pairs", "o"), ("with a table", "s")):
-        mean = results[results["method"] == method].groupby("people")[["law_transitions", "law_by_class"]].mean()
-        axes.loglog(mean.index, mean["law_transitions"], f"-{marker}", label=f"transitions, {method}")
-        axes.loglog(mean.index, mean["law_by_class"], f"--{marker}", label=f"transitions by class, {method}")
+    figure, both = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True)
+    several = [count for count, every in CHAINS.items() if len(every) > 1]
     ceiling = results[results["method"] == "ceiling"].iloc[0]
-    axes.axhline(ceiling["law_transitions"], color="gray", lw=0.8, label="20,000 people drawn from the law")
-    sizes = np.array([CHAINS[0], CHAINS[-1]])
-    axes.loglog(sizes, 600 / sizes, ":", color="black", lw=0.8, label="1 / (n ε)")
-    axes.set(xlabel="people n, at ε = 1", ylabel="total variation", ylim=(4e-3, 1))
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    for axes, method in zip(both, ("pairs", "with a table"), strict=True):
+        ours = results[(results["method"] == method) & results["people"].isin(several)]
+        for color, count in enumerate(several):
+            mean = ours[ours["people"] == count].groupby("epsilon")[["law_transitions", "law_by_class"]].mean()
+            places, shade = count * mean.index, f"C{color}"
+            axes.loglog(places, mean["law_transitions"], "-o", color=shade, ms=3, label=f"{count:,} people")
+            axes.loglog(places, mean["law_by_class"], "--o", color=shade, ms=3)
+        ends = np.array([min(several) * 0.2, max(several) * 10])
+        axes.loglog(ends, 600 / ends, ":", color="black", lw=0.8, label="1 / (n ε)")
+        axes.axhline(ceiling["law_transitions"], color="gray", lw=0.8, label="20,000 people of the law")
+        axes.set(title=method, xlabel="people n times ε", ylim=(4e-3, 1.5))
+    both[0].set_ylabel("total variation")
+    both[1].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(PICTURE, metadata={"Date": None})
 
@@ -395,7 +436,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=3)
     parts = {
-        "scale": lambda _: scale(), "cdnow": cdnow, "prediction": prediction,
+        "scale": lambda _: scale(), "cdnow": cdnow, "prediction": prediction, "habits": lasting_habits,
         "households": simulated_households, "chain": simulated_chain, "hidden": hidden_class,
     }  # fmt: skip
     parser.add_argument("--only", choices=tuple(parts))
@@ -403,7 +444,7 @@ def main() -> None:
     names = [arguments.only] if arguments.only else list(parts)
     if not (SHARED / "cdnow.parquet").exists():
         print(f"{SHARED / 'cdnow.parquet'} is missing, so CDNOW is left out. Put the table of purchases there.")
-        names = [name for name in names if name not in ("cdnow", "prediction")]
+        names = [name for name in names if name not in ("cdnow", "prediction", "habits")]
     with tempfile.TemporaryDirectory() as home:
         os.environ["LIKENESS_HOME"] = home
         Ledger.start()

@@ -233,6 +233,8 @@ LIES: tuple[Lie, ...] = (
         edit_file(names.SCHEMA, "which: first", "which: hash"), "histories"),
     Lie("more events of a person counted", "plan", "ingest.unit must be", set_value(names.SETTINGS, "unit.max_rows", 9),
         "histories"),
+    Lie("the settings protect a row", "form", "is not written",
+        lambda folder: edit_json(folder / names.SETTINGS, lambda content: content.update(unit=None)), "histories"),
     Lie("transitions are of other people", "plan", "different rows", edit_receipt(FOLLOWING, digest="1" * 64),
         "histories"),
     Lie("rows of a person are counted one by one", "plan", "answers another query",
@@ -245,6 +247,8 @@ LIES: tuple[Lie, ...] = (
         clustered(map="cosine_moments", first_share=0.5)),
     Lie("records count by more clusters than there are sums", "sensitivity", "other groups than its clusters",
         clustered(map="class_halves", splits=2, directions=[0] * 6, centers=[0.0, 0.0])),
+    Lie("a class stands beside inputs that people share", "sensitivity", "not those of single records",
+        feature(EMBEDDING, terms="with_class", classes=2, contributions={"terms": "each_person"})),
     # --- files
     Lie("a private file lies beside the table", "files", "does not belong", file("table.parquet")),
     Lie("a folder has a name that says something", "files", "does not belong",

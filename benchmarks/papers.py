@@ -61,11 +61,15 @@ COSTS = ("seconds", "peak_mb")
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A method with other settings than those shipped: clusters, a network on ``merf``'s features, more rows."""
+    """A method with other settings than those shipped.
+
+    These are clusters, images measured from their class's mean, a network on ``merf``'s features, and more rows.
+    """
 
     method: str
     fourier: bool = False
     clusters: bool = False
+    classes: bool = False
     rows: int | None = None
 
     @property
@@ -76,6 +80,8 @@ class Variant:
 
 VARIANTS = {
     "moments with clusters": Variant("moments", clusters=True),
+    "moments from classes": Variant("moments", classes=True),
+    "moments from classes with clusters": Variant("moments", classes=True, clusters=True),
     "moments with fourier": Variant("moments", fourier=True),
     "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
@@ -271,9 +277,10 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     own = VARIANTS.get(method, Variant(method))
     if own.fourier:
         params = dataclasses.replace(params, sections={**params.sections, own.method: with_fourier(params)})
-    if own.clusters:
+    auxiliary = {**({"splits": 2} if own.clusters else {}), **({"center": "classes"} if own.classes else {})}
+    if auxiliary:
         section = copy.deepcopy(params.sections[own.method])
-        section["auxiliary"]["splits"] = 2
+        section["auxiliary"] |= auxiliary
         params = dataclasses.replace(params, sections={**params.sections, own.method: section})
     sample = dataclasses.replace(params.sample, rows=own.rows or params.sample.rows)
     privacy = dataclasses.replace(params.privacy, epsilon=epsilon)

@@ -15,7 +15,7 @@ from likeness import Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, ParamsError, PlanError
 from likeness.data.histories.rows import broken_links
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.source.files import read_frame
 from likeness.evaluation.histories import history_distances
 from likeness.inference.estimates import Question, estimate
@@ -26,8 +26,8 @@ from likeness.pipeline.histories import _within
 from likeness.pipeline.synthetic_table import as_released
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.report.history_numbers import histories_section
+from likeness.synthesizer.published import Published
 from likeness.verify import verify
-from likeness.verify.outputs import draw_replicates
 
 pytestmark = pytest.mark.long
 
@@ -93,7 +93,7 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     """What comes back draws the same tables, and the verifier believes the bundle."""
     people, events = people_and_events(300)
     cap = (1.0, 1e-5)  # the fit has all of it
-    spec = {**SPEC, **AGE, "memory": ["first", "before", "gap"]}
+    spec = {**SPEC, **AGE, "memory": list(MEMORY)}
     model = fitted({"people": people, "events": events}, spec, settings=FASTEST, epsilon=1.0, cap=cap)
     model.save(tmp_path / "saved")
     loaded = Synthesizer.load(tmp_path / "saved")
@@ -104,8 +104,18 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     files = [pd.read_csv(tmp_path / f"made_{name}.csv") for name in ("people", "events")]
     assert len(files[0]) == 30 and set(files[1]["id"]) <= set(files[0]["id"])
-    with pytest.raises(ParamsError, match="replicates are not for people with histories"):
-        next(iter(draw_replicates(tmp_path / "saved", 30, 0, {}, 2)))
+    base, *others = model.sample(30, where={"age": "old"}, seed=5, replicates=2)
+    written = Published.read(tmp_path / "saved").replicates(30, 5, {"age": "old"}, 2)
+    for one, again in zip((base, *others), written, strict=True):
+        assert set(one["people"]["age"]) == {"old"} and set(one["events"]["id"]) <= set(one["people"]["id"])
+        for name, table in again.items():
+            pd.testing.assert_frame_equal(one[name], table)
+    assert not base["events"].equals(others[0]["events"]) and not others[0]["events"].equals(others[1]["events"])
+    words = ["sample", str(tmp_path / "saved"), "--rows", "30", "--replicates", "2", "--out", str(out)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and done.stdout.count("_people.csv: 30 rows") == 3, done.output
+    assert len(pd.read_csv(tmp_path / "made_2_people.csv")) == 30
+    assert list(model.loss_curve_) == ["people", "events"] and not loaded.loss_curve_
     loaded.bundle(tmp_path / "bundle.zip", n=50, where={"age": "young"})
     assert {check.name for check in verify(tmp_path / "bundle.zip") if not check.passed} == {"training"}
     for name, content in (("plan.json", "{}"), ("privacy.json", "[]"), ("synthesizer.json", "[]")):
@@ -154,12 +164,13 @@ RULES = [
 ]
 
 
-def test_rules_hold_within_each_synthetic_person() -> None:
+@pytest.mark.parametrize("memory", [[], ["first"], ["before"], ["gap"], ["usual"], list(MEMORY)])
+def test_rules_hold_within_each_synthetic_person(memory: list[str]) -> None:
     """The training rows break each rule."""
     people, events = people_and_events(600)
-    given = {"people": people, "events": events}
-    ruled = HistorySchema.from_dict({**SPEC, **AGE, "rules": RULES})
-    model = fitted(given, {**SPEC, **AGE, "rules": RULES})
+    given, spec = {"people": people, "events": events}, {**SPEC, **AGE, "memory": memory, "rules": RULES}
+    ruled, model = HistorySchema.from_dict(spec), fitted(given, spec)
+    assert model.privacy["rules"] == [ruled.parsed_rules[place].text for place in (0, 3)]  # of people, as in a project
     for where in ({}, {"age": "young"}):
         drawn = model.sample(500, where=where)
         assert set(broken_links(ruled, **typed(ruled, drawn)).values()) == {0}
@@ -284,11 +295,11 @@ def habits(count: int) -> pd.DataFrame:
 
 
 def test_memory_carries_on_what_no_column_says() -> None:
-    """Both habits last over a history with memory. Without it each step forgets them."""
+    """Both habits last over a history with memory. Without it each step forgets them. What is usual lasts too."""
     Ledger.create(locate())
     given = {"population": "toys", "epsilon": 1e6, "delta": 1e-5, "cap": (3e6, 1e-4), "settings": FAST, "device": "cpu"}
     events, lasting = habits(600), []
-    for memory in ([], ["before", "gap"]):
+    for memory in ([], ["before", "gap"], ["usual"]):
         schema = HistorySchema.from_dict({**SPEC, "memory": memory})
         drawn = Synthesizer(schema=schema, **given).fit(events).sample(600, seed=0)["events"]
         people = drawn.assign(day=pd.to_datetime(drawn["day"])).groupby("id")
@@ -296,7 +307,7 @@ def test_memory_carries_on_what_no_column_says() -> None:
         thirds, seconds = people.cumcount() > 1, people.cumcount() == 2
         lasting.append((drawn["state"] == people["state"].shift(2))[thirds].mean())
         lasting.append((gaps == gaps.shift())[seconds].mean())
-    assert max(lasting[:2]) < 0.7 and min(lasting[2:]) > 0.9, lasting
+    assert max(lasting[:2]) < 0.7 and min(*lasting[2:4], lasting[5]) > 0.9, lasting
 
 
 def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

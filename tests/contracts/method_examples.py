@@ -3,6 +3,8 @@
 A new method has its lines here, and nowhere else in the tests.
 """
 
+from dataclasses import replace
+
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
@@ -15,7 +17,7 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.merf_ae.encoded_map import EncodedFourier, EncodedMoments
 from likeness.methods.moments.clusters_map import ClassHalves
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, Shaded
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
@@ -50,6 +52,15 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
     },
     "moments": {"privatize": {"num_coefficients": 12}},
     "moments with clusters": {"auxiliary": {"splits": 2}, "privatize": {"num_coefficients": 12}},
+    "moments from classes": {
+        "auxiliary": {"center": "classes", "splits": 1},
+        "privatize": {"num_coefficients": 12},
+    },
+    "moments from gray": {
+        "auxiliary": {"center": "gray"},
+        "privatize": {"num_coefficients": 12},
+        "train": {"mirror": True},
+    },
     "moments with fourier": {
         "plan": {
             "shares": {
@@ -190,3 +201,15 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "tangent": (NetworkTangent("cnn_2l", (6, 20), (10, 10), seed=1), 100),
 }
+# Maps of images measured from gray, or from a center of their class, which follows the pixels.
+FROM_ELSEWHERE: list[tuple[FeatureMap, int]] = [
+    (replace(feature, gray=True), inputs)
+    for maps in (EXAMPLES, LARGE)
+    for feature, inputs in maps.values()
+    if isinstance(feature, Shaded)
+] + [
+    (replace(feature, centers=tuple(place * 37 % 90 - 40 for place in range(2 * feature.num_coefficients))), inputs + 2)
+    for maps in (EXAMPLES, LARGE)
+    for feature, inputs in maps.values()
+    if isinstance(feature, CosineMoments | CosineNorms)
+]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from method_examples import EXAMPLES, LARGE, MODES, SOME_PAIRS
+from method_examples import EXAMPLES, FROM_ELSEWHERE, LARGE, MODES, SOME_PAIRS
 
 from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap, evaluate, width
 from likeness.features.second_moments import SecondMoments
@@ -31,6 +31,7 @@ BOTH = pytest.mark.parametrize(
         *(pytest.param(*maps[name], id=f"{name}-{size}") for size, maps in SIZED for name in maps),
         pytest.param(Modal(5, MODES, PairDistance(9)), 10, id="modal-pairs"),
         pytest.param(SOME_PAIRS, 5, id="pair_marginals-some"),
+        *(pytest.param(*each, id=f"elsewhere-{number}") for number, each in enumerate(FROM_ELSEWHERE)),
     ],
 )
 
@@ -48,16 +49,24 @@ def features_of(feature: FeatureMap, x: np.ndarray) -> np.ndarray:
     return features
 
 
+EXAMPLE = pytest.mark.parametrize(
+    ("feature", "inputs", "name"),
+    [
+        *(pytest.param(*EXAMPLES[name], name, id=name) for name in sorted(MAPS)),
+        *((*each, "") for each in FROM_ELSEWHERE),
+    ],
+)
+
+
 def test_every_registered_map_has_an_example() -> None:
     assert set(EXAMPLES) == set(LARGE) == set(MAPS)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", sorted(MAPS))
+@EXAMPLE
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 10_000))
-def test_bound_and_sign_hold(name: str, seed: int) -> None:
-    feature, inputs = EXAMPLES[name]
+def test_bound_and_sign_hold(feature: FeatureMap, inputs: int, name: str, seed: int) -> None:
     features = features_of(feature, records(64, inputs, seed, name))
     assert features.shape == (64, width(feature))
     start = 0
@@ -69,9 +78,8 @@ def test_bound_and_sign_hold(name: str, seed: int) -> None:
         start += part.width
 
 
-@pytest.mark.parametrize("name", sorted(MAPS))
-def test_spec_rebuilds_the_map(name: str) -> None:
-    feature, inputs = EXAMPLES[name]
+@EXAMPLE
+def test_spec_rebuilds_the_map(feature: FeatureMap, inputs: int, name: str) -> None:
     rebuilt = from_spec(feature.spec())
     x = records(16, inputs, 3, name)
     assert np.array_equal(features_of(rebuilt, x), features_of(feature, x))

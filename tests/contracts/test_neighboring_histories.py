@@ -8,7 +8,7 @@ import pytest
 
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import history_rows
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.source.files import read_frame_people
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
@@ -68,7 +68,7 @@ def queries(schema: HistorySchema) -> dict[str, list[Query]]:
     return asked
 
 
-@pytest.mark.parametrize(("which", "memory"), [("first", []), ("hash", ["first", "before", "gap"])])
+@pytest.mark.parametrize(("which", "memory"), [("first", []), ("hash", list(MEMORY))])
 def test_a_person_moves_no_sum_by_more_than_one_record(which: str, memory: list[str]) -> None:
     schema = HistorySchema.from_dict({**SPEC, "which": which, "memory": memory})
     rest = people([3, 0, 12, 1], seed=0)

@@ -33,7 +33,7 @@ from likeness.data.source.python_cells import OLD_PANDAS, TEXT
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.onboarding.draft import completed_schema, draft_schema
-from likeness.verify.outputs import draw
+from likeness.synthesizer.published import draw
 
 BOOLEAN = {"kind": "boolean"}
 WHOLE = {"kind": "integer", "lower": 0, "upper": 99}
@@ -293,7 +293,7 @@ def test_a_draft_says_the_dtypes_of_the_source_and_no_value(tmp_path: Path) -> N
     columns = yaml.safe_load(draft_schema("own", kinds, None, dtypes=dtypes))["columns"]
     assert [column.get("dtype") for column in columns.values()] == ["int16", "category[str]", None]
     answered = {"columns": {"code": {"kind": "date"}, "sex": {"kind": "categorical"}}}
-    columns = yaml.safe_load(completed_schema(answered, dtypes))["columns"]
+    columns = yaml.safe_load(completed_schema(answered, {"columns": dtypes}))["columns"]
     assert columns == {"code": {"kind": "date"}, "sex": {"kind": "categorical", "dtype": "category[str]"}}
     csv = tmp_path / "own.csv"
     csv.write_text("a,b,c,d\nTrue,1,true,True\nFalse,,false,no\n")

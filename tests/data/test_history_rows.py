@@ -9,7 +9,7 @@ import pytest
 from likeness.core.errors import SchemaError
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.source.files import read_frame_people
 
 SPEC: dict[str, Any] = {
@@ -73,6 +73,23 @@ def test_transitions_remember_the_first_event_and_that_before_the_last() -> None
     assert len(set(rows.people)) == len(made(TABLE).people.columns)
 
 
+def test_what_is_usual_is_the_middle_number_and_the_most_frequent_category() -> None:
+    """Of two middle numbers the smaller one, of two categories the first. Missing cells and strangers do not count."""
+    days = ["2020-01-02", "2020-01-05", "2020-01-12", "2020-02-12"]
+    cells = {1: ("ill", "well", "ill", "well"), 2: ("ill", "ill", "well"), 3: ("ill",)}
+    table = visits(*((who, day, state, "f") for who, of in cells.items() for day, state in zip(days, of, strict=False)))
+    table["score"] = [5, None, 1, 2, 9, 7, 8, None]
+    score = {"kind": "integer", "lower": 0, "upper": 9, "nullable": True}
+    events = {**{k: v for k, v in SPEC["events"].items() if k != "sex"}, "score": score}
+    people = pd.DataFrame({"id": [2, 1, 3, 4], "age": 30})
+    rows = made(table.drop(columns="sex").sample(frac=1, random_state=0), people, events=events, memory=["usual"])
+    assert rows.people["usual state"].astype(object).fillna("none").tolist() == ["ill", "well", "ill", "none"]
+    assert rows.people["usual score"].fillna(-1).tolist() == [8, 2, -1, -1]
+    assert rows.people[USUAL_GAP].fillna(-1).tolist() == [3, 7, -1, -1]
+    assert rows.transitions["usual state"].tolist() == ["ill"] * 2 + ["well"] * 3
+    assert rows.transitions[USUAL_GAP].tolist() == [3] * 2 + [7] * 3
+
+
 def test_people_without_events_and_events_of_strangers() -> None:
     people = pd.DataFrame({"id": [2, 7, 2], "age": [30, 40, 31]})
     rows = made(TABLE.drop(columns="sex"), people, events={k: v for k, v in SPEC["events"].items() if k != "sex"})
@@ -117,6 +134,7 @@ def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
         ({"fixed": ["day", "sex", "state"], "order": None}, "names all columns"),
         ({"people": {"age": {"kind": "integer", "lower": 0, "upper": 9}}}, "fixed is for people who are made"),
         ({"colour": []}, "colour is not a key of histories"),
+        ({"rules": [{"order": ["usual gap", "gap"]}], "memory": ["usual"]}, "'usual gap' is not a column"),
         ({"rules": [{"calendar": "first day"}]}, "histories take the rules if, never, order alone"),
         ({"rules": [{"never": {"state": "ill", "sex": "f"}}]}, "'state' is not a column"),
         ({"memory": ["last"]}, "memory: 'last' must be one of first, before, gap"),

@@ -14,7 +14,7 @@ import pytest
 from likeness.core.errors import ArtifactError
 from likeness.report import curves
 from likeness.report.files import Internal, read_internal, read_json, read_losses
-from likeness.report.formats import embed, loss_text, number, percent, spec, three
+from likeness.report.formats import embed, loss_text, number, percent, spec, three, unbroken
 from likeness.report.headline import headline, write_public
 from likeness.report.pages import render, write_report
 
@@ -123,9 +123,9 @@ def published_beside(project: Path) -> list[tuple[str, bytes]]:
 
 
 def test_headline_numbers_are_flat_and_named_alike_for_every_method(privacy: dict[str, Any]) -> None:
-    numbers = headline(privacy, {"iteration": [1.0, 2.0], "loss": [0.5, 0.25], "spread": [1.0, float("nan")]})
+    numbers = headline(privacy, {"iteration": [1.0, 2.0], "loss": [0.5, 0.25], "spread": [1.0, float("inf")]})
     assert numbers["epsilon"] == privacy["total"]["epsilon"] and numbers["final_loss"] == 0.25
-    assert numbers["final_spread"] is None  # JSON knows no NaN
+    assert numbers["final_spread"] is None  # JSON knows no infinity
     assert not [value for value in numbers.values() if isinstance(value, dict | list)]
 
 
@@ -334,12 +334,34 @@ def test_shares_scores_maps_and_images() -> None:
     assert embed(b"abc") == "data:image/png;base64,YWJj"
 
 
-def test_the_loss_in_words() -> None:
+def test_the_loss_in_words(privacy: dict[str, Any]) -> None:
     assert loss_text({"iteration": [0, 6000], "loss": [0.92, 0.021]}) == (
         "from 0.92 at the first to 0.021 at the last recorded iteration (6,000)"
     )
     assert loss_text({"iteration": [0], "loss": [0.021]}) == "0.021: a closed form, nothing was trained"
     assert loss_text({}) == "no loss was recorded"
+    nan = float("nan")
+    two = {"iteration": [8, 16, 8], "loss_people": [3.0, 2.0, nan], "loss_events": [nan, nan, 5.0]}
+    assert loss_text(two) == (
+        "loss of people from 3 at the first to 2 at the last recorded iteration (16); "
+        "loss of events from 5 at the first to 5 at the last recorded iteration (8)"
+    )
+    assert headline(privacy, two)["final_loss_people"] == 2.0
+
+
+def test_a_range_breaks_between_its_ends_only() -> None:
+    whole = '<span class="whole">{}</span>'.format
+    for text, parts in {
+        "1968-06-16": whole("1968-06-16"),
+        "± 2.3 %": whole("± 2.3 %"),
+        "62 to 125.5 %": f"{whole('62 to')} {whole('125.5 %')}",
+        "1930-01-01..1937-08-07": f"{whole('1930-01-01..')}<wbr>{whole('1937-08-07')}",
+        "<b>..<i>": f"{whole('&lt;b&gt;..')}<wbr>{whole('&lt;i&gt;')}",
+        "a category of many words": "a category of many words",
+        "averyveryverylongword": "averyveryverylongword",
+    }.items():
+        assert unbroken(text) == parts
+    assert type(unbroken("<b> <i>")) is str  # which Jinja escapes
 
 
 def test_losses_are_columns_of_numbers(tmp_path: Path) -> None:

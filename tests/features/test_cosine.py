@@ -101,6 +101,9 @@ def test_the_cell_of_an_image_does_not_depend_on_how_many_there_are(
         (lambda: CosineLevels((2, 3), 7, 4, 0.5), "1 to as many coefficients as values"),
         (lambda: CosineLevels((2, 3), 6, 4, 0.0), "above 0 and at most 1"),
         (lambda: CosineLevels((2, 3), 6, 4, 1), "above 0 and at most 1"),
+        (lambda: CosineMoments((2, 3), 2, 1.0, 0.3, centers=(1, 2, 3)), "a center of 2 whole numbers"),
+        (lambda: CosineNorms((2, 3), 2, 4, centers=(1, 2.0)), "a center of 2 whole numbers"),
+        (lambda: CosineNorms((2, 3), 2, 4, centers=(1, 10**6)), "no longer than images"),
     ],
 )
 def test_maps_that_make_no_sense_are_refused(build: Any, message: str) -> None:
@@ -117,3 +120,38 @@ def test_images_with_much_above_levels_are_dimmed_and_no_others() -> None:
     half[:, :27] = 0
     whole = CosineLevels(SHAPE, 54, 4, 0.25)(half)
     assert np.linalg.norm(whole) == pytest.approx(math.sqrt(0.5), abs=1e-5)  # an eighth of all pairs, not dimmed
+
+
+def test_from_gray_an_even_gray_is_nothing_and_black_is_as_far_as_white() -> None:
+    moments = CosineMoments(SHAPE, 20, 1.0, 0.3, gray=True)
+    gray, black, white = (np.full((1, 54), value) for value in (0.5, 0.0, 1.0))
+    assert not moments(gray).any()
+    (black_u, _), (white_u, _) = (moments.factors(x)[0] for x in (black, white))
+    assert np.allclose(black_u, -white_u, atol=1e-12) and np.linalg.norm(black_u) == pytest.approx(1, abs=1e-12)
+    norms = CosineNorms(SHAPE, 20, 10, gray=True)
+    assert norms.cell_width == pytest.approx(math.sqrt(54) / 20)
+    shades = [norms.places(np.full((1, 54), value)).item() for value in (0.5, 0.57, 0.93, 1.0, 0.0)]
+    assert shades == [0, 1, 8, 9, 9]
+
+
+def test_from_gray_levels_are_distances_from_even_shares() -> None:
+    """Of four levels a black pixel is (1 + 9/16 + 4/16 + 1/16) / 4 away, a white one (9/16 + 4/16 + 1/16) / 4."""
+    counts, levels = LevelCounts((2, 2), 4, 64, gray=True), CosineLevels((2, 2), 4, 4, 0.01, gray=True)
+    x = np.array([[0.0] * 4, [1.0] * 4, [0.0, 0.3, 0.6, 1.0]])
+    squares = np.array([30 / 64, 14 / 64, (30 + 6 + 6 + 14) / 256])
+    assert counts.places(x)[:, 0].tolist() == [30, 14, 14]
+    brighter = np.stack([x > level / 4 for level in range(4)], axis=1) - (1 - np.arange(4) / 4)[None, :, None]
+    assert (brighter**2).mean(axis=(1, 2)).tolist() == pytest.approx(squares.tolist())
+    expected = (brighter @ cosine_basis((2, 2), 4).T).reshape(3, -1) / np.sqrt(16 * squares)[:, None]
+    assert levels(x) == pytest.approx(expected, abs=1e-12)
+    assert np.linalg.norm(levels(x), axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+
+
+def test_the_specification_says_gray_only_where_it_is() -> None:
+    for build in (
+        lambda gray: CosineMoments((2, 3), 4, 1.3, 0.3, gray),
+        lambda gray: CosineNorms((2, 3), 5, 8, gray),
+        lambda gray: LevelCounts((2, 3), 5, 8, gray),
+        lambda gray: CosineLevels((2, 3), 4, 3, 0.4, gray),
+    ):
+        assert build(True).spec() == {**build(False).spec(), "gray": True} and "gray" not in build(False).spec()

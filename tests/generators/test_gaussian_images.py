@@ -8,8 +8,8 @@ from sklearn.isotonic import isotonic_regression
 
 from likeness.methods.moments.brightness import brightness, shares_above
 from likeness.methods.moments.clusters_map import halves
-from likeness.methods.moments.cosine_map import CosineMoments, cosine_basis
-from likeness.methods.moments.estimates import Moments, denoised, joined
+from likeness.methods.moments.cosine_map import CosineMoments, cosine_basis, turned
+from likeness.methods.moments.estimates import Moments, denoised, joined, mirrored
 from likeness.methods.moments.gaussian_images import GaussianImages
 from likeness.methods.moments.levels_map import CosineLevels
 
@@ -31,6 +31,30 @@ def test_without_noise_the_moments_are_those_of_the_rows() -> None:
         assert np.allclose(mean, u.mean(axis=0), atol=1e-12)
         assert np.allclose(factor @ factor.T, np.cov(u.T, ddof=0), atol=1e-12)
     assert np.allclose(found.features(0.4), sums / counts[:, None], atol=1e-12)
+
+
+def test_what_a_mirror_turns_around_has_no_mean_and_varies_alone() -> None:
+    """Without noise: the moments of the rows together with their mirror images."""
+    feature, x = CosineMoments(SHAPE, 20, 3.0, 0.4), images(300, 2)
+    both = np.concatenate([x, x.reshape(-1, *SHAPE)[:, :, ::-1].reshape(x.shape)])
+    expected = denoised(feature(both).sum(axis=0)[None], np.array([600.0]), 0.4, 0.0)
+    signs = turned(SHAPE, 20)
+    found = mirrored(feature(x).sum(axis=0)[None], np.array([300.0]), 0.4, 0.0, 1.0, signs)
+    assert 5 < signs.sum() < 15
+    assert found.means == pytest.approx(expected.means, abs=1e-4)  # the basis is rounded
+    assert found.factors[0] @ found.factors[0].T == pytest.approx(expected.factors[0] @ expected.factors[0].T, abs=1e-4)
+    strengths = (found.factors[0] ** 2).sum(axis=0)
+    assert (np.diff(strengths) <= 0).all()
+
+
+def test_a_mirror_leaves_out_half_of_the_noise() -> None:
+    """Directions of noise alone stay above .6 of an edge, at half: that of a matrix of half the size."""
+    noise, signs = np.random.default_rng(6).standard_normal((1, 100 * 101)), np.arange(100) % 2 == 1
+    edge = math.sqrt(2 * 100 / 0.7) / 1_000
+    numbers = noise, np.array([1000.0]), 0.3, 1.0, 0.6
+    for found, expected in ((denoised(*numbers), edge), (mirrored(*numbers, signs), edge / math.sqrt(2))):
+        strengths = (found.factors[0] ** 2).sum(axis=0)
+        assert strengths[strengths > 0].min() == pytest.approx(0.6 * expected / 2, rel=0.1)
 
 
 def planted(values: list[float], mean: float, size: int, sigma: float, draws: np.random.Generator) -> Moments:
@@ -107,6 +131,16 @@ def test_the_generator_has_the_moments_that_it_was_given() -> None:
         scatter = members.std(axis=0)
         assert scatter[row] == pytest.approx(deviation, rel=6 / math.sqrt(40_000))
         assert scatter.sum() - scatter[row] < 1e-3  # what rounding of the basis leaves
+
+
+def test_without_noise_shares_from_gray_are_those_of_the_rows_and_a_mirror_averages_sides() -> None:
+    feature, x = CosineLevels(SHAPE, math.prod(SHAPE), 3, 1.0, gray=True), images(300, 2)
+    sums, counts = feature(x).sum(axis=0)[None], np.array([300.0])
+    shares = np.stack([(x > level / 3).mean(axis=0) for level in range(3)])
+    assert shares_above(sums, counts, feature)[0] == pytest.approx(shares, abs=1e-4)
+    sides = shares.reshape(3, *SHAPE)
+    both = ((sides + sides[:, :, ::-1]) / 2).reshape(3, -1)
+    assert shares_above(sums, counts, feature, mirror=True)[0] == pytest.approx(both, abs=1e-4)
 
 
 def test_without_noise_shares_above_levels_are_those_of_the_rows() -> None:

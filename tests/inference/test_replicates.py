@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from toy_release import ROWS, SCHEMA, exact, method
+from toys import schema_with
 
 from likeness import combine
 from likeness.core import rng
@@ -20,7 +21,8 @@ from likeness.methods import METHODS
 from likeness.methods.base import Context
 from likeness.methods.fit import fit
 from likeness.methods.marginals.method import Marginals
-from likeness.methods.replicates import redrawn, replicates
+from likeness.methods.replicates import _Source, redrawn, replicates
+from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.synthetic_table import typed_rows
 from likeness.release.released import Released
@@ -178,3 +180,39 @@ def test_pooled_intervals_cover_where_the_rules_hold() -> None:
 def test_what_cannot_be_pooled_is_refused(given: tuple, message: str) -> None:
     with pytest.raises(ParamsError, match=message):
         combine(*given)
+
+
+def test_bins_that_come_from_a_histogram_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A histogram that is drawn again would make other bins than those whose records the release counts."""
+    released, saved = fitted()
+    drawn: list[str] = []
+
+    def spy(one: Released, *given: Any) -> Released:
+        drawn.append(one.receipt.query)
+        return redrawn(one, *given)
+
+    monkeypatch.setattr("likeness.methods.replicates.redrawn", spy)
+    for edges, names in (
+        ("equal_width", {"class_counts", "quantiles", "embedding"}),
+        ("learned", {"class_counts", "embedding"}),
+        ("auto", {"class_counts", "quantiles", "embedding"}),  # no bounds are wide
+    ):
+        drawn.clear()
+        quantiles = replace(method().auxiliary.quantiles, edges=edges)
+        asked = replace(method(), auxiliary=replace(method().auxiliary, quantiles=quantiles))
+        monkeypatch.setattr(Marginals, "refit", lambda self, *given: saved.network)
+        list(replicates(asked, CONTEXT, released, saved, Compute(), 1, 7))
+        assert set(drawn) == names, edges
+    wide = schema_with({"pay": {"kind": "numeric", "lower": 0, "upper": 1e9}, "c": {"kind": "boolean"}}, "c")
+    assert asked.fixed_answers(replace(CONTEXT, schema=wide)) == {"quantiles"}
+
+
+def test_both_row_sets_of_histories_get_their_own_noise() -> None:
+    """With one stream, the noise of people would come back in their transitions."""
+    released, saved = fitted()
+    noise = []
+    for prefix in ("", "next_"):
+        source = _Source(method(), RowSet(CONTEXT, ""), list(released.values()), saved, Compute())
+        source.prefix = prefix
+        noise.append(source.again(0, 7).network.arrays()["logits"])
+    assert not np.array_equal(noise[0], noise[1])

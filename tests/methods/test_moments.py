@@ -19,7 +19,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
 from likeness.methods.moments import method as moments
-from likeness.methods.moments.cosine_map import CosineNorms
+from likeness.methods.moments.cosine_map import CosineNorms, cosine_basis
 from likeness.methods.moments.estimates import joined
 from likeness.methods.moments.gaussian_images import GaussianImages
 from likeness.methods.moments.method import CLUSTER_COUNTS, FIRST, LEVEL_COUNTS, LEVELS, NORMS, median_norm
@@ -116,6 +116,38 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again() -> Non
             check_again(METHOD, CONTEXT, found, name, **changed)
 
 
+FROM_GRAY = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, center="gray"), train=TrainMoments(mirror=True))
+
+
+def test_from_gray_the_bounds_are_shorter_and_a_verifier_computes_them_again() -> None:
+    """Grays of .2 to .4 are .2 from .5: the noise on second moments is (.2 / .3)² of what it is from black."""
+    found = released(FROM_GRAY)
+    bound, share = found["embedding"].receipt.feature["bound"], found[LEVELS].receipt.feature["share"]
+    assert bound / math.sqrt(54) == pytest.approx(0.2, abs=2 / 64)
+    assert share == pytest.approx((0 + 1 / 16 + 4 / 16 + 1 / 16) / 4, abs=2 / 32)
+    check_again(FROM_GRAY, CONTEXT, found)
+    for name in (NORMS, LEVEL_COUNTS, LEVELS, "embedding"):
+        assert found[name].receipt.feature["gray"] is True
+        with pytest.raises(ReleaseError, match=f"{name}: answers another question"):
+            check_again(FROM_GRAY, CONTEXT, found, name, gray=False)
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    copula = FROM_GRAY.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
+    assert isinstance(copula, GaussianImages)
+    labels = np.repeat([0, 1], 200)
+    assert copula.draw(labels, np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.05)
+    sides = copula.shares.reshape(2, 4, *SHAPE)
+    assert np.abs(sides - sides[..., ::-1]).max() < 1e-4
+
+
+def test_without_levels_means_from_gray_are_those_of_images() -> None:
+    method = dataclasses.replace(WITHOUT_LEVELS, auxiliary=Auxiliary(cells=32, levels=0, center="gray"))
+    found = released(method)
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    copula = method.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
+    assert isinstance(copula, GaussianImages)
+    assert copula.draw(np.zeros(200, dtype=np.int64), np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.05)
+
+
 SPLIT = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, splits=2))
 
 
@@ -154,6 +186,60 @@ def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None
     # Each cluster has the brightness of its shape: above half of white, on which side?
     (left, right) = (copula.shares[:2, 2].reshape(2, 6, 9)[:, 1:5, side].mean(axis=(1, 2)) for side in ([1, 2], [6, 7]))
     assert (np.abs(left - right) > 0.8).all() and (left[0] > right[0]) == (right[1] > left[1])
+
+
+@pytest.mark.parametrize("splits", [0, 2])
+def test_images_are_measured_from_the_released_mean_of_their_class(splits: int) -> None:
+    """Both shapes of class 0 are far from their mean, images of class 1 are not: the bound is between them."""
+    method = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, splits=splits, center="classes"))
+    rows = two_shapes()
+    found = released(method, rows=rows)
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    feature = found["embedding"].receipt.feature
+    means = np.stack([rows.x[rows.labels == label].mean(axis=0) for label in (0, 1)]) @ cosine_basis(SHAPE, 20).T
+    # Levels know brightness to an eighth: of 54 pixels that is .9; the noise on a mean is about .1.
+    centers = np.array(feature["centers"]).reshape(2, 20) / 64
+    assert np.linalg.norm(centers - means, axis=1).max() < 1.2 < np.linalg.norm(means, axis=1).min()
+    assert found[NORMS].receipt.feature["centers"] == feature["centers"]
+    from_black = np.linalg.norm(rows.x @ cosine_basis(SHAPE, 20).T, axis=1)
+    assert feature["bound"] < 0.8 * np.median(from_black)
+    check_again(method, CONTEXT, found)
+    other = [entry + 1 for entry in feature["centers"]]
+    for name in (NORMS, "embedding", *([FIRST] if splits else [])):
+        assert query_again(found[name].receipt).spec() == found[name].receipt.feature
+        with pytest.raises(ReleaseError, match=f"{name}: answers another question"):
+            check_again(method, CONTEXT, found, name, centers=other)
+    assert "of an image from the mean of its class are clipped" in method.notes(CONTEXT, auxiliary)[0]
+    trained = method.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute())
+    copula = trained.generator
+    assert isinstance(copula, GaussianImages) and 0 < trained.losses[0][1] < 0.5
+    labels = np.repeat([0, 1], 500)
+    drawn = copula.draw(labels, np.random.default_rng(0))
+    assert drawn[:500].mean() == pytest.approx(rows.x[::2].mean(), abs=1 / 8)  # half of a level
+    if splits:
+        clusters = feature["contributions"]["clusters"]  # its first plane passes through the mean
+        through = np.array(clusters["directions"][:20]) @ means[0] / math.sqrt(54)
+        assert clusters["centers"][0] == pytest.approx(through, abs=5) and abs(through) > 15
+        assert sorted(copula.weights[0, :2].tolist()) == pytest.approx([0.3, 0.7], abs=0.05)
+        left = drawn[:500].reshape(500, *SHAPE)[:, :, :4].mean(axis=(1, 2)) > 0.4
+        assert left.mean() == pytest.approx(0.3, abs=0.1)  # six deviations of 500 coins
+
+
+@pytest.mark.parametrize("splits", [0, 2])
+def test_centers_of_classes_cost_a_tenth_of_the_levels_where_classes_split(splits: int) -> None:
+    black, classes = (
+        dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, splits=splits, center=center))
+        for center in ("black", "classes")
+    )
+    plain = {one.query: one.share for one in black.shares(CONTEXT)}
+    own = {one.query: one.share for one in classes.shares(CONTEXT)}
+    assert own.pop("levels_first", 0.0) == pytest.approx(0.1 * plain[LEVELS] if splits else 0)
+    assert own.pop(LEVELS) == pytest.approx((0.9 if splits else 1) * plain.pop(LEVELS)) and own == plain
+    foreseen = {query.name: query for query in classes.foreseen_queries(CONTEXT)}
+    found = released(classes, rows=two_shapes())
+    assert set(found) == set(foreseen)
+    for name, one in found.items():
+        assert (foreseen[name].dimension, foreseen[name].num_groups) == (one.receipt.dimension, one.receipt.num_groups)
 
 
 def test_few_records_split_no_class_and_the_first_look_is_not_lost() -> None:
@@ -230,7 +316,8 @@ def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_path: Path) -> None:
+@pytest.mark.parametrize("center", ["gray", "classes"])
+def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_path: Path, center: str) -> None:
     """Halves of 2,000: the noise on a share has a deviation of .004."""
     Ledger.create(locate())
     columns = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
@@ -239,7 +326,7 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     rows = pd.DataFrame(np.random.default_rng(0).integers(0, 256, (2_000, 48)), columns=pixels)
     rows.iloc[::4] = 0  # half of the class "no" is black
     rows["y"] = ["no", "yes"] * 1_000
-    settings = {"auxiliary": {"cells": 16, "splits": 1}, "privatize": {"num_coefficients": 10}}
+    settings = {"auxiliary": {"cells": 16, "splits": 1, "center": center}, "privatize": {"num_coefficients": 10}}
     schema = {**content, "image": {"shape": [4, 4, 3]}}
     model = Synthesizer(schema=schema, population="p", method="moments", epsilon=2.0, settings=settings, device="cpu")
     model.fit(rows).bundle(tmp_path / "colors", n=50)
@@ -329,6 +416,18 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             r"moments\.train\.network\.hidden must be one width, got \[20, 20\]",
         ),
         ({"auxiliary": {"fourier": {"lengthscale": 0}}}, r"fourier\.lengthscale must be greater than 0"),
+        (
+            {
+                "auxiliary": {"levels": 0, "center": "classes"},
+                "plan": {"shares": {"level_counts": 0.0, "levels": 0.0, "embedding": 0.95}},
+                "train": {"texture": 0.0},
+            },
+            r"moments\.auxiliary\.center must be black or gray while levels is 0, got 'classes'",
+        ),
+        (
+            {"auxiliary": {"splits": 1}, "train": {"mirror": True}},
+            r"moments\.train\.mirror must be false while moments\.auxiliary\.splits is above 0",
+        ),
         ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
     ],
     ids=[
@@ -342,6 +441,8 @@ def test_cells_of_noise_alone_do_not_count() -> None:
         "a network of rows",
         "two layers",
         "no length",
+        "centers of nothing",
+        "parts in a mirror",
         "too many",
     ],
 )

@@ -35,7 +35,7 @@ KNOWN = {
     "Column to": "sick",
     "1 age": "0 110",
     "2 ward": "surgery, medicine, other ...",
-    "3 pay": "0 1e6 log decimals 2 spikes 0",
+    "3 pay": "0..1e6, log, decimals 2 spikes 0",
     "4 day": "1958-03-01 2001-12-31 format %d.%m.%Y",
     "5 seen": "1994-03-01 17:05:00 2001-12-31",
     "6 sick": "no, yes",

@@ -1,5 +1,6 @@
 """A whole run of people with histories, stage by stage: two linked tables, and one release with the Python API."""
 
+import contextlib
 import json
 import runpy
 import sqlite3
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from small_project import ROOT, stage, write_settings
+from sqlalchemy import create_engine
 from typer.testing import CliRunner
 
 from likeness import Synthesizer
@@ -41,6 +43,7 @@ METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components":
 
 
 EXAMPLE = ROOT / "examples/histories"
+SERVER = runpy.run_path(str(ROOT / "tests/privacy/postgres.py"))["server"]
 TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))["tables"](400)
 SCHEMA = yaml.safe_load((EXAMPLE / "schema.yaml").read_text())
 
@@ -140,6 +143,37 @@ def test_a_database_gives_the_rows_of_files(project: Path) -> None:
         assert any(message in fault.text for fault in examine().faults)
 
 
+JOINED = "SELECT s.patient, v.day, v.state, v.cost FROM visits v JOIN stays s ON s.stay = v.stay"
+
+
+def test_events_without_a_name_get_it_by_a_join(project: Path) -> None:
+    """In SQLite and, where there is a server, in PostgreSQL: the release is that of the files."""
+    upgrade_project(project)
+    stays = TABLES["events"][["patient"]].assign(stay=range(len(TABLES["events"])))
+    tables = {
+        "people": TABLES["people"],
+        "stays": stays,
+        "visits": TABLES["events"].drop(columns="patient").assign(stay=stays["stay"]),
+    }
+    urls = ["sqlite:///hospital.db"]
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(pytest.skip.Exception):
+            urls.append(f"postgresql+psycopg://owner@/postgres?host={stack.enter_context(SERVER())}")
+        digests = set()
+        for url in ("", *urls):
+            settings(**({"ingest__source": url, "ingest__query": JOINED, "ingest__people": "people"} if url else {}))
+            if url:
+                engine = create_engine(url)
+                for name, table in tables.items():
+                    table.sample(frac=1, random_state=1).to_sql(name, engine, index=False)
+                engine.dispose()
+                assert not examine().faults
+            stage("fingerprint")
+            stage("ingest")
+            digests.add(read_manifest(ProjectPaths.table)["digest"])
+    assert len(digests) == 1
+
+
 def test_a_password_of_the_people_is_refused() -> None:
     with pytest.raises(ParamsError, match=r"ingest\.people must be a plain URL") as caught:
         Ingest("events.csv", "s.yaml", people="https://me:8675309@host/people.csv")
@@ -173,6 +207,8 @@ def test_the_check_knows_both_tables(project: Path) -> None:
     ("changed", "message"),
     [
         ({"ingest__unit": {"column": "patient", "max_rows": 4}}, r"ingest.unit must be {column: patient, max_rows: 6}"),
+        ({"privacy__unit": "one row is one person"}, "privacy.unit must be who is protected with all their rows"),
+        ({"privacy__adjacency": "replace_one", "privacy__num_records": 400}, "the number of records cannot be public"),
         ({"ingest__people": None}, "ingest.people does not go with this schema of histories. Name the table of people"),
         ({"evaluate__card": {"share": 0.1}}, "evaluate.card does not go with this schema of histories"),
         ({"method": "merf", "merf": {}}, "merf makes no histories"),

@@ -190,10 +190,11 @@ def test_another_length_scale_on_the_neighboring_table_is_reported(every_case: l
     assert any("times the sensitivity apart" in failure for failure in found.failures)
 
 
+@pytest.mark.parametrize("words", ["", " and memory"])
 def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(
-    every_case: list[Case], monkeypatch: pytest.MonkeyPatch
+    words: str, every_case: list[Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = next(c for c in every_case if c.name == "marginals with histories next_embedding")
+    case = next(c for c in every_case if c.name == f"marginals with histories{words} next_embedding")
     assert audit(case).failures == () and audit(case).reached == pytest.approx(1)
     monkeypatch.setattr(records, "_shared", lambda rows: dataclasses.replace(rows, people=None))
     assert any("16 times the sensitivity apart" in failure for failure in audit(case).failures)

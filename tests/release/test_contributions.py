@@ -14,12 +14,21 @@ from likeness.core.errors import PlanError, ReleaseError
 from likeness.features.base import FeatureMap
 from likeness.features.constant import Constant
 from likeness.methods.moments.clusters_map import ClassHalves
-from likeness.methods.moments.cosine_map import CosineMoments
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis
 from likeness.methods.moments.levels_map import CosineLevels
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, Stability
 from likeness.release.query import Query
-from likeness.release.records import BucketPairs, EachCluster, EachRecord, PositionPairs, Records
+from likeness.release.records import (
+    AllRecords,
+    BucketPairs,
+    EachCluster,
+    EachPerson,
+    EachRecord,
+    PositionPairs,
+    Records,
+    WithClass,
+)
 from likeness.release.sums.lattice_sum import lattice_sum
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
@@ -157,3 +166,53 @@ def test_clusters_need_as_many_cells_in_each_class() -> None:
 
     with pytest.raises(ReleaseError, match="as many cells in each"):
         EachCluster(Uneven(**vars(HALVES)))
+
+
+CENTERS = (64, -20, 0, 10, 30, 5)  # of two classes, three coefficients each
+
+
+@pytest.mark.parametrize(
+    ("feature", "terms", "groups"),
+    [
+        (CosineMoments((2, 3), 3, 1.0, 0.3, centers=CENTERS), EachRecord(), 2),
+        (CosineMoments((2, 3), 3, 0.2, 0.3, centers=CENTERS), CLUSTERS, CLUSTERS.num_groups),
+        (CosineNorms((2, 3), 3, 8, centers=CENTERS), AllRecords(), 1),
+    ],
+)
+@given(n=st.integers(2, 30), seed=st.integers(0, 10**6), data=st.data())
+def test_neighbors_measured_from_their_class_are_as_near_as_others(
+    feature: FeatureMap, terms: EachRecord, groups: int, n: int, seed: int, data: st.DataObject
+) -> None:
+    query = Query("q", "privatize", feature, groups, WithClass(2, terms))
+    check_neighbors(query, images, n, seed, data.draw(st.integers(0, n - 1)))
+    for adjacency in (ADD, REPLACE):
+        plain = Query("q", "privatize", feature, groups, terms)
+        assert query.sensitivity_squared(adjacency) == plain.sensitivity_squared(adjacency)
+
+
+def test_an_image_is_measured_from_its_class_in_chunks_of_any_size() -> None:
+    """By hand: the sums of each class are those of a map without centers, of images moved by the center."""
+    whole, bound = images(200, 1), 4.0  # nothing is shortened
+    feature = CosineMoments((2, 3), 3, bound, 0.3, centers=CENTERS)
+    query = Query("q", "privatize", feature, 2, WithClass(2))
+    total = lattice_sum(query, [whole]) * 2.0**-query.lattice_bits
+    parts = [whole[start : start + 7] for start in range(0, 200, 7)]
+    assert np.array_equal(lattice_sum(query, parts) * 2.0**-query.lattice_bits, total)
+    for label in (0, 1):
+        members = whole.x[whole.labels == label]
+        u = (members @ cosine_basis((2, 3), 3).T - np.array(CENTERS).reshape(2, 3)[label] / 64) / bound
+        expected = u.T @ np.hstack([np.full((len(u), 1), 0.3**0.5), 0.7**0.5 * u])
+        assert total[label] == pytest.approx(expected.ravel(), abs=2e-3)  # factors lie on a lattice
+
+
+def test_clusters_are_those_of_the_image_itself() -> None:
+    whole = images(50, 3)
+    (plain,), (own,) = CLUSTERS.stream([whole]), WithClass(2, CLUSTERS).stream([whole])
+    assert np.array_equal(plain.labels, own.labels) and np.array_equal(own.x[:, :6], whole.x)
+    assert own.x[:, 6:].tolist() == [[float(label == 0), float(label == 1)] for label in whole.labels]
+
+
+@pytest.mark.parametrize("terms", [EachPerson(), WithClass(2), BucketPairs(4)])
+def test_only_single_records_have_a_class(terms: EachRecord) -> None:
+    with pytest.raises(ReleaseError, match="need contributions of single records"):
+        WithClass(2, terms)

@@ -30,7 +30,7 @@ def settings_of(project: Project) -> dict[str, Any]:
     """The settings of the run as JSON, without places of a machine. A public file has its name in the bundle."""
     params, recipe = project.params, project.chosen_method
     names = {str(file.path): name for name, file in recipe.public_files().items()}
-    unit = params.ingest.unit
+    unit = project.complete_params.ingest.unit
     value = {
         "format": 1,
         "method": params.method,

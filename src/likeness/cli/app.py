@@ -1,7 +1,7 @@
 """The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``. Other commands are modules."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,8 +129,8 @@ def sample(
     Of people with histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
     from likeness.pipeline.where import pairs
+    from likeness.synthesizer.published import Published
     from likeness.verify.files import opened
-    from likeness.verify.outputs import draw_replicates, draw_tables
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
@@ -138,20 +138,20 @@ def sample(
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
     given = pairs(where or [])
     written = []
-    tables: Iterable[tuple[Path, Any]]
     with opened(path) as folder:
-        if replicates is None:
-            drawn = draw_tables(folder, rows, seed, given)
-            linked = len(drawn) > 1  # people with histories have a file each for people and events
-            tables = ((out.with_stem(f"{out.stem}_{name}") if linked else out, one) for name, one in drawn.items())
-        else:
-            places = (out.with_stem(f"{out.stem}_{place}") for place in range(replicates + 1))
-            tables = zip(places, draw_replicates(folder, rows, seed, given, replicates), strict=True)
-        for file, table in tables:
-            table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file, index=False)
-            written.append(
-                {"file": str(file), "rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
-            )
+        published = Published.read(folder)
+        draws: Iterable[Mapping[str, Any]] = (
+            [published.tables(rows, seed, given)]
+            if replicates is None
+            else published.replicates(rows, seed, given, replicates)
+        )
+        for place, tables in enumerate(draws):
+            stem = out.stem if replicates is None else f"{out.stem}_{place}"
+            for name, table in tables.items():
+                file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
+                table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file, index=False)
+                facts = {"rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
+                written.append({"file": str(file), **facts})
     if as_json:
         say_json(written[0] if len(written) == 1 else written)
     else:

@@ -105,10 +105,10 @@ def init(
     if people is None and order is None:
         _draft_table(table, label, person, answers, ask, columns, nullable, split, private_categories)
         return
-    alone = {"label": label, "answers": answers, "ask": ask, "split": split}
+    alone = {"label": label, "answers": answers, "split": split}
     _refuse_beside({**alone, "private-categories": private_categories}, person, order)
     assert person is not None
-    _draft_histories(table, people, person, order, nullable, columns)
+    _draft_histories(table, people, person, order, nullable, columns, ask)
 
 
 @dataclass(frozen=True)
@@ -185,11 +185,12 @@ def _draft_table(
     if not ask:
         completed = {**(earlier or {}), "columns": settled}
         schema = draft_schema(table.name, kinds, label, person, completed, missing, private_categories, dtypes)
-        _draft(schema, target, drafted, person is not None)
+        words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+        _draft(schema, target, drafted, f" There, {words}.")
         return
     origin = None if earlier is None else str(earlier["source"])
     questions = table.name, kinds, label, person, settled, origin, missing, private_categories
-    _complete(Interview(_ask, say, *questions), target, settings, table.place, dtypes)
+    _complete(Interview(_ask, say, *questions), target, settings, table.place, {"columns": dtypes})
 
 
 def _earlier(answers: Path | None) -> Mapping[str, Any] | None:
@@ -264,11 +265,20 @@ def _refuse_beside(options: Mapping[str, Any], person: str | None, order: str | 
 
 
 def _draft_histories(
-    events: _Source, people: str | None, person: str, order: str | None, nullable: str | None, sheet: Path | None
+    events: _Source,
+    people: str | None,
+    person: str,
+    order: str | None,
+    nullable: str | None,
+    sheet: Path | None,
+    ask: bool,
 ) -> None:
-    """Write the draft of a schema of people with histories. One row of a sheet is about both tables."""
+    """Write the draft of a schema of people with histories, or ask. A row of a sheet, or a question, is about both."""
+    from likeness.data.schema.kinds import Date
     from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import draft_histories, draft_params
+    from likeness.onboarding.draft import ORDERED, draft_histories, draft_params
+    from likeness.onboarding.history_interview import HistoryInterview
+    from likeness.pipeline.new_project import fit_stages
 
     target, sources = _new_schema(events.name), {"events": events}
     if people is not None:
@@ -292,10 +302,20 @@ def _draft_histories(
         }
     schema = draft_histories(events.name, tables, person, order, missing, dtypes, answers)
     text, schema_file = _PARAMS.read_text(encoding="utf-8"), target.as_posix()
-    source = events.place, events.query
-    settings = draft_params(text, *source, schema_file, person, None, events.layout, people=people, histories=True)
-    _draft(schema, target, settings, True)
-    say("Both tables have other stages than one table. Once the schema is complete: likeness new . --upgrade")
+    source = text, events.place, events.query, schema_file, person, None, events.layout
+    settings = partial(draft_params, *source, people=people, histories=True)
+    if not fit_stages(Path(), histories=True):
+        say("dvc.yaml has changes of yours, and two tables have other stages. Then: likeness new . --upgrade")
+    if not ask:
+        _draft(schema, target, settings(), "")
+        return
+    together = {each: kind for kinds in tables.values() for each, kind in kinds.items() if each != person}
+    if order is not None and together[order] not in ORDERED:
+        together[order] = Date.name
+    given = {table: [each for each in kinds if each != person] for table, kinds in tables.items()}
+    questions = events.name, together, None, person, answers, None, missing
+    interview = HistoryInterview(_ask, say, *questions, order=order, tables=given)
+    _complete(interview, target, settings, events.place, dtypes)
 
 
 def _new_schema(name: str) -> Path:
@@ -306,22 +326,24 @@ def _new_schema(name: str) -> Path:
     return target
 
 
-def _draft(schema: str, target: Path, settings: str, person: bool) -> None:
+def _draft(schema: str, target: Path, settings: str, more: str) -> None:
     """Write a schema with its questions, point params.yaml to it, and print the next steps."""
     _write(target, schema, settings)
     say(
         f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
         "published with the results.\n"
-        "params.yaml now points to it. Answer privacy.population there"
-        + (", and ingest.unit.max_rows" if person else ". If a person may have several rows, see ingest.unit")
-        + ". Keep the table out of git.\n"
+        f"params.yaml now points to it. Answer privacy.population there.{more} Keep the table out of git.\n"
         "Then: likeness check"
     )
 
 
 def _complete(
-    interview: "Interview", target: Path, settings: Callable[..., str], source: str, dtypes: dict[str, str]
+    interview: "Interview",
+    target: Path,
+    settings: Callable[..., str],
+    source: str,
+    dtypes: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     from likeness.onboarding.draft import completed_schema

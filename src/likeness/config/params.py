@@ -385,5 +385,5 @@ class Params(Section):
                 "Another person may have more or fewer, so the number of records cannot be public. "
                 "Set privacy.adjacency: add_remove_one, or ingest.unit: null."
             )
-        rule = f"who is protected with all their rows, as '{ONE_PERSON}' or 'one patient', while ingest.unit is set"
+        rule = f"who is protected with all their rows, as '{ONE_PERSON}' or 'one patient', as a person has several rows"
         require(self.privacy.unit != ONE_ROW, "privacy.unit", self.privacy.unit, rule)

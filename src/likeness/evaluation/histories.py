@@ -45,7 +45,7 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         ``person_and_next_event`` and ``events_by_step`` (the k-th event by k).
     """
     person = [column.name for column in schema.person_columns]
-    first = [name for name in schema.first_rows.names if name not in (*person, NUMBER)]
+    first = [f"first {column.name}" for column in schema.moving]
     events = [name for name in schema.next_rows.names if name.startswith("next ")]
     pairs = [(name.replace("next ", "last ", 1), name) for name in events]
     gap = [(GAP,)] if schema.order is not None else []
@@ -164,7 +164,8 @@ def next_event_accuracy(
 ) -> float:
     """Share of next events whose cell a classifier predicts, which learns from ``train``.
 
-    It sees the person, the step and the last event. It does not see the gap or the length, which lie in the future.
+    It sees the person, the step and the last event. It does not see what lies in the future: the gap, the length, and
+    what is usual.
 
     Args:
         schema: public.
@@ -177,8 +178,8 @@ def next_event_accuracy(
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     table, _ = _stepped(schema, train)
-    names = table.names
-    seen = [place for place, name in enumerate(names) if name not in (GAP, LENGTH) and not name.startswith("next ")]
+    names, later = table.names, {GAP, LENGTH, *(one.name for one in schema.usual)}
+    seen = [place for place, name in enumerate(names) if name not in later and not name.startswith("next ")]
     target = names.index(f"next {column}")
     (learn, _), (judged, _) = (cells(_stepped(schema, rows)[1], table, bins) for rows in (train, test))
     number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits

@@ -57,8 +57,9 @@ def reproduce(repo: Repo, name: str, force: bool) -> bool:
     try:
         repo.reproduce(name, single_item=True, force=force)
     except DvcException as error:
-        sys.stderr.write(f"{name}: {error.__cause__ or error}\n")
-        sys.stderr.flush()
+        if not (ProjectPaths().markers / f"{name}.failed").exists():  # else the stage has said it
+            sys.stderr.write(f"{name}: {error.__cause__ or error}\n")
+            sys.stderr.flush()
         return False
     if head is not None:
         paths = ProjectPaths()

@@ -182,6 +182,10 @@ class Method(ABC):
         """
         return None
 
+    def training_bytes(self, context: Context) -> float:
+        """About how much memory one training step takes beyond the coordinates. Nothing by default."""
+        return 0.0
+
     @abstractmethod
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """An untrained generator. Its shape may depend on released values."""
@@ -214,6 +218,10 @@ class Method(ABC):
     ) -> "Generator":
         """A generator fitted to releases that are drawn again; it starts from one fitted to the real ones."""
         raise NotImplementedError
+
+    def fixed_answers(self, context: Context) -> frozenset[str]:
+        """Names of auxiliary queries whose answers replicates take as they are released, such as those of bins."""
+        return frozenset()
 
     def unpenalized(self) -> Self:
         """The recipe without a pull of the fit towards independence: estimates have less bias and more variance."""

@@ -44,21 +44,21 @@ def fit(
 
 def fit_all(
     method: Method, row_sets: Sequence[RowSet], released: Iterable[Released], compute: Compute = Compute()
-) -> tuple[list[SavedGenerator], list[tuple[int, float]]]:
-    """Fit a generator to each row set; their loss curves follow each other.
+) -> tuple[list[SavedGenerator], list[list[tuple[int, float]]]]:
+    """Fit a generator to each row set; return them with the loss curve of each.
 
     ``released`` holds all releases of the run but those of a card.
 
     Raises:
         ReleaseError: see :func:`fit`.
     """
-    answers, generators, losses = list(released), [], []
+    answers, generators, curves = list(released), [], []
     for rows in row_sets:
         auxiliary, embedding, beside = rows.parts(answers)
         generator, curve = fit(method, rows.context, auxiliary, embedding, compute, beside, rows.named)
         generators.append(generator)
-        losses += curve
-    return generators, losses
+        curves.append(curve)
+    return generators, curves
 
 
 def with_provenance(

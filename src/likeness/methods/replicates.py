@@ -2,7 +2,8 @@ r"""Replicates: the releases drawn again from a fitted model, and generators fit
 
 The model of the synthetic table gives an expected count for each released cell. A replicate adds noise of the law in
 the receipt, and fits a generator to that. So replicates differ as releases of these rows would. Rows of a replicate are
-as many as the table has, so an analysis of them has the usual sampling error too.
+as many as the table has, so an analysis of them has the usual sampling error too. Of people with histories, both
+releases are drawn again, each from its own generator. A histogram that bins come from stays as it is released.
 
 The penalty that serves synthetic rows pulls estimates towards independence, and hides how much. So replicates are
 fitted without one (:meth:`likeness.methods.base.Method.unpenalized`). So is the first model, the base, to the real
@@ -16,7 +17,7 @@ The normal law stands for the discrete one, whose σ is thousands of lattice ste
 :mod:`likeness.privacy.lattice_error`. A redrawn release stays in memory. It is none, and is never written.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,7 +28,8 @@ from likeness.core import rng
 from likeness.core.messages import progress
 from likeness.features.base import TablesMap, without_means
 from likeness.features.cells import Cells
-from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights, number_of_records
+from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights, number_of_records
+from likeness.methods.row_set import RowSet, rows_of
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.released import Released
 
@@ -66,25 +68,79 @@ def replicates(
     Raises:
         ParamsError: the method cannot do this.
     """
-    context = replace(context, schema=context.schema.modeled)  # a method sees no computed columns
-    auxiliary = {name: one for name, one in sorted(released.items()) if one.receipt.stage == "auxiliary"}
-    counts = number_of_records(context, released[CLASS_COUNTS]) * np.array(saved.class_weights)
-    model: Any = method.replicable(saved.network)
-    method = method.unpenalized()
-    base = method.refit(context, auxiliary, released[EMBEDDING], saved.network, compute)
-    yield replace(saved, network=base), rng.public_seed(seed, "replicates.rows")
+    row_sets = (RowSet(context, ""),)
+    for models, rows_seed in linked_replicates(method, row_sets, released.values(), (saved,), compute, count, seed):
+        yield models[0], rows_seed
+
+
+def linked_replicates(
+    method: Method,
+    row_sets: Sequence[RowSet],
+    released: Iterable[Released],
+    generators: Sequence[SavedGenerator],
+    compute: "Compute",
+    count: int,
+    seed: int,
+) -> Iterator[tuple[list[SavedGenerator], int]]:
+    """As :func:`replicates`, with a generator for each row set of a run.
+
+    Args:
+        method: the recipe of the run.
+        row_sets: that it was asked about.
+        released: all releases of the run.
+        generators: of each row set, fitted to these.
+        compute: where to fit.
+        count: how many beside the base, which comes first.
+        seed: public.
+
+    Raises:
+        ParamsError: the method cannot do this.
+    """
+    answers = list(released)
+    sources = []
+    for rows, saved in zip(row_sets, generators, strict=True):
+        ours = [one for one in answers if rows_of(row_sets, one.receipt.query) is rows]
+        sources.append(_Source(method, rows, ours, saved, compute))
+    yield [source.base() for source in sources], rng.public_seed(seed, "replicates.rows")
     with progress("replicates", count) as step:
         for place in range(count):
-            random = rng.public(seed, f"replicates.{place}")
-            again = {name: redrawn(one, model, counts, random) for name, one in auxiliary.items()}
-            embedding = redrawn(released[EMBEDDING], model, counts, random)
-            network = method.refit(context, again, embedding, saved.network, compute)
-            weights = tuple(class_weights(again[CLASS_COUNTS]).tolist())
+            models = [source.again(place, seed) for source in sources]
             step(place + 1, "")
-            yield (
-                replace(saved, network=network, class_weights=weights),
-                rng.public_seed(seed, f"replicates.rows.{place}"),
-            )
+            yield models, rng.public_seed(seed, f"replicates.rows.{place}")
+
+
+class _Source:
+    """The releases about a row set, and the generator that draws them again."""
+
+    def __init__(
+        self, method: Method, rows: RowSet, released: Sequence[Released], saved: SavedGenerator, compute: "Compute"
+    ) -> None:
+        parts = rows.parts(released)
+        self.context = replace(rows.context, schema=rows.context.schema.modeled)  # a method sees no computed columns
+        self.auxiliary, self.embedding = dict(sorted(parts.auxiliary.items())), parts.embedding
+        records = number_of_records(self.context, self.auxiliary[CLASS_COUNTS])
+        self.counts = records * np.array(saved.class_weights)
+        self.model: Any = method.replicable(saved.network)
+        self.method, self.saved, self.compute, self.prefix = method.unpenalized(), saved, compute, rows.prefix
+
+    def base(self) -> SavedGenerator:
+        """Fitted to the real releases."""
+        return self._fitted(self.auxiliary, self.embedding)
+
+    def again(self, place: int, seed: int) -> SavedGenerator:
+        """Fitted to releases with new noise."""
+        random = rng.public(seed, f"replicates.{self.prefix}{place}")
+        fixed = self.method.fixed_answers(self.context)
+        auxiliary = {
+            name: one if name in fixed else redrawn(one, self.model, self.counts, random)
+            for name, one in self.auxiliary.items()
+        }
+        again = self._fitted(auxiliary, redrawn(self.embedding, self.model, self.counts, random))
+        return replace(again, class_weights=tuple(class_weights(auxiliary[CLASS_COUNTS]).tolist()))
+
+    def _fitted(self, auxiliary: Mapping[str, Released], embedding: Released) -> SavedGenerator:
+        network = self.method.refit(self.context, auxiliary, embedding, self.saved.network, self.compute)
+        return replace(self.saved, network=network)
 
 
 def redrawn(one: Released, model: TableModel, counts: NDArray[np.float64], random: np.random.Generator) -> Released:

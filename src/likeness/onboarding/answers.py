@@ -31,7 +31,8 @@ _NUMBERS = ("integer", "numeric", "date", "datetime")
 _DATE = r"\d{4}-\d{2}-\d{2}"
 _VALUE = rf"(?:{_DATE}(?:[ T]\d{{2}}:\d{{2}}(?::[\d.]*\d)?)?|{NUMBER.pattern})"
 _TO = re.compile(rf"({_VALUE})\s*(?:\.\.|\bto\b)\s*(?={_VALUE})", re.ASCII)
-_RANGE = re.compile(rf"(?:({'|'.join(_NUMBERS)})\s+)?({_TO.pattern}{_VALUE})(?:\s.*)?", re.ASCII)
+_MORE = r"(?:\s.*|,\s*(?:log|log1p|decimals|spikes|format)\b.*)?"
+_RANGE = re.compile(rf"(?:({'|'.join(_NUMBERS)})\s+)?({_TO.pattern}{_VALUE}){_MORE}", re.ASCII)
 _FROM_TO = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _TWO = re.compile(r"([^/,]+)/([^/,]+)")
 

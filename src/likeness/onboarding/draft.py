@@ -37,11 +37,12 @@ _DRAFT = (
 )
 _SOURCE = "source: null  # ? where bounds and categories come from: the codebook, the law, the questionnaire"
 _MOST = "the most events of a person that count; public"
-_ORDERED = tuple(name for name, kind in KINDS_BY_NAME.items() if not kind.is_categorical)
+ORDERED = tuple(name for name, kind in KINDS_BY_NAME.items() if not kind.is_categorical)
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
     "# docs/own-data.md says what each key means.",
 )
+_TABLES = ("columns", "people", "events")  # sections of a schema that hold columns
 _PEOPLE = "a name for the PEOPLE in the data; new versions of the data keep it"
 _MAX_ROWS = "the most rows of one person that are used; public; noise grows with it"
 
@@ -167,6 +168,7 @@ def draft_histories(
         f"most: null  # ? {_MOST}",
         "which: first  # of more events the first ones in order; or hash, for a choice by public hash",
         "ends: {}  # no event follows one with such a category, as {state: [dead]}",
+        *([] if "people" in tables else ["fixed: []  # columns that never change for a person, as [sex]"]),
     ]
     for table, kinds in tables.items():
         lines.append(f"{table}:")
@@ -174,26 +176,27 @@ def draft_histories(
             if column in (answers or {}):
                 lines.append(indent(_as_yaml({column: (answers or {})[column]}), "  "))
             elif column != person:
-                kind = Date.name if column == order and kind not in _ORDERED else kind
+                kind = Date.name if column == order and kind not in ORDERED else kind
                 word = (dtypes or {}).get(table, {}).get(column)
                 lines += _questions(column, kind, word, column == order, nullable)
     return "\n".join(lines) + "\n"
 
 
-def completed_schema(schema: Mapping[str, Any], dtypes: Mapping[str, str] | None = None) -> str:
+def completed_schema(schema: Mapping[str, Any], dtypes: Mapping[str, Mapping[str, str]] | None = None) -> str:
     """A schema that a person answered, as YAML text with one line a column.
 
     Args:
-        schema: its mapping.
-        dtypes: word of each column's dtype by name, where one is said and the schema says none.
+        schema: its mapping, of a table or of histories.
+        dtypes: for each section of columns the word of each column's dtype by name, where one is said and the schema
+            says none.
     """
-    about = [f"{key}: {_value(value)}" for key, value in schema.items() if key != "columns"]
-    specs = {
-        name: {**spec, **_dtype(spec.get("kind"), (dtypes or {}).get(name)), **spec}
-        for name, spec in schema["columns"].items()
-    }
-    columns = [f"  {_key(name)}: {_value(spec)}" for name, spec in specs.items()]
-    return "\n".join([*_COMPLETED, *about, "columns:", *columns]) + "\n"
+    lines = [f"{key}: {_value(value)}" for key, value in schema.items() if key not in _TABLES]
+    for table in [key for key in schema if key in _TABLES]:
+        lines.append(f"{table}:")
+        for name, spec in schema[table].items():
+            word = (dtypes or {}).get(table, {}).get(name)
+            lines.append(f"  {_key(name)}: {_value({**spec, **_dtype(spec.get('kind'), word), **spec})}")
+    return "\n".join([*_COMPLETED, *lines]) + "\n"
 
 
 def _dtype(kind: str | None, word: str | None) -> dict[str, str]:
@@ -227,7 +230,7 @@ def draft_params(
         max_rows: most rows of a person that are used; None is a question.
         population: the name of the people; None is a question.
         people: of histories the table of people, if there is one.
-        histories: whether the schema is that of people with histories.
+        histories: whether the schema is that of people with histories, which says the most rows of a person.
 
     Raises:
         ParamsError: a setting that stays is wrong.
@@ -238,7 +241,7 @@ def draft_params(
     changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, identity: population}
     changes |= {"ingest.people": people} if people is not None or "people" in ingest else {}
     changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
-    unit = None if person is None else {"column": person, "max_rows": max_rows}
+    unit = None if person is None or histories else {"column": person, "max_rows": max_rows}
     before, default = ingest.get("format") or {}, asdict(FileFormat())
     written = asdict(layout or FileFormat())
     written = {key: value for key, value in written.items() if key in before or value != default[key]}
@@ -253,8 +256,7 @@ def draft_params(
     changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
     questions = {identity: _PEOPLE} if population is None else {}
-    most = "max_rows is most of the schema" if histories else _MAX_ROWS
-    questions |= {"ingest.unit": most} if unit is not None and max_rows is None else {}
+    questions |= {"ingest.unit": _MAX_ROWS} if unit is not None and max_rows is None else {}
     answered = {**changes, identity: population or "?"}
     answered |= {} if unit is None else {"ingest.unit": {**unit, "max_rows": max_rows or 1}}
     params_from(yaml.safe_load(edited(text, answered, {})))

@@ -49,7 +49,6 @@ _HELP = {
     "missing": "In these columns, some rows may have no value. Example: 1 4-9 lab_*, or all",
     "codes": "Which words mean that a value is missing? Separate them by commas: NA, ?. An empty cell always does.",
     "people": "The ledger adds up all costs under this name. Give the same name for later data of the same people.",
-    "rows": "One person may have several rows. More rows than this number are left out. Noise grows with the number.",
 }
 
 
@@ -67,7 +66,7 @@ class Completed:
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
     """A question. ``before`` is shown once."""
 
     key: str
@@ -108,6 +107,11 @@ class Interview:
     lines: Sequence[tuple[str, str]] = ()
     save: Callable[[Sequence[tuple[str, str]]], None] = lambda _: None
 
+    most_words = "Most rows of one person that are used: "
+    most_help = (
+        "One person may have several rows. More rows than this number are left out. Noise grows with the number."
+    )
+
     def run(self) -> Completed:
         """Ask everything.
 
@@ -117,7 +121,7 @@ class Interview:
         self._open = [name for name in self.kinds if name not in self.settled]
         self._shown: set[str] = set()
         self._start()
-        for fault in schema_faults(self._mapping()):
+        for fault in self._faults(self._mapping()):
             raise SchemaError(fault)
         self._show(_INTRO)
         self._show(_KEYS)
@@ -193,7 +197,7 @@ class Interview:
         self._again = name
         return True
 
-    def _next(self) -> _Question | None:
+    def _next(self) -> Question | None:
         """The first open question."""
         able = [name for name in self._open if name != self._label and self._specs.get(name, _STAND_IN)["kind"] != DROP]
         if self.nullable is not None and self._missing is None:
@@ -217,10 +221,10 @@ class Interview:
         elif self._population is None:
             key, text, before = "people", "Name for the people, also for later data: ", ""
         elif self.person is not None and self._max_rows is None:
-            key, text, before = "rows", "Most rows of one person that are used: ", ""
+            return Question("rows", self.most_words, self.most_help)
         else:
             return None
-        return _Question(key, text, _HELP[key], before)
+        return Question(key, text, _HELP[key], before)
 
     def _numbered(self) -> str:
         """All columns with their numbers; columns in a row whose names differ in digits only, as one."""
@@ -234,13 +238,13 @@ class Interview:
                 texts.append(f"{places[names[0]]}-{places[names[-1]]}\u00a0{names[0]} to {names[-1]}")
         return ", ".join(texts)
 
-    def _about_column(self, name: str) -> _Question:
+    def _about_column(self, name: str) -> Question:
         kind, group = self._guesses[name], self._group(name)
         hint = f"  {kind}: {_DROPPED if kind == DROP else KINDS_BY_NAME[kind].hint}"
         place, last = list(self.kinds).index(name) + 1, f" to {group[-1]}" if group[1:] else ""
         if last:
             self._show(f"  {len(group)} columns alike: {', '.join(group)}. One answer for all. Or: each")
-        return _Question(f"column {name}", f"{place} {name}{last}, {kind}: ", _FORMS, hint)
+        return Question(f"column {name}", f"{place} {name}{last}, {kind}: ", _FORMS, hint)
 
     def _group(self, name: str) -> list[str]:
         """The columns that share the question of a column: open ones of its kind whose names differ in digits only.
@@ -297,10 +301,14 @@ class Interview:
             self._population = Privacy(epsilon=1, delta=0.5, population=line).population
         elif key == "rows" and self.person is not None:
             most = _whole(line)
-            Ingest("table", "schema", unit=PrivacyUnit(self.person, most))  # checks the number
+            self._check_most(most)
             self._max_rows = most
         self._taken.append((key, line))
         return notes
+
+    def _check_most(self, most: int) -> None:
+        """Refuse a number of rows of a person that is out of range."""
+        Ingest("table", "schema", unit=PrivacyUnit(str(self.person), most))
 
     def _take_column(self, name: str, line: str) -> Sequence[str]:
         """Take over an answer about a column, and about those that share it."""
@@ -351,8 +359,12 @@ class Interview:
         self._refuse_faults(self._mapping(specs))
         self._specs.update(specs)
 
+    def _faults(self, mapping: Mapping[str, Any]) -> list[str]:
+        """The faults of a schema."""
+        return schema_faults(mapping)
+
     def _refuse_faults(self, mapping: Mapping[str, Any]) -> None:
-        faults = schema_faults(mapping)
+        faults = self._faults(mapping)
         if faults:
             raise SchemaError(" ".join(faults))
 

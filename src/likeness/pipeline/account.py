@@ -178,7 +178,7 @@ def privacy_json(
 
 def _whose(params: Params, plan: Plan) -> dict[str, Any]:
     """Who is protected, and against which change of the table."""
-    unit = params.ingest.unit
+    unit = plan.unit
     return {
         "identity": params.privacy.population,
         "unit": protected(unit, params.privacy.unit),

@@ -17,7 +17,7 @@ from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import classes, is_end, order_numbers
 from likeness.data.histories.rules import GAP, broken_by, step_values, who_breaks
-from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.rules.tables import values_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
@@ -143,26 +143,25 @@ class HistoryGenerator:
         raise ParamsError(f"sample: some histories break {worst} in {_ATTEMPTS} draws. Correct the rule.")
 
     def _first(self, count: int, seed: int, where: Mapping[str, Any]) -> pd.DataFrame:
-        """One row a person. Somebody with events has a first one."""
+        """One row a person. Somebody with events has a first one, and somebody with two a usual gap."""
         schema = self.schema.first_rows
         drawn = DrawnRows(self.people, schema)
         table = drawn.under(count, seed, allowed_values(where, schema))
-        if self.schema.least:
-            return table
-        firsts = [column for column in self.schema.moving if not column.nullable]
-        bad = np.zeros(count, dtype=bool)
-        for column in firsts:
-            bad |= table[f"first {column.name}"].isna().to_numpy(dtype=bool)
-        bad &= table[NUMBER].cat.codes.to_numpy() > 0
-        if bad.any():
-            wanted: dict[str, Any] = {**where, NUMBER: [str(number) for number in range(1, self.schema.most + 1)]}
-            for column in firsts:
-                name = f"first {column.name}"
-                whole = list(column.categories) if column.is_categorical else _range(schema, name)
-                wanted[name] = whole
-            again = drawn.under(int(bad.sum()), rng.public_seed(seed, "sample.first"), allowed_values(wanted, schema))
-            again.index = table.index[bad]
-            table = pd.concat([table[~bad], again]).sort_index()
+        names = [f"first {column.name}" for column in self.schema.moving if not column.nullable]
+        names += [f"usual {column.name}" for column in self.schema.states if self.schema.usual and not column.nullable]
+        gap = [column.name for column in self.schema.usual if column.name == USUAL_GAP]
+        for word, least, needed in (("first", 1, names), ("usual", 2, [*names, *gap] if gap else [])):
+            enough = table[NUMBER].cat.codes.to_numpy() + self.schema.least >= least
+            bad = table[needed].isna().any(axis=1).to_numpy(dtype=bool) & enough
+            if bad.any():
+                wanted: dict[str, Any] = {**where, NUMBER: [str(n) for n in range(least, self.schema.most + 1)]}
+                for column in map(schema.column, needed):
+                    whole = list(column.categories) if column.is_categorical else _range(schema, column.name)
+                    wanted[column.name] = whole
+                seed_of = rng.public_seed(seed, f"sample.{word}")
+                again = drawn.under(int(bad.sum()), seed_of, allowed_values(wanted, schema))
+                again.index = table.index[bad]
+                table = pd.concat([table[~bad], again]).sort_index()
         return table
 
     def _events(self, first: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
@@ -234,7 +233,7 @@ class _State:
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
-        people = {column.name for column in self.schema.person_columns}
+        people = {column.name for column in self.schema.lasting}
         names = enumerate(self.schema.next_rows.names)
         return saved.network.conditional(
             [place for place, name in names if name in people or not (name.startswith("next ") or name == GAP)]
@@ -243,7 +242,7 @@ class _State:
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one. Nothing is before it."""
         x = np.zeros((len(first), self._width))
-        for column in self.schema.person_columns:
+        for column in self.schema.lasting:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
         for column in self.schema.states:
             name = f"first {column.name}"

@@ -72,7 +72,7 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
         parts[part] = history_rows(schema, *(one for pair in chosen for one in pair))
     count = len(parts["train"].people)
     digest = digest_of_histories(schema, parts["train"], ledger.key)
-    manifest = manifest_of(project.params, ledger.id, digest, count, source.digest())
+    manifest = manifest_of(project.complete_params, ledger.id, digest, count, source.digest())
     ledger.check_owner(manifest["identity"], digest, manifest["rows_digest"])  # the door does it too, but later
     people = [_marked(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
     following = [_marked(rows.transitions, part, rows.numbers) for part, rows in parts.items()]

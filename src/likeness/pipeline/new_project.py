@@ -121,6 +121,21 @@ def upgrade_project(folder: Path) -> list[str]:
     return old
 
 
+def fit_stages(folder: Path, histories: bool) -> bool:
+    """Write dvc.yaml for histories, or for a table, where it is the package's for the other.
+
+    Returns:
+        whether it is right now: nobody has changed it.
+    """
+    path, name = folder / ProjectPaths.stages, str(ProjectPaths.stages)
+    if not path.exists():
+        return True
+    right, other = (project_files(kind)[name] for kind in (histories, not histories))
+    if path.read_text(encoding="utf-8") == other:
+        path.write_text(right, encoding="utf-8")
+    return path.read_text(encoding="utf-8") == right
+
+
 def outdated_files(folder: Path) -> list[str]:
     """Files of a project that the installed package has in another version."""
     files = project_files(_of_histories(folder))

@@ -1,8 +1,8 @@
 """The private rows of a run: whose they are, how they are encoded, and how the door opens them.
 
 Every private table carries a *dataset manifest*: population, adjacency, unit of privacy, the number of rows where it is
-public, and the digest of the encoding. It has keyed digests of the training rows and of the source's rows, and the ledger
-whose key made them. Manifest and rows are one file. So no stage, run by hand or out of order, can charge one
+public, and the digest of the encoding. It has keyed digests of the training rows and of the source's rows, and the
+ledger whose key made them. Manifest and rows are one file. So no stage, run by hand or out of order, can charge one
 population's rows to another.
 
 If a person may have several rows, each row carries the number of its person, so that the door can count. The names of

@@ -99,10 +99,10 @@ class Project:
         if isinstance(schema, Schema):
             return None
         unit = PrivacyUnit(schema.person, schema.most)
-        if params.ingest.unit != unit:
+        if params.ingest.unit not in (None, unit):
             raise ParamsError(
                 f"params.yaml: ingest.unit must be {{column: {unit.column}, max_rows: {unit.max_rows}}}, as the schema "
-                "of histories says. Write it."
+                "of histories says. Leave it out, because it follows from the schema."
             )
         left_out = {
             "ingest.people": of_files and (params.ingest.people is None) is not (schema.people is None),
@@ -113,7 +113,13 @@ class Project:
             if wrong:
                 words = "Name the table of people" if key == "ingest.people" and schema.people else "Leave it out"
                 raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {words}.")
+        _with_unit(params, schema)  # or refused
         return schema
+
+    @cached_property
+    def complete_params(self) -> Params:
+        """The settings with the unit of privacy, which of histories the schema says."""
+        return self.params if self.histories is None else _with_unit(self.params, self.histories)
 
     @cached_property
     def outputs(self) -> Outputs:
@@ -131,7 +137,7 @@ class Project:
 
         schema = self.public_schema if self.histories is None else self.histories.first_rows
         assert isinstance(schema, Schema)
-        unit = self.params.ingest.unit
+        unit = self.complete_params.ingest.unit
         if unit is not None and unit.column in schema.names:
             raise SchemaError(
                 f"column '{unit.column}' is ingest.unit.column: its values name people and are never released. In the "
@@ -283,7 +289,7 @@ class Project:
             delta=privacy.delta,
             adjacency=Adjacency(privacy.adjacency),
             num_records=privacy.num_records,
-            unit=self.params.ingest.unit,
+            unit=self.complete_params.ingest.unit,
             selection=SelectionShares(names, STAGE, categories.share, categories.delta_share) if names else None,
             card=card_shares(self.params.evaluate.card, facts),
         )
@@ -413,7 +419,7 @@ class Project:
         ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
         witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == ledger.id]
         check_witnesses(ledger.records(), witnesses)
-        unit, adjacency = self.params.ingest.unit, Adjacency(privacy.adjacency)
+        unit, adjacency = self.complete_params.ingest.unit, Adjacency(privacy.adjacency)
         person = None if unit is None else unit.column
         ledger.declare_population(
             privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_selection
@@ -475,7 +481,7 @@ class Project:
         table = (self.paths.encoded, self.paths.next_encoded)[place]
         encoded = list(self.encoded_rows_of(self.schema).values())
         schema, encoding = encoded[place]
-        dataset, manifest = dataset_of(self.params, table, self.ledger.id, {"encoding": encoding})
+        dataset, manifest = dataset_of(self.complete_params, table, self.ledger.id, {"encoding": encoding})
         dataset = replace(dataset, beside=tuple(digest for _, digest in encoded))
         return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
@@ -491,7 +497,7 @@ class Project:
         from likeness.pipeline.private_rows import ColumnPartitions, dataset_of
 
         table, schema = self.paths.table, self.written_schema
-        dataset, manifest = dataset_of(self.params, table, self.ledger.id, {})
+        dataset, manifest = dataset_of(self.complete_params, table, self.ledger.id, {})
         if not {column.name for column in schema.open_columns} <= set(text_columns(table)):
             raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: dvc repro")
         encoded = replace(dataset, encoding=encoding_digest(schema))
@@ -517,3 +523,12 @@ class Project:
         plan, ledger = self.written_plan, self.ledger_to_spend
         dataset, read = self.partitions()
         return Door(plan, ledger, dataset, read(column), self.provenance)
+
+
+def _with_unit(params: Params, schema: "HistorySchema") -> Params:
+    """The settings with the unit of privacy of a schema.
+
+    Raises:
+        ParamsError: ``privacy`` does not go with a person who has several rows.
+    """
+    return replace(params, ingest=replace(params.ingest, unit=PrivacyUnit(schema.person, schema.most)))

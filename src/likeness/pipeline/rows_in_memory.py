@@ -125,7 +125,7 @@ def history_doors(project: "Project", schema: "HistorySchema", rows: "HistoryRow
     from likeness.release.door import Door
     from likeness.release.request import Dataset
 
-    ledger, params = project.ledger_to_spend, project.params
+    ledger, params = project.ledger_to_spend, project.complete_params
     digest = digest_of_histories(schema, rows, ledger.key)
     people = np.arange(len(rows.people), dtype=np.int64)
     doors = []

@@ -72,10 +72,13 @@ def announcement(name: str, paths: ProjectPaths) -> str:
 
 
 def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
-    """End the stage; leave its message, which is for the curator, also for the process that started it."""
-    LOG.error(message)
+    """End the stage with a message for the curator. A process that shows messages takes it from a file."""
+    left = False
     with contextlib.suppress(OSError):
         write_privately(paths.markers / f"{name}.failed", message)
+        left = True
+    if not (left and is_reported()):
+        LOG.error(message)
     sys.exit(code)
 
 

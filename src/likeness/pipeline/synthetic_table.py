@@ -1,14 +1,14 @@
 """The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import AUTO, Sample
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import ONE_TABLE, Outputs
+from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import allowed_values
 
@@ -130,14 +130,31 @@ def drawn_tables(
         sample: the request.
         dtypes: words by column, for each table; they go before those of the schema.
     """
-    if histories is None:
-        from likeness.methods.saved_generator import SavedGenerator
+    return tables_of(saved_generators(generators, histories), schema, histories, sample, dtypes)
 
+
+def saved_generators(folder: Path, histories: "HistorySchema | None") -> "list[SavedGenerator]":
+    """The generator in a folder, or both of histories."""
+    from likeness.methods.saved_generator import SavedGenerator
+
+    names = [""] if histories is None else [Path(name).name for name in HISTORIES.generators]
+    return [SavedGenerator.load(folder / name) for name in names]
+
+
+def tables_of(
+    generators: "Sequence[SavedGenerator]",
+    schema: Schema,
+    histories: "HistorySchema | None",
+    sample: Request,
+    dtypes: Dtypes = None,
+) -> "dict[str, DataFrame]":
+    """As :func:`drawn_tables`, from generators in memory."""
+    if histories is None:
         words = (dtypes or {}).get(ONE_TABLE.tables[0])
-        return {ONE_TABLE.tables[0]: draw(SavedGenerator.load(generators), schema, *sample, words)}
+        return {ONE_TABLE.tables[0]: draw(generators[0], schema, *sample, words)}
     from likeness.pipeline.histories import HistoryGenerator
 
-    return HistoryGenerator.load(generators, histories).tables(*sample, dtypes)
+    return HistoryGenerator(generators[0], generators[1], histories).tables(*sample, dtypes)
 
 
 def write_synthetic(project: "Project", tables: "Mapping[str, DataFrame]") -> None:

@@ -1,5 +1,6 @@
 """Preflight check of params.yaml and the schema: every fault in words, and not only the first."""
 
+import contextlib
 import dataclasses
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -98,7 +99,7 @@ def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[
     """The faults of a project of people with histories, and notes."""
     histories: list[HistorySchema | None] = []
     name = project.schema_file.name
-    texts = _faults_of_tables(mapping)
+    texts = faults_of_tables(mapping)
     faults += [Fault(name, text) for text in texts]
     for error in [] if texts else _refused(lambda: histories.append(project.histories)):
         of_schema = isinstance(error, SchemaError)
@@ -113,7 +114,7 @@ def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[
     return Examined(project, tuple(faults), (*notes, *_outdated(project)))
 
 
-def _faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
+def faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
     """Every fault of the two tables in a schema of histories, and open questions about both."""
     head = {"task": "none", **{key: mapping[key] for key in _OPEN if key in mapping}}
     faults = [] if mapping.get("most") is not None else ["most is an open question: the most events that count."]
@@ -338,6 +339,8 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         return []
     params = project.params
     privacy, cap, unit = params.privacy, params.ledger.cap, params.ingest.unit
+    with contextlib.suppress(LikenessError):  # which is among the faults
+        unit = project.complete_params.ingest.unit
     person = None if unit is None else unit.column
 
     def check() -> None:

@@ -144,6 +144,46 @@ class EachCluster(EachRecord):
 
 
 @dataclass(frozen=True)
+class WithClass(EachRecord):
+    """One contribution a record, as others say, whose inputs end with its class: one column a class, a 1 in its own.
+
+    So a map can use the class, as it uses any other value of the record.
+
+    Bound: only inputs change, and these of a record depend on that record alone. Its group is that of the others, and
+    the map bounds its vector at every input. So a record is exactly one contribution, as in :class:`EachRecord`, and
+    adding, removing or replacing it does what it does there. A record of another class has no 1.
+
+    Attributes:
+        classes: their number.
+        contributions: what says the group of a record.
+
+    Raises:
+        ReleaseError: these are not contributions of single records, or there is no class.
+    """
+
+    classes: int
+    contributions: EachRecord = EachRecord()
+
+    def __post_init__(self) -> None:
+        single = isinstance(self.contributions, EachRecord) and not isinstance(
+            self.contributions, EachPerson | WithClass
+        )
+        if not (single and type(self.classes) is int and self.classes > 0):
+            raise ReleaseError("inputs with a class need contributions of single records, and at least one class")
+
+    def stream(self, records: Iterable[Records]) -> Iterator[Records]:
+        """The records, with more inputs and the groups of the others."""
+        for chunk in records:
+            (grouped,) = self.contributions.stream([chunk])
+            own = (chunk.labels[:, None] == np.arange(self.classes)).astype(np.float64)
+            yield Records(np.hstack([chunk.x, own]), grouped.labels, chunk.people)
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification."""
+        return {"terms": "with_class", "classes": self.classes, "contributions": self.contributions.spec()}
+
+
+@dataclass(frozen=True)
 class EachPerson(EachRecord):
     r"""One contribution a person, which the rows of the person share evenly.
 

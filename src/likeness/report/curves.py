@@ -34,7 +34,7 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
             if points and all(value > 0 for _, value in points) and _decades([value for _, value in points]) > 1:
                 panel.set_yscale("log")
                 _plain(panel.yaxis)
-            panel.set_title(name)
+            panel.set_title(name.replace("_", " of "))
         panels[-1].set_xlabel("iteration")
 
     return draw(8, 1.1 + 2.1 * len(names), paint, secret=False)

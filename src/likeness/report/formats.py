@@ -3,12 +3,17 @@
 import base64
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from markupsafe import Markup
 
 MOST_LISTED = 10
 """Rows of a list of the worst."""
 _LONGEST = 120  # characters of one value of a specification; privacy.json has all of them
+_SHORT = re.compile(r"(?:(\S{1,14}?\.\.)|(\S{1,14} to) )?((?:[±s] )?\S{1,14}(?: %)?)")
+_NO_LOSS = "no loss was recorded"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -41,6 +46,15 @@ def percent(value: Any) -> str:
     return "–" if value is None else f"{100 * float(value):.1f} %"
 
 
+def unbroken(text: str) -> str | Markup:
+    """A number, date or short word on one line; a range may break between its ends. Longer texts break anywhere."""
+    found = _SHORT.fullmatch(text)
+    if found is None:
+        return text
+    before, lower, rest = (part and Markup('<span class="whole">{}</span>').format(part) for part in found.groups())
+    return Markup("{}<wbr>{}").format(before, rest) if before else Markup(" ").join(filter(None, (lower, rest)))
+
+
 def spec(value: Mapping[str, Any]) -> str:
     """A public map's specification in one line of ``key=value``, the name of the map first; long values cut."""
     items = sorted(value.items(), key=lambda pair: pair[0] != "map")
@@ -63,14 +77,24 @@ def embed(png: bytes) -> str:
 
 def loss_text(losses: Mapping[str, Sequence[float]]) -> str:
     """The loss curve in words, for people who do not see it."""
-    values = [value for value in losses.get("loss", ()) if math.isfinite(value)]
-    if not values:
-        return "no loss was recorded"
-    last = losses["iteration"][-1]
+    names = [name for name in losses if name.startswith("loss")]
+    told = [_curve_text(losses["iteration"], losses[name]) for name in names]
+    if len(names) < 2:
+        return told[0] if told else _NO_LOSS
+    return "; ".join(f"{name.replace('_', ' of ')} {words}" for name, words in zip(names, told, strict=True))
+
+
+def _curve_text(iterations: Sequence[float], losses: Sequence[float]) -> str:
+    points = [(at, value) for at, value in zip(iterations, losses, strict=True) if math.isfinite(value)]
+    if not points:
+        return _NO_LOSS
+    (_, first), (last, final) = points[0], points[-1]
     if last == 0:
-        return f"{number(values[-1], 3)}: a closed form, nothing was trained"
-    first, final = number(values[0], 3), number(values[-1], 3)
-    return f"from {first} at the first to {final} at the last recorded iteration ({number(int(last))})"
+        return f"{number(final, 3)}: a closed form, nothing was trained"
+    return (
+        f"from {number(first, 3)} at the first to {number(final, 3)} at the last recorded iteration "
+        f"({number(int(last))})"
+    )
 
 
 def heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:

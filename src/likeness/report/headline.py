@@ -14,10 +14,14 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
     """The main numbers of a run: flat, with equal names for every method, nothing of real rows.
 
     They are epsilon, delta and rho, the ledger's state after the run, and the figures ``card_NAME`` of a quality card.
-    ``final_NAME`` is the last value of a column of ``loss.csv``.
+    ``final_NAME`` is the last number in a column of ``loss.csv``.
     """
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
-    ends = {name: values[-1] for name, values in losses.items() if name != "iteration" and values}
+    ends = {
+        name: next((one for one in reversed(values) if not math.isnan(one)), math.nan)
+        for name, values in losses.items()
+        if name != "iteration" and values
+    }
     return {
         "epsilon": total["epsilon"],
         "delta": total["delta"],

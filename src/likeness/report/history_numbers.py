@@ -120,7 +120,7 @@ def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | N
 
 
 def _cell(share: float, low: float, high: float, synthetic: float | None) -> dict[str, str]:
-    dark = 0 if np.isnan(share) else min(max(share, 0), 1)
+    dark = min(max(share, 0), 1) if high - low < 1 else 0  # a wider interval says nothing, and that of NaN is NaN
     return {
         "share": points(share),
         "interval": between(low, high),
@@ -172,5 +172,5 @@ def _lines(schema: HistorySchema, people: "DataFrame", events: "DataFrame") -> l
             {"x": f"{at[row]:.1f}", "end": bool(ends[row]), "text": ", ".join(of_events[row + 1][1:])} for row in rows
         ]
         start = of_events[rows[0] + 1][order] if order is not None and len(rows) else "–"
-        lines.append({"who": ", ".join([key, *cells]), "marks": marks, "start": start})
+        lines.append({"who": [key, *cells], "marks": marks, "start": start})
     return lines

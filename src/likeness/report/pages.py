@@ -26,7 +26,7 @@ from likeness.report.files import (
     read_losses,
     read_text,
 )
-from likeness.report.formats import embed, loss_text, number, percent, spec
+from likeness.report.formats import embed, loss_text, number, percent, spec, unbroken
 from likeness.report.headline import write_public
 from likeness.report.markup import to_html
 from likeness.report.padding import padded_html
@@ -62,7 +62,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percent=percent, spec=spec)
+    environment.filters.update(number=number, percent=percent, spec=spec, unbroken=unbroken)
     section = None if internal is None else internal_rows(internal)
     try:
         return environment.get_template("report.html.j2").render(

@@ -22,11 +22,14 @@ def main(project: Project) -> None:
     released = [load_released(path) for path in paths.training_files]
     compute = Compute(train.device, train.threads, train.precision)
     project.method.check_device(compute.device)
-    generators, losses = fit_all(project.method, project.row_sets, released, compute)
+    generators, curves = fit_all(project.method, project.row_sets, released, compute)
     if os.environ.get("RANK", "0") != "0":  # of several that torchrun started, one writes
         return
     for rows, saved in zip(project.row_sets, generators, strict=True):
         saved.save(project.root / Outputs.place(rows.generator))
-    paths.loss.write_bytes(
-        ("iteration,loss\n" + "".join(f"{iteration},{loss:.9g}\n" for iteration, loss in losses)).encode()
-    )
+    names = ["loss"] if len(curves) == 1 else [f"loss_{table}" for table in project.outputs.tables]
+    lines = [",".join(["iteration", *names])]
+    for place, curve in enumerate(curves):  # one column each, empty where another is trained
+        before, after = "," * (place + 1), "," * (len(curves) - place - 1)
+        lines += [f"{iteration}{before}{loss:.9g}{after}" for iteration, loss in curve]
+    paths.loss.write_bytes("".join(f"{line}\n" for line in lines).encode())

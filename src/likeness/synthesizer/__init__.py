@@ -72,7 +72,7 @@ class Synthesizer(Estimator):
         generator_: the trained generator.
         releases_: noisy statistics with their receipts, by the name of their query.
         frame_: library and dtypes of the training rows, which every sample has.
-        loss_curve_: (iteration, loss) during the training; empty after :meth:`load`.
+        loss_curve_: (iteration, loss) during the training, of histories by table; empty after :meth:`load`.
         privacy_: see :attr:`privacy`.
         n_features_in_: number of the schema's columns.
         feature_names_in_: their names.
@@ -86,7 +86,7 @@ class Synthesizer(Estimator):
     generator_: "SavedGenerator"
     releases_: "dict[str, Released]"
     frame_: "FrameType"
-    loss_curve_: list[tuple[int, float]]
+    loss_curve_: "list[tuple[int, float]] | dict[str, list[tuple[int, float]]]"
     privacy_: dict[str, Any]
     _fitted: "Fitted"
     _new: Mapping[str, Mapping[str, Any]] = MappingProxyType({})  # of a loaded one: what new work took at its time

@@ -31,7 +31,7 @@ class Fitted(ABC):
         plan: of the releases.
         released: by the name of their query.
         privacy: the account.
-        losses: (iteration, loss) during the training.
+        losses: (iteration, loss) during the training of each generator; empty where files say none.
         frames: library and dtypes of each frame of training rows, by the name of the table.
         generator: of all tables.
     """
@@ -40,7 +40,7 @@ class Fitted(ABC):
     plan: Plan
     released: dict[str, Released]
     privacy: dict[str, Any]
-    losses: list[tuple[int, float]]
+    losses: list[list[tuple[int, float]]]
     frames: Mapping[str, FrameType]
     generator: Any
 
@@ -79,7 +79,7 @@ class Fitted(ABC):
             "plan_": self.plan,
             "releases_": self.released,
             "privacy_": self.privacy,
-            "loss_curve_": self.losses,
+            "loss_curve_": self.losses[0] if self.losses else [],
             "frame_": self.frame,
             "schema_": self.schema,
             "n_features_in_": len(names),
@@ -92,4 +92,4 @@ class Fitted(ABC):
 
     @abstractmethod
     def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
-        """Tables from models that are fitted to new draws of the noise; the first is the base."""
+        """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base."""

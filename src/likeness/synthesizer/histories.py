@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Params
 from likeness.config.typed import require
-from likeness.core.errors import ParamsError
+from likeness.core.paths import HISTORIES
 from likeness.data.encoding.frames import opened
 from likeness.data.histories.schema import HistorySchema
 from likeness.pipeline.histories import HistoryGenerator
+from likeness.pipeline.project import Project
 from likeness.synthesizer.fitted import Fitted
 from likeness.synthesizer.parameters import project_of, refuse_faults
 
@@ -25,24 +27,36 @@ class FittedHistories(Fitted):
 
     def attributes(self) -> dict[str, Any]:
         """Those of each fit, and the generator of both tables."""
-        return {**super().attributes(), "histories_": self.generator, "frames_": self.frames}
+        curves = dict(zip(HISTORIES.tables, self.losses, strict=bool(self.losses)))
+        return {**super().attributes(), "loss_curve_": curves, "histories_": self.generator, "frames_": self.frames}
 
     def sample(self, n: Any, where: Any, seed: int) -> Any:
         """Both tables of ``n`` people, by name."""
+        return self._drawn(self.generator, self.rows(n), seed, where)
+
+    def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
+        """Both tables from models that are fitted to new draws of the noise; the first are the base."""
+        from likeness.generators.base import Compute
+        from likeness.methods.replicates import linked_replicates
+
+        rows, train, fitted = self.rows(n), params.train, self.generator
+        require(count >= 2, "replicates", count, "at least 2")
+        project = Project(Path(), params, fitted.schema)
+        compute = Compute(train.device, train.threads, train.precision)
+        source = project.method, project.row_sets, self.released.values(), (fitted.people, fitted.following)
+        return [
+            self._drawn(HistoryGenerator(first, following, fitted.schema), rows, stream, where)
+            for (first, following), stream in linked_replicates(*source, compute, count, seed)
+        ]
+
+    def _drawn(self, generator: HistoryGenerator, count: int, seed: int, where: Any) -> Any:
+        """Tables of ``count`` people as frames of the libraries and dtypes of the training rows."""
         require(where is None or isinstance(where, Mapping), "where", "a frame", "a mapping from columns of people")
-        schema = self.generator.schema
+        schema = generator.schema
         frames = {name: self.frames.get(name, self.frame) for name in schema.written}
         dtypes = {name: {**frame.dtypes, schema.person: "int64"} for name, frame in frames.items()}
-        drawn = self.generator.tables(self.rows(n), seed, where or {}, dtypes)
+        drawn = generator.tables(count, seed, where or {}, dtypes)
         return {name: frames[name].native(table) for name, table in drawn.items()}
-
-    def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:  # noqa: ARG002
-        """There are none.
-
-        Raises:
-            ParamsError: always.
-        """
-        raise ParamsError(f"replicates must be left out for people with histories, got {count!r}")
 
 
 def fit_histories(given: "Synthesizer", schema: HistorySchema, tables: Any, person: str | None) -> FittedHistories:

@@ -8,6 +8,7 @@ schedule, would give the seconds of private stages. Scores from real rows withou
 """
 
 import json
+import math
 import os
 import tempfile
 import time
@@ -265,6 +266,7 @@ def _log_results(client: "MlflowClient", run: str, now: int, paths: ProjectPaths
         Metric(name, value, now, int(step))
         for name, values in losses.items()
         for step, value in zip(steps, values, strict=True)
+        if not math.isnan(value)
     ]
 
 

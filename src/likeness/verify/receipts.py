@@ -33,11 +33,11 @@ from likeness.release.query import Query
 from likeness.release.records import (
     AllRecords,
     BucketPairs,
-    Contributions,
     EachCluster,
     EachPerson,
     EachRecord,
     PositionPairs,
+    WithClass,
 )
 from likeness.release.released import Released
 from likeness.release.request import check_answer
@@ -389,6 +389,31 @@ def _clusters(receipt: Receipt, clusters: FeatureMap) -> EachCluster:
     return contributions
 
 
+def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
+    """How records become contributions, by their public specification, which is taken out of that of the query."""
+    kind = spec.pop("terms", None)
+    if kind == "each_record":
+        return EachRecord()
+    if kind == "all_records":
+        require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
+        return AllRecords()
+    if kind == "each_cluster":
+        return _clusters(receipt, from_spec(spec.pop("clusters")))
+    if kind == "with_class":
+        grouped = dict(spec.pop("contributions"))
+        alone = grouped.get("terms") in ("each_record", "all_records", "each_cluster")
+        require(alone, f"{receipt.query}: its contributions are not those of single records")
+        return WithClass(int(spec.pop("classes")), _contributions(receipt, grouped))
+    if kind == "each_person":
+        require(receipt.unit is not None, f"{receipt.query}: rows share a contribution, and no person has several")
+        return EachPerson()
+    if kind == "bucket_pairs":
+        return BucketPairs(int(spec.pop("num_buckets")))
+    if kind == "position_pairs":
+        return PositionPairs(int(spec.pop("num_rooms")), int(spec.pop("seed")))
+    raise Wrong(f"{receipt.query}: contributions '{kind}' are unknown")
+
+
 def query_again(receipt: Receipt) -> Query | DistanceQuery:
     """Build a query again from its public specification."""
     spec = dict(receipt.feature)
@@ -396,24 +421,7 @@ def query_again(receipt: Receipt) -> Query | DistanceQuery:
         distances = DistanceQuery.from_spec(receipt.query, receipt.stage, spec)
         require(distances.spec() == spec and receipt.num_groups == 1, f"{receipt.query}: another map")
         return distances
-    kind = spec.pop("terms", None)
-    contributions: Contributions
-    if kind == "each_record":
-        contributions = EachRecord()
-    elif kind == "all_records":
-        require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
-        contributions = AllRecords()
-    elif kind == "each_cluster":
-        contributions = _clusters(receipt, from_spec(spec.pop("clusters")))
-    elif kind == "each_person":
-        require(receipt.unit is not None, f"{receipt.query}: rows share a contribution, and no person has several")
-        contributions = EachPerson()
-    elif kind == "bucket_pairs":
-        contributions = BucketPairs(int(spec.pop("num_buckets")))
-    elif kind == "position_pairs":
-        contributions = PositionPairs(int(spec.pop("num_rooms")), int(spec.pop("seed")))
-    else:
-        raise Wrong(f"{receipt.query}: contributions '{kind}' are unknown")
+    contributions = _contributions(receipt, spec)
     query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, contributions)
     require(
         query.spec() == dict(receipt.feature),

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.data.histories.rules import GAP, who_breaks
-from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.rules.tables import to_model
 from likeness.data.schema.column import Column
 from likeness.data.source.cells import category_type
@@ -64,7 +64,7 @@ def history_rows(
         count = len(listed)
     events, numbers = _counted_events(schema, events, names, np.asarray(numbers, dtype=np.int64))
     lengths = np.bincount(numbers, minlength=count)
-    table = _first_rows(schema, events, lengths, people)
+    table = _first_rows(schema, events, numbers, lengths, people)
     transitions, persons = _transitions(schema, events, numbers, lengths, table)
     return HistoryRows(to_model(table, schema.first_rows), to_model(transitions, schema.next_rows), persons)
 
@@ -77,7 +77,11 @@ def rows_of_tables(schema: HistorySchema, people: pd.DataFrame, events: pd.DataF
 
 
 def _first_rows(
-    schema: HistorySchema, events: pd.DataFrame, lengths: NDArray[np.int64], people: pd.DataFrame | None
+    schema: HistorySchema,
+    events: pd.DataFrame,
+    numbers: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    people: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """One row a person, from their events in order."""
     starts = np.cumsum(lengths) - lengths
@@ -89,12 +93,54 @@ def _first_rows(
             if people is None
             else people[column.name].reset_index(drop=True)
         )
+    if schema.usual:
+        found |= _usual(schema, events, numbers, len(lengths))
     labels = schema.first_rows.column(NUMBER)
     found[NUMBER] = pd.Series(pd.Categorical.from_codes(lengths - schema.least, dtype=category_type(labels)))
     for column in schema.moving:
         name = f"first {column.name}"
         found[name] = _taken(events[column.name], schema.first_rows.column(name), firsts)
     return pd.DataFrame(found)
+
+
+def _usual(
+    schema: HistorySchema, events: pd.DataFrame, numbers: NDArray[np.int64], count: int
+) -> dict[str, "pd.Series"]:
+    """The most frequent category and the middle number of each person's events, and the middle gap.
+
+    Of equally frequent categories the first in the schema counts, of two middle numbers the smaller one.
+    """
+    found = {}
+    for column in schema.states:
+        name, values = f"usual {column.name}", events[column.name]
+        if column.is_categorical:
+            cells = values.cat.codes.to_numpy().astype(np.int64)
+            size = len(column.categories)
+            pairs, times = np.unique((numbers * size + cells)[cells >= 0], return_counts=True)
+            order = np.lexsort((-times, pairs // size))
+            persons, places = np.unique(pairs[order] // size, return_index=True)
+            most = np.full(count, -1)
+            most[persons] = pairs[order][places] % size
+            found[name] = pd.Series(pd.Categorical.from_codes(most, dtype=category_type(column)))
+        else:
+            middle = _middle(column.number.numbers(values, column), numbers, count)
+            found[name] = column.number.typed(middle, schema.first_rows.column(name))
+    if schema.order is not None:
+        at, gap = order_numbers(schema, events), schema.first_rows.column(USUAL_GAP)
+        again = numbers[1:] == numbers[:-1]
+        found[USUAL_GAP] = gap.number.typed(_middle(np.diff(at)[again], numbers[1:][again], count), gap)
+    return found
+
+
+def _middle(values: NDArray[np.float64], numbers: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """The smaller middle of each person's values (count,); missing where there is none."""
+    there = ~np.isnan(values)
+    values, numbers = values[there], numbers[there]
+    of_each = np.bincount(numbers, minlength=count)
+    middle = np.full(count, math.nan)
+    places = np.cumsum(of_each) - of_each + (of_each - 1) // 2
+    middle[of_each > 0] = values[np.lexsort((values, numbers))][places[of_each > 0]]
+    return middle
 
 
 def order_numbers(schema: HistorySchema, events: pd.DataFrame) -> NDArray[np.float64]:
@@ -139,7 +185,8 @@ def broken_links(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFra
     }
     if not schema.rules or any(links.values()):
         return links
-    first = _first_rows(schema, events, np.bincount(persons - 1, minlength=len(keys)), people)
+    lengths = np.bincount(persons - 1, minlength=len(keys))
+    first = _first_rows(schema, events, persons - 1, lengths, people)
     return links | {rule: len(who) for rule, who in who_breaks(schema, first, events, persons - 1).items()}
 
 
@@ -172,7 +219,7 @@ def _transitions(
     table = schema.next_rows
     lasts = np.flatnonzero(numbers[:-1] == numbers[1:]) if len(numbers) else np.zeros(0, dtype=np.int64)
     persons = numbers[lasts]
-    found = {column.name: _taken(people[column.name], column, persons) for column in schema.person_columns}
+    found = {column.name: _taken(people[column.name], column, persons) for column in schema.lasting}
     for name, of_each, starts in (
         (LENGTH, lengths[persons], schema.length_starts),
         (STEP, steps_of(persons), schema.step_starts),

@@ -16,10 +16,10 @@ from likeness.data.schema.schema import Schema, read_mapping
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "memory", "rules", "people", "events")
 WHICH = ("first", "hash")
-MEMORY = ("first", "before", "gap")
+MEMORY = ("first", "before", "gap", "usual")
 NEXT = "next_"  # begins the names of queries about transitions
 NUMBER, LENGTH, STEP = "number of events", "length of history", "step"
-GAP_BEFORE = "gap before"
+GAP_BEFORE, USUAL_GAP = "gap before", "usual gap"
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class HistorySchema:
         ends: from columns of events to categories; no event follows one with such a category.
         memory: what the next event depends on beside the person, the length and the last event: the ``first`` event,
             that ``before`` the last, or the ``gap`` between these two. It carries what the columns of people lack.
+            ``usual`` is what most events of the person are like, see :attr:`usual`.
         rules: within a person, as they stand in the file, see :mod:`likeness.data.histories.rules`.
 
     Raises:
@@ -203,7 +204,28 @@ class HistorySchema:
             replace(column, name=f"first {column.name}", dtype=None, nullable=column.nullable or self.least == 0)
             for column in self.moving
         )
-        return (*self.person_columns, Column(NUMBER, "ordinal", categories=numbers), *first)
+        return (*self.lasting, Column(NUMBER, "ordinal", categories=numbers), *first)
+
+    @cached_property
+    def usual(self) -> tuple[Column, ...]:
+        """A column of both row sets for each column that may change, and for the gap, where memory asks for them.
+
+        It holds the most frequent category, or the middle number, of the events that count. No table is written with
+        it.
+        """
+        if "usual" not in self.memory:
+            return ()
+        missing = self.least == 0
+        states = (
+            replace(column, name=f"usual {column.name}", dtype=None, nullable=column.nullable or missing)
+            for column in self.states
+        )
+        return (*states, *(replace(gap, name=USUAL_GAP, nullable=True) for gap in self._gap()))
+
+    @cached_property
+    def lasting(self) -> tuple[Column, ...]:
+        """Columns of both row sets that are constant for a person."""
+        return (*self.person_columns, *self.usual)
 
     @cached_property
     def next_rows(self) -> Schema:
@@ -223,7 +245,7 @@ class HistorySchema:
         )
         length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
         step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
-        return (*self.person_columns, length, step, *self._memory_columns, *last, *following, *self._gap())
+        return (*self.lasting, length, step, *self._memory_columns, *last, *following, *self._gap())
 
     @cached_property
     def _memory_columns(self) -> tuple[Column, ...]:
@@ -232,7 +254,7 @@ class HistorySchema:
             replace(column, name=f"{word} {column.name}", dtype=None, nullable=column.nullable or word == "before")
             for word in self.memory
             for column in self.states
-            if word != "gap"
+            if word in ("first", "before")
         )
         gaps = self._gap() if "gap" in self.memory else ()
         return (*events, *(replace(gap, name=GAP_BEFORE, nullable=True) for gap in gaps))
@@ -240,9 +262,10 @@ class HistorySchema:
     @cached_property
     def parsed_rules(self) -> tuple[Rule, ...]:
         """The rules within a person."""
-        left_out = (LENGTH, STEP, *(one.name for one in self._memory_columns))
+        of_people, usual = self._first_columns, {one.name for one in self.usual}
+        left_out = {LENGTH, STEP, *(one.name for one in self._memory_columns)}
         of_steps = (one for one in self._next_columns if one.name not in left_out)
-        columns = [*self._first_columns, *of_steps]
+        columns = [one for one in (*of_people, *of_steps) if one.name not in usual]
         order = None if self.order is None else self.events.column(self.order)
         return rules_among(self.rules, columns, order, next(iter(self._gap()), None))
 

@@ -329,6 +329,11 @@ class Marginals(Method):
         """A mixture of products knows every cell."""
         return generator
 
+    def fixed_answers(self, context: Context) -> frozenset[str]:
+        """The histograms that bins come from: another draw of them would make other bins than the release counts."""
+        quantiles = self.auxiliary.quantiles
+        return frozenset([QUANTILES] if quantiles.moves_bins(context, self.privatize.bins) else [])
+
     def refit(
         self,
         context: Context,

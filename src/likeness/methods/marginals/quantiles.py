@@ -66,6 +66,11 @@ class Quantiles(Section):
         """Whether there may be such a release."""
         return self.columns != "none"
 
+    def moves_bins(self, context: Context, bins: int) -> bool:
+        """Whether the bins of a column depend on the noisy histogram."""
+        chosen = [column for column, _ in self._chosen(context, bins)]
+        return (self.edges == "learned" and bool(chosen)) or (self.edges == "auto" and any(map(is_wide, chosen)))
+
     def check(self, context: Context, bins: int) -> None:
         """Refuse columns that have nothing to learn.
 

@@ -1,13 +1,15 @@
 """DP-MERF on codes of images, with an encoder that no private row has touched (Harder, Adamczewski and Park 2020)."""
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
+from likeness.data.schema.schema import Schema
 from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context, PublicFile
 from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier, EncodedMoments
@@ -25,7 +27,14 @@ from likeness.methods.settings import (
 from likeness.release.query import Query
 from likeness.release.released import Released
 
+if TYPE_CHECKING:
+    from likeness.methods.merf_ae.deep import DeepEncoder
+    from likeness.methods.merf_ae.encoder import Encoder
+
 _WHERE = "merf_ae.privatize"
+_DEEP, _DEEP_VALUE = 0.25, 40  # time of a deep encoder, in the forecast's multiplications: of its own, and of a value
+_BYTES_A_VALUE = 6
+_TIMED = 32  # images
 _REFUSED = {
     "private": "an encoder trained on the private rows moves all their codes when one row changes, and the embedding's "
     "noise covers one row only. No (ε, δ) could be stated (the preprint's fault)",
@@ -40,7 +49,7 @@ class Privatize(Section):
     """Section ``merf_ae.privatize``."""
 
     encoder: str = setting(
-        RANDOM, "random | a file of scripts/train_encoder.py, from OTHER, public images; never private"
+        RANDOM, "random | a file of scripts/train_encoder.py or pack_network.py: OTHER, public images; never private"
     )
     encoder_sha256: str | None = setting(None, "of that file, as the script printed it; another file, another release")
     channels: int = setting(8, "of a random encoder's 3 x 3 convolution", least=1, most=MOST_FEATURES)
@@ -75,12 +84,12 @@ class Privatize(Section):
         if self.encoder in _REFUSED:
             raise ParamsError(
                 f"{_WHERE}.encoder: {self.encoder} is refused: {_REFUSED[self.encoder]}. Use random, or a file that "
-                "scripts/train_encoder.py made from PUBLIC images."
+                "scripts/train_encoder.py or scripts/pack_network.py made from PUBLIC images."
             )
         file = self.encoder.endswith(".safetensors")
         require(file or self.encoder == RANDOM, f"{_WHERE}.encoder", self.encoder, "random or a .safetensors file")
         given = self.encoder_sha256 or ""
-        key, rule = f"{_WHERE}.encoder_sha256", "the 64 hexadecimal digits that scripts/train_encoder.py printed"
+        key, rule = f"{_WHERE}.encoder_sha256", "the 64 hexadecimal digits that the script printed"
         if file:
             require(len(given) == 64 and set(given) <= set("0123456789abcdef"), key, self.encoder_sha256, rule)
         else:
@@ -114,14 +123,10 @@ class MerfAe(TwoQueryMethod):
         Raises:
             PlanError: the encoder is not the declared one, is for other images, or was made from these images.
         """
-        from likeness.methods.merf_ae.encoder import Encoder
-
         settings, image = self.privatize, context.schema.image
         assert image is not None  # check refuses others
-        if settings.encoder == RANDOM:
-            encoder = Encoder.random(image, settings.channels, settings.code, settings.seed)
-        else:
-            encoder = Encoder.load(Path(settings.encoder))
+        encoder = self._encoder(image)
+        if settings.encoder != RANDOM:
             self._declared(encoder.sha256, encoder.trained_on, encoder.shape, context)
         random = settings.encoder == RANDOM
         encoded: dict[str, Any] = {
@@ -143,6 +148,51 @@ class MerfAe(TwoQueryMethod):
             feature = EncodedFourier(settings.num_frequencies, lengthscale, settings.seed, **encoded)
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
+    def _encoder(self, image: tuple[int, ...]) -> "Encoder | DeepEncoder":
+        """The encoder of the settings. A file is not compared with them."""
+        from likeness.methods.merf_ae.deep import load_encoder
+        from likeness.methods.merf_ae.encoder import Encoder
+
+        settings = self.privatize
+        if settings.encoder == RANDOM:
+            return Encoder.random(image, settings.channels, settings.code, settings.seed)
+        return load_encoder(Path(settings.encoder))
+
+    def _deep(self, image: tuple[int, ...] | None) -> "DeepEncoder | None":
+        """The encoder, if it is a deep one, whose cost counts."""
+        if image is None or self.privatize.encoder == RANDOM:
+            return None
+        from likeness.methods.merf_ae.deep import DeepEncoder
+
+        encoder = self._encoder(image)
+        return encoder if isinstance(encoder, DeepEncoder) else None
+
+    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
+        """Those of the encoder too; its steps also read and write values."""
+        deep = self._deep(context.schema.image)
+        row = 0 if deep is None else _DEEP * deep.multiplications + _DEEP_VALUE * deep.values
+        return super().multiplications(context, coordinates) + self.train.batch_size * row
+
+    def training_bytes(self, context: Context) -> float:
+        """Of the values of all steps, which the gradient needs."""
+        deep = self._deep(context.schema.image)
+        return 0.0 if deep is None else _BYTES_A_VALUE * self.train.batch_size * deep.values
+
+    def hints(self, schema: Schema) -> list[str]:
+        """Time that a deep encoder takes for the rows, measured on gray images."""
+        import torch
+
+        deep = self._deep(schema.image)
+        if deep is None:
+            return []
+        with torch.no_grad():
+            gray = torch.full((_TIMED, math.prod(deep.shape)), 0.5, dtype=torch.float64)
+            deep(gray[:1])
+            start = time.process_time()
+            deep(gray)
+            each = (time.process_time() - start) / _TIMED
+        return [f"merf_ae: the encoder takes about {1000 * each:.2g} s of one core for 1,000 images"]
+
     def _declared(self, sha256: str, trained_on: str, shape: tuple[int, ...], context: Context) -> None:
         path = self.privatize.encoder
         if sha256 != self.privatize.encoder_sha256:
@@ -150,15 +200,15 @@ class MerfAe(TwoQueryMethod):
                 f"{path} has SHA-256 {sha256}, but {_WHERE}.encoder_sha256 is {self.privatize.encoder_sha256}. Restore "
                 "the declared file, or declare the new one, which is another release at the full cost."
             )
-        if trained_on == context.schema.name:
+        if context.schema.name in (name.strip() for name in trained_on.split(",")):
             raise PlanError(
-                f"{path} was trained on '{trained_on}', the images to be protected: {_REFUSED['private']}. Train it "
-                "on other, public images, or use encoder: random."
+                f"{path} was trained on '{context.schema.name}', the images to be protected: {_REFUSED['private']}. "
+                "Train it on other, public images, or use encoder: random."
             )
         if shape != context.schema.image:
             raise PlanError(
                 f"{path} is for images of shape {list(shape)}, but the schema says "
-                f"{list(context.schema.image or ())}. Make one with: python scripts/train_encoder.py --shape"
+                f"{list(context.schema.image or ())}. Make one with the script's --shape."
             )
 
     def at(self, root: Path) -> Self:

@@ -4,23 +4,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from likeness.methods.moments.cosine_map import cosine_basis
-from likeness.methods.moments.levels_map import CosineLevels
+from likeness.methods.moments.cosine_map import cosine_basis, turned
+from likeness.methods.moments.levels_map import CosineLevels, even_shares
 
 Float64 = NDArray[np.float64]
 _LEAST = 1e-6  # of a step's probability: below it, the step is a jump
 
 
-def shares_above(sums: Float64, counts: Float64, feature: CosineLevels) -> Float64:
+def shares_above(sums: Float64, counts: Float64, feature: CosineLevels, mirror: bool = False) -> Float64:
     r"""How often each pixel of each class is brighter than each level, shape (classes, J, pixels).
 
     ``sums`` (classes, J · K) are those of ``feature``, ``counts`` the positive records of each class. Shares must not
     increase with the level: least squares by isotonic regression of each pixel (min-max formula, Barlow et al. 1972),
     then clipped to [0, 1].
+
+    With ``mirror``, each share is the mean of both sides: frequencies that a mirror turns around are left out.
     """
     basis = cosine_basis(feature.shape, feature.num_coefficients)
     blocks = sums.reshape(len(sums), feature.levels, -1) / (counts[:, None, None] * feature.scale)
-    return np.stack([_nonincreasing(block @ basis).clip(0, 1) for block in blocks])
+    if mirror:
+        blocks = np.where(turned(feature.shape, feature.num_coefficients), 0.0, blocks)
+    even = np.array(even_shares(feature.levels) if feature.gray else [0.0] * feature.levels)[:, None]
+    return np.stack([_nonincreasing(block @ basis + even).clip(0, 1) for block in blocks])
 
 
 def brightness(brighter: Float64, shares: Float64) -> Float64:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OneHotMap
-from likeness.methods.moments.cosine_map import check_cosine, rounded, squared_coefficients
+from likeness.methods.moments.cosine_map import Shaded, check_cosine, rounded, squared_coefficients
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.settings import MOST_SPLITS
 
@@ -21,13 +21,13 @@ _CENTER_BITS = 16  # of a center, and of a coefficient
 
 
 @dataclass(frozen=True)
-class ClassHalves(OneHotMap):
+class ClassHalves(Shaded, OneHotMap):
     r"""For each class, the cluster of an image: the signs along J directions of its class, read as a binary number.
 
     .. math:: k_y(x) = \sum_j 2^j \, 1\{ v_{yj} \cdot u > t_{yj} \}, \qquad u = c(x) / \max(\|c(x)\|, C)
 
-    with c the coefficients of :func:`~likeness.methods.moments.cosine_map.cosine_basis`. A direction of zeros splits
-    nothing. Directions and centers are public: settings, or read off an earlier release.
+    with c the coefficients of :func:`~likeness.methods.moments.cosine_map.cosine_basis`, maybe from gray. A direction
+    of zeros splits nothing. Directions and centers are public: settings, or read off an earlier release.
 
     Bound: an image lies in exactly one of the :math:`2^J` cells of each part, so each part's norm is 1. Nothing is
     negative. :class:`~likeness.release.records.EachCluster` uses only the part of the image's own class.
@@ -43,6 +43,7 @@ class ClassHalves(OneHotMap):
         splits: J.
         directions: v times 127, whole numbers from -127 to 127, class by class, J directions of K each.
         centers: t times 127, class by class.
+        gray: whether c are those of the distance from gray.
 
     Raises:
         ReleaseError: sizes or numbers that make no sense.
@@ -55,6 +56,7 @@ class ClassHalves(OneHotMap):
     splits: int
     directions: tuple[int, ...]
     centers: tuple[float, ...]
+    gray: bool = False
 
     def __post_init__(self) -> None:
         """Check sizes and numbers."""
@@ -86,7 +88,7 @@ class ClassHalves(OneHotMap):
 
     def places(self, x: Float64) -> NDArray[np.int64]:
         """The cluster of each image as each class sees it, shape (n, classes)."""
-        coefficients, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients)
+        coefficients, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients, self.gray)
         coefficients = np.rint(coefficients * 2.0**_CENTER_BITS) * 2.0**-_CENTER_BITS
         planes = np.array(self.directions, dtype=np.float64).reshape(len(self.centers), -1)
         lengths = np.sqrt(np.maximum(squares, self.bound**2))

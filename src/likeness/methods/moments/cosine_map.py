@@ -5,18 +5,34 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import product
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import OneHotMap, width
+from likeness.features.base import Map, OneHotMap, width
 from likeness.features.frequencies import FLOAT_BITS, INPUT_BITS, fitting_bits
 from likeness.features.second_moments import SecondMoments
 
 _BASIS_BITS = 20
+_GRAY = 0.5
+CENTER_UNIT = 64  # of a coefficient
+_LONGEST = 8  # times the norm of a white image: no entry of a center is larger
+
+
+class Shaded(Map):
+    """A map of images that measures them from black, from gray, or from a center of their class.
+
+    Photographs are about gray, and images of a class about their mean. So their distance from it is shorter than their
+    distance from black, and so is what bounds it. Where distances begin is public.
+    """
+
+    def spec(self) -> dict[str, Any]:
+        """Public specification. What says that distances do not begin at black stands in it only where they do not."""
+        spec = super().spec()
+        return {key: value for key, value in spec.items() if key not in ("gray", "centers") or value}
 
 
 @lru_cache(maxsize=8)
@@ -61,6 +77,11 @@ def lowest_frequencies(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     return sorted(product(*map(range, shape)), key=order)
 
 
+def turned(shape: tuple[int, ...], count: int) -> NDArray[np.bool_]:
+    """Which of the lowest frequencies change sign in a mirror image, left for right: shape (count,)."""
+    return np.array([place[1] % 2 == 1 for place in lowest_frequencies(shape)[:count]])
+
+
 def cosine_transform(size: int) -> NDArray[np.float64]:
     """The orthonormal DCT-II of vectors, shape (size, size)."""
     frequency, place = np.arange(size)[:, None], np.arange(size)[None]
@@ -70,21 +91,29 @@ def cosine_transform(size: int) -> NDArray[np.float64]:
 
 
 def squared_coefficients(
-    x: NDArray[np.float64], shape: tuple[int, ...], count: int
+    x: NDArray[np.float64], shape: tuple[int, ...], count: int, gray: bool = False, centers: tuple[int, ...] = ()
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1).
+    """Coefficients (n, count) of images (n, pixels), and their squared norms (n, 1); or of distances of images.
+
+    With ``gray`` these are distances from gray. With ``centers`` they are distances from the center of the image's
+    class, whose one-hot code follows the pixels (:class:`~likeness.release.records.WithClass`). Centers are multiples
+    of 1/64, so differences are exact.
 
     Squares are rounded to a grid on which float64 adds them exactly: no sum depends on the order of additions.
     """
     basis = cosine_basis(shape, count)
-    bits = fitting_bits(float((np.abs(basis).sum(axis=1) ** 2).sum()), FLOAT_BITS)
-    coefficients = x @ basis.T
+    pixels, center = x[:, : basis.shape[1]], np.array(centers, dtype=np.float64).reshape(-1, count) / CENTER_UNIT
+    most = np.abs(basis).sum(axis=1) + np.abs(center).max(axis=0, initial=0)
+    bits = fitting_bits(float((most**2).sum()), FLOAT_BITS)
+    coefficients = (pixels - _GRAY if gray else pixels) @ basis.T
+    if centers:
+        coefficients -= x[:, basis.shape[1] :] @ center
     squares = np.rint(coefficients**2 * 2.0**bits) * 2.0**-bits
     return coefficients, squares.sum(axis=1, keepdims=True)
 
 
-def check_cosine(name: str, shape: tuple[int, ...], count: int) -> None:
-    """Refuse sizes that cannot hold ``count`` coefficients of an image.
+def check_cosine(name: str, shape: tuple[int, ...], count: int, centers: tuple[int, ...] = ()) -> None:
+    """Refuse sizes that cannot hold ``count`` coefficients of an image, and centers that no images have.
 
     Raises:
         ReleaseError: naming the map.
@@ -95,6 +124,9 @@ def check_cosine(name: str, shape: tuple[int, ...], count: int) -> None:
         raise ReleaseError(
             f"{name}: the shape must be (height, width) or (height, width, 3), with 1 to as many coefficients as values"
         )
+    most = CENTER_UNIT * _LONGEST * math.isqrt(math.prod(shape) + 1)
+    if len(centers) % count or not all(type(entry) is int and abs(entry) <= most for entry in centers):
+        raise ReleaseError(f"{name}: each class needs a center of {count} whole numbers, no longer than images")
 
 
 class OneCell(OneHotMap):
@@ -122,11 +154,12 @@ def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class CosineNorms(OneCell):
+class CosineNorms(Shaded, OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
-    Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values. The transform is
-    orthonormal, so no norm is larger. (A norm that is larger by rounding counts in the last cell.)
+    Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values, or to half of it from
+    gray. The transform is orthonormal, so no norm is larger. (A norm that is larger, by rounding or from a center
+    beyond all images, counts in the last cell.)
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
     does not depend on other images. Pixels are rounded to the door's grid here, so coefficients are exact; the door
@@ -137,6 +170,8 @@ class CosineNorms(OneCell):
         shape: height and width in pixels, and 3 in color.
         num_coefficients: K.
         cells: their number.
+        gray: whether norms are distances from gray.
+        centers: the center of each class times 64, class by class; then inputs end with the class.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -146,32 +181,36 @@ class CosineNorms(OneCell):
     shape: tuple[int, ...]
     num_coefficients: int
     cells: int
+    gray: bool = False
+    centers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine(self.name, self.shape, self.num_coefficients)
+        check_cosine(self.name, self.shape, self.num_coefficients, self.centers)
         self._check()
 
     @property
     def cell_width(self) -> float:
         """In units of a norm, where a white pixel is 1."""
-        return math.sqrt(math.prod(self.shape)) / self.cells
+        return math.sqrt(math.prod(self.shape)) / self.cells * (_GRAY if self.gray else 1)
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients)
-        borders = np.arange(1, self.cells) ** 2 * (math.prod(self.shape) / self.cells**2)
+        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients, self.gray, self.centers)
+        longest = math.prod(self.shape) * (_GRAY**2 if self.gray else 1)
+        borders = np.arange(1, self.cells) ** 2 * (longest / self.cells**2)
         places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
         return places
 
 
 @dataclass(frozen=True)
-class CosineMoments(SecondMoments):
+class CosineMoments(Shaded, SecondMoments):
     r"""First and second moments of an image's K low-frequency cosine coefficients, clipped to a ball.
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)
 
-    with c the coefficients of :func:`cosine_basis`. The bound is 1: :class:`~likeness.features.second_moments`.
+    with c the coefficients of :func:`cosine_basis`, of an image or of its distance from gray or from a center of its
+    class. The bound is 1, whatever c is: :class:`~likeness.features.second_moments`.
     Source of the transform: Ahmed, Natarajan and Rao (1974).
 
     Attributes:
@@ -179,6 +218,8 @@ class CosineMoments(SecondMoments):
         num_coefficients: K.
         bound: C, in units where a white pixel is 1.
         first_share: a, the first moments' part of the squared norm, between 0 and 1.
+        gray: whether c are those of the distance from gray.
+        centers: the center of each class times 64, class by class; then inputs end with the class.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -190,10 +231,12 @@ class CosineMoments(SecondMoments):
     num_coefficients: int
     bound: float
     first_share: float
+    gray: bool = False
+    centers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check sizes."""
-        check_cosine(self.name, self.shape, self.num_coefficients)
+        check_cosine(self.name, self.shape, self.num_coefficients, self.centers)
         self._check_numbers()
 
     @property
@@ -203,7 +246,8 @@ class CosineMoments(SecondMoments):
 
     def factors(self, x: NDArray[np.float64]) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
         """u, shape (n, K), and ``[√a, √(1 − a) u]``, shape (n, 1 + K)."""
-        coefficients, squares = squared_coefficients(x, self.shape, self.num_coefficients)
+        sizes = self.shape, self.num_coefficients
+        coefficients, squares = squared_coefficients(x, *sizes, self.gray, self.centers)
         u = coefficients * (1 / np.sqrt(np.maximum(squares, self.bound**2)))
         first = np.full_like(squares, math.sqrt(self.first_share))
         return ((u, np.hstack([first, math.sqrt(1 - self.first_share) * u])),)

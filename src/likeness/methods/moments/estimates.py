@@ -78,6 +78,45 @@ def joined(
     return blocks.reshape(sums.shape), deviations.ravel()
 
 
+def mirrored(
+    sums: Float64,
+    counts: Float64,
+    first_share: float,
+    noise_std: float | Float64,
+    edge_share: float,
+    turned: NDArray[np.bool_],
+) -> Moments:
+    r"""As :func:`denoised`, for images that look alike in a mirror: half of the noise is left out.
+
+    A mirror changes the sign of some coefficients. Where an image is as probable as its mirror image, the mean of these
+    is 0, and so is their covariance with the others. The covariance then has two blocks. Each has the edge of its own
+    size, about :math:`e / \sqrt 2`.
+
+    Args:
+        sums: shape (groups, K · (1 + K)).
+        counts: records of each group, positive.
+        first_share: a of the map.
+        noise_std: of a coordinate of the sums; of all groups, or of each.
+        edge_share: part of the edge that an eigenvalue must exceed.
+        turned: which coefficients change sign, shape (K,).
+    """
+    size, groups = len(turned), len(sums)
+    blocks = sums.reshape(groups, size, 1 + size)
+    means, factors = np.zeros((groups, size)), np.zeros((groups, size, size))
+    start = 0
+    for signs in (False, True):
+        own = np.flatnonzero(turned == signs)
+        if len(own):
+            part = blocks[:, own][:, :, [0, *(1 + own)]]
+            part[:, :, 0] *= not signs
+            found = denoised(part.reshape(groups, -1), counts, first_share, noise_std, edge_share)
+            means[:, own] = found.means
+            factors[:, own, start : start + len(own)] = found.factors
+            start += len(own)
+    strongest = np.argsort(-(factors**2).sum(axis=1), axis=1, kind="stable")
+    return Moments(means, np.take_along_axis(factors, strongest[:, None, :], axis=2))
+
+
 def denoised(
     sums: Float64, counts: Float64, first_share: float, noise_std: float | Float64, edge_share: float = 1.0
 ) -> Moments:

@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS
-from likeness.methods.moments.cosine_map import OneCell, check_cosine, cosine_basis, rounded
+from likeness.methods.moments.cosine_map import OneCell, Shaded, check_cosine, cosine_basis, rounded
 
 
 def thresholds(levels: int) -> list[float]:
     """0, 1/J, ..., (J - 1)/J, rounded to the grid of inputs, so that a byte of j/J is not above it."""
     return [round(level / levels * 2**INPUT_BITS) * 2.0**-INPUT_BITS for level in range(levels)]
+
+
+def even_shares(levels: int) -> list[float]:
+    """How often a pixel is above each of J levels where every brightness is as frequent: 1, ..., 1/J."""
+    return [1 - level / levels for level in range(levels)]
 
 
 def _check(name: str, levels: int) -> None:
@@ -26,12 +30,15 @@ def _check(name: str, levels: int) -> None:
 
 
 @dataclass(frozen=True)
-class LevelCounts(OneCell):
-    r"""The one-hot cell that an image's mean share of pixels above J levels lies in.
+class LevelCounts(Shaded, OneCell):
+    r"""The one-hot cell that an image's mean share of pixels above J levels lies in, or its distance from gray.
 
     The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by dJ, for d
     pixels. In color, each of a pixel's three colors counts as one. Cells
     are of equal width from 0 to 1 (a white image, which counts in the last one).
+
+    With gray, a pair above level j/J counts :math:`(j/J)^2` in place of 1, and another :math:`(1 - j/J)^2` in place of
+    0: squared distances from the share :math:`1 - j/J` of :func:`even_shares`. None is above 1.
 
     Bound: an image lies in exactly one cell, so the norm is 1; nothing is negative. Reached by every image. Its cell
     does not depend on other images: pixels are rounded to the door's grid here, each is compared alone, and the cell is
@@ -41,6 +48,7 @@ class LevelCounts(OneCell):
         shape: height and width in pixels, and 3 in color.
         levels: J.
         cells: their number.
+        gray: whether pairs count squared distances.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -50,6 +58,7 @@ class LevelCounts(OneCell):
     shape: tuple[int, ...]
     levels: int
     cells: int
+    gray: bool = False
 
     def __post_init__(self) -> None:
         """Check sizes."""
@@ -60,14 +69,20 @@ class LevelCounts(OneCell):
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
         x = rounded(x)
-        above = sum(np.count_nonzero(x > level, axis=1) for level in thresholds(self.levels))
-        all_of_them = math.prod(self.shape) * self.levels
-        places: NDArray[np.int64] = np.minimum(np.asarray(above) * self.cells // all_of_them, self.cells - 1)
+        above = [np.count_nonzero(x > level, axis=1) for level in thresholds(self.levels)]
+        values, levels = math.prod(self.shape), self.levels
+        counts, all_of_them = np.asarray(sum(above)), values * levels
+        if self.gray:  # times J², so that numbers are whole
+            counts = np.asarray(
+                sum(count * j**2 + (values - count) * (levels - j) ** 2 for j, count in enumerate(above))
+            )
+            all_of_them *= levels**2
+        places: NDArray[np.int64] = np.minimum(counts * self.cells // all_of_them, self.cells - 1)
         return places.astype(np.int64)[:, None]
 
 
 @dataclass(frozen=True)
-class CosineLevels(Map):
+class CosineLevels(Shaded):
     r"""Low-frequency cosine coefficients of the sets of pixels brighter than 0, 1/J, ..., (J - 1)/J.
 
     .. math:: \phi(x) = \frac{1}{\sqrt{dJ \max(s, S)}} \, [B 1_{x > 0},\; B 1_{x > 1/J},\; \dots,\; B 1_{x > (J-1)/J}]
@@ -75,14 +90,16 @@ class CosineLevels(Map):
     with d pixels, B the K rows of :func:`likeness.methods.moments.cosine_map.cosine_basis`, and s the mean share of
     pixels above the levels (:class:`LevelCounts`). Summed by class, these are smooth maps of how often each pixel is
     brighter than each level: the distribution of every pixel, up to its place between levels. Only images with s above
-    S are dimmed.
+    S are dimmed. With gray, :math:`1_{x > j/J} - (1 - j/J)` stands in place of each indicator.
 
-    Bound: the squared norms of the J indicators sum to dJs, and orthonormal rows make none longer. (The door clips
-    what the rounding of their entries adds.) So :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached by a white
-    image, whose sets are all constant. Signed, so two images lie within 2 of each other.
+    Bound: the squared norms of the J indicators, or of their distances, sum to dJs. Orthonormal rows make none longer.
+    (The door clips what the rounding of their entries adds.) So :math:`\|\phi\|^2 \le s / \max(s, S) \le 1`; reached
+    by a white image, or a black one with gray, whose sets are all constant. Signed, so two images lie within 2 of each
+    other.
 
-    Each pixel is compared with public levels alone; s is a whole number divided by dJ; coefficients are sums of
-    multiples of ``2**-20``, exact in float64. So a row does not depend on other rows. Comparison has no gradient.
+    Each pixel is compared with public levels alone; s is a function of whole numbers; coefficients are sums of
+    multiples of ``2**-20``, exact in float64, and the public even shares are subtracted after them. So a row does not
+    depend on other rows. Comparison has no gradient.
 
     Sources: distribution functions as means of indicators; the transform, Ahmed, Natarajan and Rao (1974).
 
@@ -91,6 +108,7 @@ class CosineLevels(Map):
         num_coefficients: K.
         levels: J.
         share: S, above 0 and at most 1.
+        gray: whether indicators are distances from the even shares.
 
     Raises:
         ReleaseError: sizes that make no sense.
@@ -102,6 +120,7 @@ class CosineLevels(Map):
     num_coefficients: int
     levels: int
     share: float
+    gray: bool = False
 
     def __post_init__(self) -> None:
         """Check sizes."""
@@ -128,10 +147,13 @@ class CosineLevels(Map):
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map images (n, pixels) to features (n, J · K), level by level."""
         basis = cosine_basis(self.shape, self.num_coefficients)
+        white, values = basis.sum(axis=1), math.prod(self.shape)
         pairs, features = np.zeros(len(x)), []
-        for level in thresholds(self.levels):  # one after the other: for a large image, all at once take much memory
+        # One level after the other: for a large image, all at once take much memory.
+        for level, even in zip(thresholds(self.levels), even_shares(self.levels), strict=True):
             above = (x > level).astype(np.float64)
-            pairs += above.sum(axis=1)
-            features.append(above @ basis.T)
+            count = above.sum(axis=1)
+            pairs += count * (1 - even) ** 2 + (values - count) * even**2 if self.gray else count
+            features.append(above @ basis.T - (even * white if self.gray else 0.0))
         scale = 1 / np.sqrt(np.maximum(pairs, self._pairs * self.share))
         return np.hstack(features) * scale[:, None]

@@ -27,15 +27,15 @@ from likeness.methods.base import (
 from likeness.methods.merf.method import Merf
 from likeness.methods.merf.method import Privatize as MerfPrivatize
 from likeness.methods.moments.clusters_map import ClassHalves, halves
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
+from likeness.methods.moments.cosine_map import CENTER_UNIT, CosineMoments, CosineNorms, cosine_basis, turned
 from likeness.methods.moments.estimates import Moments as Estimates
-from likeness.methods.moments.estimates import denoised, edge, joined
+from likeness.methods.moments.estimates import denoised, edge, joined, mirrored
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, TrainMoments
 from likeness.methods.settings import FREE, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
-from likeness.release.records import EachCluster, EachRecord
+from likeness.release.records import EachCluster, EachRecord, WithClass
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
@@ -47,12 +47,15 @@ NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
 LEVELS = "levels"
 FIRST = "moments_first"
+FIRST_LEVELS = "levels_first"
 CLUSTER_COUNTS = "cluster_counts"
 FOURIER = "fourier"
 _BYTES = 130  # of memory a coordinate, in the door and after it
 _LOOK = 0.15  # of the moments' share: a first look, which says where classes split
+_CENTERED = 0.1  # of the levels' share, where classes split: levels of each class, which say its center
 _COUNTED = 0.03  # of it: how many images lie in each cluster
 _LEAST = 8.0  # of the noise's edge: a direction that varies less splits no class
+_LEAST_CENTERED = 40.0  # the same where images are measured from the mean of their class, at less noise
 _EDGE_SHARE = 0.8  # of the noise's edge: directions above it stay where levels are released
 _DRAWN = 100  # images of each class, for the loss
 _SEEN = 2.0  # standard deviations of noise that a cell must hold to count in a median
@@ -102,12 +105,18 @@ class Moments(Method):
         if not levels:
             texture, rule = self.train.texture, "0 while moments.auxiliary.levels is 0: detail would be gray there"
             require(texture == 0, "moments.train.texture", texture, rule)
+            center = self.auxiliary.center
+            require(center != "classes", "moments.auxiliary.center", center, "black or gray while levels is 0")
+        alike = "false while moments.auxiliary.splits is above 0: a part of a class need not look alike in a mirror"
+        require(not (self.train.mirror and self._split), "moments.train.mirror", self.train.mirror, alike)
 
     def shares(self, context: Context) -> list[QueryShare]:
         """Class counts, histogram of norms, Fourier features, clusters, what is above levels, moments."""
         shares, parts = self.plan.shares, (_LOOK, _COUNTED) if self.auxiliary.splits else ()
         clusters = zip((FIRST, CLUSTER_COUNTS), (part * shares.embedding for part in parts), strict=False)
-        levels = ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)) if self.auxiliary.levels else ()
+        first = _CENTERED * shares.levels if self._by_class and self._split else 0.0
+        levels = [(LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels - first), (FIRST_LEVELS, first)]
+        levels = [(name, share) for name, share in levels if share]
         fourier = ((FOURIER, shares.fourier),) if self._network else ()
         return [
             QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
@@ -120,7 +129,7 @@ class Moments(Method):
         """Images only, and no more coordinates than allowed."""
         if context.schema.image is None:
             raise PlanError("moments needs images, and the schema has no image. Use marginals, which takes tables.")
-        dimension = self._embedding(context, 1.0, self._foreseen(context)).dimension
+        dimension = self._embedding(context, 1.0, self._foreseen(context), self._black(context)).dimension
         limit = self.privatize.max_coordinates
         remedy = "Lower moments.privatize.num_coefficients" + " or moments.auxiliary.splits" * self._split
         within_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
@@ -146,40 +155,51 @@ class Moments(Method):
         return None if beside is None else beside.multiplications(context, {EMBEDDING: coordinates[FOURIER]})
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
-        """Counts by class, the histograms of norms and of shares above levels, and by class where those pixels are."""
+        """Counts by class, the histograms of norms and of shares above levels, and by class where those pixels are.
+
+        Levels come first where they say the centers that images are measured from.
+        """
         yield class_counts_query(context)
-        norms, levels = self._histograms(context)
-        yield norms
+        levels = self._level_counts(context)
+        if self._by_class:
+            yield levels
+            yield self._class_levels(context, self._share(released))
+        yield self._norms(context, self._centers(context, released))
         if self._network:
             yield self._fourier_query(self._network, context)
         if self._split:
-            yield self._first(context, self._bound(context, released))
+            yield self._first(context, self._bound(context, released), self._centers(context, released))
             yield self._cluster_counts(context, self._terms(context, released))
-        if self.auxiliary.levels:
+        if self.auxiliary.levels and not self._by_class:
             yield levels
+        if self.auxiliary.levels and (self._split or not self._by_class):
             yield self._levels_query(context, self._share(released), self._terms(context, released))
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
-        return self._embedding(context, self._bound(context, auxiliary), self._terms(context, auxiliary))
+        terms, centers = self._terms(context, auxiliary), self._centers(context, auxiliary)
+        return self._embedding(context, self._bound(context, auxiliary), terms, centers)
 
     def foreseen_queries(self, context: Context) -> list[Query]:
-        """With a bound of 1, a share of 1 and no split, which change neither coordinates nor sensitivity."""
-        (norms, levels), terms = self._histograms(context), self._foreseen(context)
-        queries = [class_counts_query(context), norms]
+        """With a bound of 1, a share of 1, no split and black centers: none changes coordinates or sensitivity."""
+        terms, centers = self._foreseen(context), self._black(context)
+        queries = [class_counts_query(context), self._norms(context, centers)]
         if self._network:
             queries.append(self._fourier_query(self._network, context))
         if self._split:
-            queries += [self._first(context, 1.0), self._cluster_counts(context, terms)]
+            queries += [self._first(context, 1.0, centers), self._cluster_counts(context, terms)]
+            queries += [self._class_levels(context, 1.0)] if self._by_class else []
         if self.auxiliary.levels:
-            queries += [levels, self._levels_query(context, 1.0, terms)]
-        return [*queries, self._embedding(context, 1.0, terms)]
+            queries += [self._level_counts(context), self._levels_query(context, 1.0, terms)]
+        return [*queries, self._embedding(context, 1.0, terms, centers)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Where the bounds come from."""
         bound = self._bound(context, auxiliary)
+        origin = {"black": "", "gray": " from gray", "classes": " from the mean of its class"}[self.auxiliary.center]
         notes = [
-            f"Coefficients of an image are clipped to norm {bound:.4g}, about the median, read off the noisy `{NORMS}`."
+            f"Coefficients of an image{origin} are clipped to norm {bound:.4g}, about the median, read off the noisy "
+            f"`{NORMS}`."
         ]
         if self.auxiliary.levels:
             share = self._share(auxiliary)
@@ -207,7 +227,7 @@ class Moments(Method):
         return copula if self._network is None else image_ensemble()(copula, build(self._network))
 
     def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
-        feature = self._feature(context, self._bound(context, auxiliary))
+        feature = self._feature(context, self._bound(context, auxiliary), self._black(context))
         classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
         sizes = feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture, self._clusters
         return gaussian_images()(*sizes)
@@ -237,18 +257,24 @@ class Moments(Method):
         if self.auxiliary.levels:
             feature = self._levels_query(context, self._share(auxiliary), EachRecord()).feature
             assert isinstance(feature, CosineLevels)
-            shares = shares_above(auxiliary[LEVELS].values, self._counts(context, auxiliary), feature)
-        weights = self._cluster_weights(context, auxiliary)
-        copula.start_from(self._estimates(context, auxiliary, embedding), shares, weights)
+            counts, mirror = self._counts(context, auxiliary), self.train.mirror
+            shares = shares_above(auxiliary[LEVELS].values, counts, feature, mirror)
+        estimates, weights = self._estimates(context, auxiliary, embedding), self._cluster_weights(context, auxiliary)
+        origins = np.repeat(self._origins(context, auxiliary), self._clusters, axis=0)
+        estimates = replace(estimates, means=estimates.means + origins / copula.bound)
+        copula.start_from(estimates, shares, weights)
         return copula
 
     def _distance(
         self, copula: "GaussianImages", context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> float:
         """Squared distance of the denoised moments from those of drawn images, weighed by class."""
-        weights, feature = class_weights(auxiliary[CLASS_COUNTS]), self._feature(context, copula.bound)
+        weights = class_weights(auxiliary[CLASS_COUNTS])
+        feature = self._feature(context, copula.bound, self._centers(context, auxiliary))
         labels = np.repeat(np.arange(len(weights)), _DRAWN)
         images = copula.draw(labels, public(context.seed, "train.latent"), {})
+        if self._by_class:
+            images = np.hstack([images, np.eye(len(weights))[labels]])
         drawn = np.stack([feature(part).mean(axis=0) for part in np.split(images, len(weights))])
         clusters = self._estimates(context, auxiliary, embedding).features(feature.first_share)
         within = self._cluster_weights(context, auxiliary)[:, :, None]
@@ -269,7 +295,8 @@ class Moments(Method):
         # With levels, brightness is released: a direction of noise makes no pixel brighter. With few directions, images
         # would be too much alike.
         edge_share, counts = _EDGE_SHARE if self.auxiliary.levels else 1.0, self._counts(context, auxiliary)
-        return denoised(sums, counts, self.privatize.first_share, deviations, edge_share)
+        numbers = sums, counts, self.privatize.first_share, deviations, edge_share
+        return mirrored(*numbers, turned(*self._sizes(context))) if self.train.mirror else denoised(*numbers)
 
     def _class_counts(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
         """Records of each class, positive, shape (classes,)."""
@@ -296,13 +323,55 @@ class Moments(Method):
         return self.auxiliary.splits > 0
 
     @property
+    def _gray(self) -> bool:
+        return self.auxiliary.center == "gray"
+
+    @property
     def _clusters(self) -> int:
         """Most clusters of a class."""
         return 1 << self.auxiliary.splits
 
-    def _first(self, context: Context, bound: float) -> Query:
+    @property
+    def _by_class(self) -> bool:
+        return self.auxiliary.center == "classes"
+
+    def _black(self, context: Context) -> tuple[int, ...]:
+        """Centers of the right number, where there are any."""
+        return (0,) * (context.layout.num_classes * self._sizes(context)[1] * self._by_class)
+
+    def _centers(self, context: Context, auxiliary: Mapping[str, Released]) -> tuple[int, ...]:
+        """The mean coefficients of each class, by its released levels: post-processing.
+
+        Brightness is taken as even between two levels, as the copula takes it. So its mean is that of the shares above
+        levels, the lowest by half.
+        """
+        if not self._by_class:
+            return ()
+        released, levels = auxiliary[FIRST_LEVELS if self._split else LEVELS], self.auxiliary.levels
+        feature = self._class_levels(context, self._share(auxiliary)).feature
+        assert isinstance(feature, CosineLevels)
+        counts = self._class_counts(context, auxiliary)[:, None]
+        shares = released.values.reshape(len(counts), levels, -1)
+        means = (shares.sum(axis=1) - shares[:, 0] / 2) / (levels * counts * feature.scale)
+        longest = math.sqrt(math.prod(feature.shape))
+        return tuple(int(entry) for entry in np.rint(CENTER_UNIT * means.clip(-longest, longest)).ravel())
+
+    def _origins(self, context: Context, auxiliary: Mapping[str, Released]) -> NDArray[np.float64]:
+        """Where distances begin: coefficients by class, shape (classes, K)."""
+        shape, size = self._sizes(context)
+        if self._gray:
+            return np.tile(cosine_basis(shape, size).sum(axis=1) / 2, (context.layout.num_classes, 1))
+        centers = self._centers(context, auxiliary) or (0,) * context.layout.num_classes * size
+        return np.array(centers).reshape(-1, size) / CENTER_UNIT
+
+    def _class_levels(self, context: Context, share: float) -> Query:
+        """Levels by class, where centers are read off them: a query of its own only where classes split."""
+        levels = self._levels_query(context, share, EachRecord())
+        return replace(levels, name=FIRST_LEVELS) if self._split else levels
+
+    def _first(self, context: Context, bound: float, centers: tuple[int, ...]) -> Query:
         """A first look at the moments of each class."""
-        return replace(self._embedding(context, bound, EachRecord()), name=FIRST, stage="auxiliary")
+        return replace(self._embedding(context, bound, EachRecord(), centers), name=FIRST, stage="auxiliary")
 
     def _cluster_counts(self, context: Context, terms: EachRecord) -> Query:
         return replace(class_counts_query(context), name=CLUSTER_COUNTS, **self._groups(context, terms))
@@ -316,7 +385,9 @@ class Moments(Method):
         if not self._split:
             return EachRecord()
         (shape, size), planes = self._sizes(context), context.layout.num_classes * self.auxiliary.splits
-        return EachCluster(ClassHalves(shape, size, 1.0, self.auxiliary.splits, (0,) * planes * size, (0.0,) * planes))
+        return EachCluster(
+            ClassHalves(shape, size, 1.0, self.auxiliary.splits, (0,) * planes * size, (0.0,) * planes, self._gray)
+        )
 
     def _halves(self, context: Context, auxiliary: Mapping[str, Released]) -> ClassHalves:
         """Where the first look splits the classes."""
@@ -326,7 +397,13 @@ class Moments(Method):
         # The noise of both releases together, in a class without a split.
         noise = looked.noise_std * math.sqrt(_LOOK / (1 - _COUNTED))
         edges = edge(estimates.means.shape[1], counts, share, noise)
-        return halves(estimates, shape, self._bound(context, auxiliary), self.auxiliary.splits, edges, _LEAST)
+        bound, splits = self._bound(context, auxiliary), self.auxiliary.splits
+        if self._by_class:  # planes of images, whose norm is at most that of a white one
+            white = math.sqrt(math.prod(shape))
+            means = (self._origins(context, auxiliary) + bound * estimates.means) / white
+            estimates, bound = replace(estimates, means=means), white
+        least = _LEAST_CENTERED if self._by_class else _LEAST
+        return replace(halves(estimates, shape, bound, splits, edges, least), gray=self._gray)
 
     def _active(self, context: Context, auxiliary: Mapping[str, Released]) -> list[int]:
         """Clusters of each class that hold records."""
@@ -337,26 +414,34 @@ class Moments(Method):
         classes = context.layout.num_classes
         return {"num_groups": terms.num_groups if isinstance(terms, EachCluster) else classes, "contributions": terms}
 
-    def _feature(self, context: Context, bound: float) -> CosineMoments:
-        return CosineMoments(*self._sizes(context), bound, self.privatize.first_share)
+    def _feature(self, context: Context, bound: float, centers: tuple[int, ...]) -> CosineMoments:
+        return CosineMoments(*self._sizes(context), bound, self.privatize.first_share, self._gray, centers)
 
-    def _embedding(self, context: Context, bound: float, terms: EachRecord) -> Query:
-        return Query(EMBEDDING, "privatize", self._feature(context, bound), **self._groups(context, terms))
+    def _embedding(self, context: Context, bound: float, terms: EachRecord, centers: tuple[int, ...]) -> Query:
+        query = Query(EMBEDDING, "privatize", self._feature(context, bound, centers), **self._groups(context, terms))
+        return self._with_class(context, query)
 
-    def _histograms(self, context: Context) -> tuple[Query, Query]:
-        """Of norms, and of shares above levels."""
-        (shape, count), cells = self._sizes(context), self.auxiliary.cells
-        maps = CosineNorms(shape, count, cells), LevelCounts(shape, max(1, self.auxiliary.levels), cells)
-        names = NORMS, LEVEL_COUNTS
-        norms, levels = (
-            Query(n, "auxiliary", m, contributions=together(context)) for n, m in zip(names, maps, strict=True)
-        )
-        return norms, levels
+    def _with_class(self, context: Context, query: Query) -> Query:
+        """A query whose map knows the class of an image, where it is measured from a center of that."""
+        if not self._by_class:
+            return query
+        assert isinstance(query.contributions, EachRecord)
+        return replace(query, contributions=WithClass(context.layout.num_classes, query.contributions))
+
+    def _norms(self, context: Context, centers: tuple[int, ...]) -> Query:
+        """The histogram of norms."""
+        feature = CosineNorms(*self._sizes(context), self.auxiliary.cells, self._gray, centers)
+        return self._with_class(context, Query(NORMS, "auxiliary", feature, contributions=together(context)))
+
+    def _level_counts(self, context: Context) -> Query:
+        """The histogram of shares above levels."""
+        shape, levels = self._sizes(context)[0], max(1, self.auxiliary.levels)
+        feature = LevelCounts(shape, levels, self.auxiliary.cells, self._gray)
+        return Query(LEVEL_COUNTS, "auxiliary", feature, contributions=together(context))
 
     def _bound(self, context: Context, auxiliary: Mapping[str, Released]) -> float:
         """About the median norm of all images, at which coefficients are clipped."""
-        shape, count = self._sizes(context)
-        return median_norm(CosineNorms(shape, count, self.auxiliary.cells), auxiliary[NORMS])
+        return median_norm(CosineNorms(*self._sizes(context), self.auxiliary.cells, self._gray), auxiliary[NORMS])
 
     def _share(self, auxiliary: Mapping[str, Released]) -> float:
         """About the median share above levels: the upper end of a cell. Images beyond it are dimmed."""
@@ -377,7 +462,7 @@ class Moments(Method):
         return replace(network.embedding_query(context, {}), name=FOURIER, stage="auxiliary")
 
     def _levels_query(self, context: Context, share: float, terms: EachRecord) -> Query:
-        feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share)
+        feature = CosineLevels(*self._sizes(context), self.auxiliary.levels, share, self._gray)
         return Query(LEVELS, "auxiliary", feature, **self._groups(context, terms))
 
     def _sizes(self, context: Context) -> tuple[tuple[int, ...], int]:

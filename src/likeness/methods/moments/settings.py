@@ -60,6 +60,11 @@ class Auxiliary(Section):
         least=0,
         most=MOST_SPLITS,
     )
+    center: str = setting(
+        "black",
+        "from what images are measured, at less noise the nearer it is; gray: for photographs; classes: released means",
+        options=("black", "gray", "classes"),
+    )
     fourier: Fourier = setting(
         Fourier(),
         "DP-MERF's features beside, with a share of their own, for a network that makes half of the images: better "
@@ -97,6 +102,7 @@ class TrainMoments(Section):
     texture: float = setting(
         1.0, "detail beyond these frequencies, as strong as they end; 0 is none", least=0, most=100
     )
+    mirror: bool = setting(False, "images are as probable as their mirror images, left for right, as photographs are")
     network: ImageNetwork = setting(
         ImageNetwork(iterations=1200, **IMAGE_TRAINING), "of fourier, where it has frequencies"
     )

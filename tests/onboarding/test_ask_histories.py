@@ -1,0 +1,137 @@
+"""``likeness init --ask`` for people with histories: one question for each column of two tables."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from test_ask import Person
+from typer.testing import CliRunner
+
+import likeness.cli.init_and_check as cli_init
+from likeness.cli.app import app
+from likeness.core.errors import SchemaError
+from likeness.data.histories.schema import HistorySchema
+from likeness.onboarding.draft import completed_schema
+from likeness.onboarding.history_interview import HistoryInterview
+from likeness.onboarding.interview import Completed
+from likeness.pipeline.new_project import project_files, write_project
+from likeness.pipeline.project import Project
+
+KINDS = {"sex": "categorical", "born": "date", "day": "date", "state": "categorical", "cost": "numeric"}
+TWO = {"people": ["sex", "born"], "events": ["day", "state", "cost"]}
+ONE = {"events": list(KINDS)}
+ANSWERS = {
+    "Source": "codebook", "1 sex": "f, m", "2 born": "1930-01-01..2005-12-31", "3 day": "2020-01-01..2023-12-31",
+    "4 state": "well, ill, dead", "5 cost": "0..900 log decimals 2", "Columns that may": "cost", "Words for": "NA",
+    "Name for": "patients-2024", "Most events": "6", "Columns that never": "1 born",
+    "Values that": "state: dead",
+}  # fmt: skip
+
+
+def interview(person: Person, tables: Any = TWO, order: str | None = "day", **more: Any) -> Completed:
+    asked = HistoryInterview(
+        person.ask, person.told.append, "own", KINDS, person="pid", order=order, tables=tables, **more
+    )
+    return asked.run()
+
+
+def read_back(found: Completed, folder: Path) -> HistorySchema:
+    (folder / "own.yaml").write_text(completed_schema(found.schema), encoding="utf-8")
+    return HistorySchema.load(folder / "own.yaml")
+
+
+def test_answers_become_the_schema_of_two_tables(tmp_path: Path) -> None:
+    person = Person(ANSWERS)
+    found = interview(person)
+    schema = read_back(found, tmp_path)
+    assert (found.population, found.max_rows, schema.most) == ("patients-2024", 6, 6)
+    assert (schema.person, schema.order, schema.fixed) == ("pid", "day", ())
+    assert schema.ends == {"state": ("dead",)}
+    assert schema.people is not None and schema.people.names == ("sex", "born")
+    assert schema.events.names == ("day", "state", "cost") and schema.events.column("cost").nullable
+    assert not [question for question in person.asked if "predict" in question or "never change" in question]
+
+
+def test_one_table_asks_what_never_changes(tmp_path: Path) -> None:
+    schema = read_back(interview(Person(ANSWERS), ONE), tmp_path)
+    assert schema.people is None and schema.fixed == ("sex", "born")
+    unordered = read_back(interview(Person(ANSWERS), ONE, None), tmp_path)
+    assert unordered.order is None and unordered.moving[0].name == "day"
+
+
+@pytest.mark.parametrize(
+    ("key", "line", "words"),
+    [
+        ("3 day", "ordinal: a, b", "order 'day' must be a number or date that each event has"),
+        ("1 sex", "private", "column 'sex' has private categories, which histories do not support"),
+        ("2 born", "2005-12-31..1930-01-01", "people: column 'born' has bounds"),
+        ("Columns that may", "day", "column 'day' is the label, is dropped or has an answer"),
+        ("Columns that never", "day", "column 'day' is the label"),
+        ("Columns that never", "sex born state cost", ""),
+        ("Values that", "dead", "'dead' is not a column"),
+        ("Values that", "state: asleep", "ends.state: 'asleep' is not a category"),
+        ("Values that", "cost: 4", "ends.cost"),
+        ("Most events", "1", "most must be a whole number from 2 to 999"),
+        ("Most events", "many", "'many' is not a whole number"),
+    ],
+)
+def test_a_rule_refuses_an_answer_at_once(key: str, line: str, words: str) -> None:
+    person = Person(ANSWERS, {key: [line]})
+    found = interview(person, ONE if "never" in key else TWO)
+    assert any(words in told for told in person.told)
+    assert found == interview(Person(ANSWERS), ONE if "never" in key else TWO) or not words
+
+
+def test_whoever_stops_goes_on_and_takes_answers_back() -> None:
+    kept: list[tuple[str, str]] = []
+
+    def save(lines: Any) -> None:
+        kept[:] = lines
+
+    whole = interview(Person(ANSWERS, {"Columns that never": ["state"], "Values that": ["<"]}), ONE, save=save)
+    assert interview(Person({}), ONE, lines=list(kept)) == whole
+    assert [key for key, _ in kept].count("fixed") == 1 and whole.schema["fixed"] == ["sex", "born"]
+
+
+def test_a_given_answer_that_breaks_a_rule_is_refused_before_any_question() -> None:
+    with pytest.raises(SchemaError, match="private categories"):
+        interview(Person({}), settled={"sex": {"kind": "categorical", "categories": "private", "other": "x"}})
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_project(tmp_path)
+    pd.DataFrame({"pid": ["p1", "p2"], "sex": ["Zork", "Blau"], "born": ["1977-03-03"] * 2}).to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    rows = {"pid": ["p1"], "day": ["2021-07-07"], "state": ["Glum"], "cost": ["17.5"]}
+    pd.DataFrame(rows).to_csv(tmp_path / "own.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "ANCHOR"):
+        monkeypatch.setenv(f"LIKENESS_{name}", str(tmp_path / name))
+    monkeypatch.setattr(cli_init, "_terminal", lambda: True)
+    return tmp_path
+
+
+ARGUMENTS = ["init", "own.csv", "--people", "people.csv", "--person", "pid", "--order", "day"]
+
+
+def test_the_command_asks_and_leaves_a_project_that_can_run(clone: Path) -> None:
+    answers = [ANSWERS[key] for key in ANSWERS if key not in ("Columns that never", "Columns that may", "Words for")]
+    lines = [*answers[:6], answers[-1], "cost", "NA", *answers[6:-1], "n"]
+    done = CliRunner().invoke(app, [*ARGUMENTS, "--ask"], input="\n".join(lines) + "\n", catch_exceptions=False)
+    assert done.exit_code == 0 and "The run will spend epsilon 1" in done.output, done.output
+    assert not {"Zork", "Glum", "p1", "17.5"} & set(done.output.replace(",", " ").split())
+    project = Project.load()
+    assert project.histories is not None and project.histories.most == 6
+    assert project.params.ingest.unit is None and project.plan.unit is not None and project.plan.unit.max_rows == 6
+    assert Path("dvc.yaml").read_text() == project_files(histories=True)["dvc.yaml"]
+
+
+def test_a_changed_dvc_yaml_is_left_alone_and_a_word_says_so(clone: Path) -> None:
+    mine = Path("dvc.yaml").read_text() + "# mine\n"
+    Path("dvc.yaml").write_text(mine)
+    done = CliRunner().invoke(app, ARGUMENTS, catch_exceptions=False)
+    assert done.exit_code == 0 and "dvc.yaml has changes of yours" in done.output
+    assert Path("dvc.yaml").read_text() == mine
