@@ -110,3 +110,5 @@ def test_the_cost_of_a_deep_encoder_is_foreseen(deep: MerfAe, method: MerfAe) ->
     (hint,) = deep.hints(one.schema)
     assert hint.startswith("merf_ae: the encoder takes about ") and hint.endswith(" of one core for 1,000 images")
     assert method.hints(one.schema) == [] == MerfAe().hints(one.schema)
+    Path(deep.privatize.encoder).unlink()
+    assert deep.hints(one.schema) == []  # the check refuses it
