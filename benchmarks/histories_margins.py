@@ -2,7 +2,8 @@
 
 Run: ``python -m benchmarks.histories_margins [--draws 25]``, half an hour on one core. Each draw takes 5,000 patients
 from a public law, releases them at ε = 1 and δ = 1e-6, and draws 20 replicates. The truth is that of the law. It adds
-the rows of each draw to ``benchmarks/results/histories_margins.csv``, skips what stands there, and prints the means.
+the rows of each draw to ``benchmarks/results/histories_margins.csv``, skips what stands there, and fills the section of
+docs/howto/histories.md. ``--draws 0`` fills it alone.
 """
 
 import argparse
@@ -14,10 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.common import on_page
 from likeness import Ledger, Synthesizer, combine
 from likeness.data.histories.schema import HistorySchema
 
-RESULTS = Path("benchmarks/results/histories_margins.csv")
+RESULTS, PAGE = Path("benchmarks/results/histories_margins.csv"), Path("docs/howto/histories.md")
 PEOPLE, REPLICATES = 5_000, 20
 VISITS: dict[str, Any] = {
     "name": "visits", "source": "the law in this file", "person": "id", "order": "day", "most": 6,
@@ -117,6 +119,15 @@ def means(results: pd.DataFrame) -> pd.DataFrame:
     return numbers.assign(covered=100 * numbers["covered"], draws=groups.size())
 
 
+def section(results: pd.DataFrame) -> str:
+    """Coverage in percent by method, and that of replicates by number."""
+    of_methods = results.groupby("method", sort=False)["covered"].mean()
+    last = results[results["method"] == results["method"].iloc[-1]].groupby("number", sort=False)["covered"].mean()
+    lines = [f"{name:<34}{100 * share:4.0f} %" for name, share in of_methods.items()]
+    lines += [f"  {name:<32}{100 * share:4.0f} %" for name, share in last.items()]
+    return "\n".join(["```text", *lines, "```"])
+
+
 def main() -> None:
     """Run what is missing, write and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -131,7 +142,7 @@ def main() -> None:
             results = pd.concat([results, pd.DataFrame(rows_of(draw, truth))]).astype({"draw": int})
             results.to_csv(RESULTS, index=False)
     print(means(results).to_string())
-    print(results.groupby("method", sort=False)["covered"].mean().mul(100).round(1).to_string())
+    on_page(PAGE, {"coverage": section(results)})
 
 
 if __name__ == "__main__":

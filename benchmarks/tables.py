@@ -2,11 +2,11 @@
 
 Run: ``python -m benchmarks.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Without options:
 Adult with all three at ε = 0.2, 1 and 10, once more with 32 bins a number, Census-Income and Covertype with ours at 1,
-Covertype also with rules.
+Covertype also with rules, and with these and fine bins.
 Resumable. ``--only aim_mbi`` runs AIM on its authors' package, more than an hour a draw, where it is asked for.
 
-One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml, but for the number of bins
-where the table's name says another), (ε, δ), add/remove; the peers (:mod:`benchmarks.peers`, in an environment of their
+One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml, but for those settings
+that :data:`SETTINGS` has), (ε, δ), add/remove; the peers (:mod:`benchmarks.peers`, in an environment of their
 own: ``--peers PYTHON``) get the training rows as codes of these cells, and their codes become rows by the same rule as
 ours. As many synthetic rows as params ask for each. Seconds run from the training table in memory to the synthetic one;
 memory is the peak of the process that made it.
@@ -73,15 +73,22 @@ PROGRAMS = {
     **{"mst": "benchmarks/peers.py", "aim": "benchmarks/peers.py", "aim_mbi": "benchmarks/peers_mbi.py"},
     **dict.fromkeys(CLONES, "benchmarks/peers_clones.py"),
 }
-BINS = {"adult_32": ("adult", 32)}  # the same rows with other bins than params.yaml has
+_FINE: dict[str, Any] = {"privatize": {"bins": 32}, "auxiliary": {"quantiles": {"edges": "learned"}}}
+SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "adult_32": ("adult", {"privatize": {"bins": 32}}),
+    "covtype_fine": ("covtype", _FINE),
+}
+"""The same rows with other settings of ``marginals`` than params.yaml has."""
 TABLES = {  # ε and methods
     "adult": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
     "adult_32": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
     "census": ((1.0,), ("ours",)),
     "covtype": ((1.0,), ("ours",)),
     "covtype_one_of": ((1.0,), ("ours",)),
+    "covtype_fine": ((1.0,), ("ours",)),
 }
-RULES = {"covtype_one_of": ("covtype", [{"one_of": ["Wilderness_Area*"]}, {"one_of": ["Soil_Type*"]}])}
+_ONE_OF = "covtype", [{"one_of": ["Wilderness_Area*"]}, {"one_of": ["Soil_Type*"]}]
+RULES = {"covtype_one_of": _ONE_OF, "covtype_fine": _ONE_OF}
 """A table whose schema gets public rules: the soil and the area of a cell of forest are one column each."""
 NAMES = {
     "real": "real",
@@ -108,7 +115,7 @@ def main() -> None:
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        table = with_bins(arguments.table)
+        table = with_settings(arguments.table)
         params = with_rules(arguments.table, with_epsilon(table.params, arguments.epsilon), table.schema)
         make_ours(params, table, int(arguments.one[0]), Path(arguments.one[1]))
         return
@@ -123,7 +130,7 @@ def main() -> None:
 
 def run(name: str, arguments: argparse.Namespace) -> None:
     """Ceiling, floor, and every draw of every method that is not in the CSV file."""
-    table = with_bins(name)
+    table = with_settings(name)
     controls = {
         "real": lambda: table.train,
         "binned": lambda: through_cells(table),
@@ -149,14 +156,17 @@ def run(name: str, arguments: argparse.Namespace) -> None:
                 add(name, method, epsilon, draw, {**cost, **score(synthetic, table)})
 
 
-def with_bins(name: str) -> Table:
-    """One of :data:`TABLES`, and settings with its number of bins."""
-    source, bins = BINS.get(name, (name, None))
+def with_settings(name: str) -> Table:
+    """One of :data:`TABLES`, with its own settings of ``marginals``."""
+    source, own = SETTINGS.get(name, (name, {}))
     table = load(RULES[name][0] if name in RULES else source)
-    if bins is None:
+    if not own:
         return table
     sections = copy.deepcopy(dict(table.params.sections))
-    sections["marginals"]["privatize"]["bins"] = bins
+    for section, values in own.items():
+        for key, value in values.items():
+            inner = sections["marginals"][section]
+            inner[key] = {**inner[key], **value} if isinstance(value, dict) else value
     return dataclasses.replace(table, params=dataclasses.replace(table.params, method="marginals", sections=sections))
 
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.common import load
 from benchmarks.peers_shared import exact_rho, rho_of
 from benchmarks.small import contradicting, small
-from benchmarks.tables import asked_for, peer_columns, through_cells, with_bins
+from benchmarks.tables import asked_for, peer_columns, through_cells, with_settings
 from likeness.config.load import load_params
 from likeness.methods import method_from
 from likeness.pipeline.project import Project
@@ -41,7 +41,7 @@ def test_rows_through_the_cells_keep_categories_and_bins(monkeypatch: pytest.Mon
 
 def test_another_number_of_bins_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    usual, finer = with_bins("adult"), with_bins("adult_32")
+    usual, finer = with_settings("adult"), with_settings("adult_32")
     assert finer.params.sections["marginals"]["privatize"]["bins"] == 32
     assert usual.params == load("adult").params and usual.params.sections["marginals"]["privatize"]["bins"] == 16
     assert len(usual.train) == len(finer.train) and usual.schema == finer.schema

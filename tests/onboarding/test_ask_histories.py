@@ -1,11 +1,12 @@
 """``likeness init --ask`` for people with histories: one question for each column of two tables."""
 
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from test_ask import Person
+from test_ask import ROOT, Person
 from typer.testing import CliRunner
 
 import likeness.cli.init_and_check as cli_init
@@ -135,3 +136,21 @@ def test_a_changed_dvc_yaml_is_left_alone_and_a_word_says_so(clone: Path) -> Non
     done = CliRunner().invoke(app, ARGUMENTS, catch_exceptions=False)
     assert done.exit_code == 0 and "dvc.yaml has changes of yours" in done.output
     assert Path("dvc.yaml").read_text() == mine
+
+
+def test_the_answers_on_the_page_make_a_complete_schema(clone: Path) -> None:
+    """The tables of the page, its command and its answers, in its order."""
+    text = (ROOT / "docs/howto/histories.md").read_text()
+    command = next(line for line in text.splitlines() if line.startswith("likeness init"))
+    shown = text.split("```text\n")[1].split("```")[0].splitlines()
+    lines = [line.rpartition("): " if "): " in line else ": ")[2] for line in shown]
+    lines = ["" if line.endswith(":") else line for line in lines]
+    lines[6] = shown[6].partition("): ")[2]
+    for name, table in runpy.run_path(str(ROOT / "examples/histories/make_tables.py"))["tables"](20).items():
+        Path("data/raw").mkdir(parents=True, exist_ok=True)
+        table.to_csv(f"data/raw/{name}.csv", index=False)
+    done = CliRunner().invoke(app, command.split()[1:], input="\n".join([*lines[:-1], "n"]) + "\n")
+    assert done.exit_code == 0, done.output
+    for line in shown[:-1]:
+        assert line.partition(": ")[0] in done.output
+    assert Project.load().histories == HistorySchema.load(ROOT / "examples/histories/schema.yaml")
