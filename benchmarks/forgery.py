@@ -23,8 +23,8 @@ from likeness.release.query import Query
 from likeness.release.released import Released, load_released, to_bytes
 from likeness.release.request import request_in
 from likeness.report.statement import statement
+from likeness.synthesizer.published import Published
 from likeness.verify.files import Bundle
-from likeness.verify.outputs import draw_tables
 
 _FIELDS = ("seq", "time", "kind", "body", "previous", "digest")
 Json = dict[str, Any]
@@ -281,7 +281,7 @@ def redraw(
         stem: name of the table.
     """
     sample = Bundle(folder).sample
-    table = draw_tables(folder, sample.rows, sample.seed, sample.where)[stem]
+    table = Published.read(folder).tables(*sample)[stem]
     changed = change(table)
     (folder / f"{stem}.csv").write_bytes(csv_bytes(changed))
     outputs = json.loads((folder / names.PRIVACY).read_text())["outputs"]

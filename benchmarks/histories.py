@@ -1,7 +1,8 @@
 """People with histories: CDNOW, households, a chain, and a table of a million events.
 
 Run: ``python -m benchmarks.histories [--draws 3] [--only PART]``. PART is cdnow, prediction, habits, households, chain,
-hidden or scale. It writes the rows of these parts into ``benchmarks/results/histories.csv``.
+hidden or scale. It writes the rows of these parts into ``benchmarks/results/histories.csv``. ``--people`` runs the
+chain with one number of people.
 
 CDNOW has 23,570 customers with 69,659 purchases: date, number and amount (``../shared/data/cdnow.parquet``). At most
 k = 20 purchases of a customer count, ε = 1, δ = 1e-6. Beside histories stands ``marginals`` on single rows with
@@ -16,6 +17,7 @@ import argparse
 import os
 import tempfile
 import time
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -216,7 +218,7 @@ def lasting_habits(draws: int) -> list[dict[str, Any]]:
     for memory, draw in product(([], ["before"], ["usual"]), range(draws)):
         method = ", ".join(["histories", *memory])
         schema = HistorySchema.from_dict({**CDNOW, "memory": memory})
-        model = synthesizer(schema, "cdnow", attempt=f"{method} {draw}", settings=FEWER).fit(events)
+        model = synthesizer(schema, "cdnow", attempt=f"{method} {draw}").fit(events)
         drawn = model.sample(seed=draw)["events"]
         scores = {
             "tv_lengths": total_variation(true_lengths, lengths(drawn)),
@@ -249,7 +251,6 @@ CHAINS = {count: (1.0,) for count in (3_000, 30_000)} | {
     count: (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) for count in (1_000, 10_000, 100_000)
 }
 """Values of ε by numbers of people."""
-FEWER = {"auxiliary": {"quantiles": {"hidden": "fewer"}}}
 TABLE = {"privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
 HIDDEN: dict[str, Any] = {name: value for name, value in CHAIN.items() if name != "people"}
 MEMORY = {"privatize": {"tables": [["before state", "last state", "next state"]], "tables_share": 0.5}}
@@ -355,22 +356,22 @@ def law_error(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
     return {"law_transitions": float(both), "law_by_class": float(by_class)}
 
 
-def simulated_chain(draws: int) -> list[dict[str, Any]]:
+def simulated_chain(draws: int, people: int | None = None) -> list[dict[str, Any]]:
     """Error of the transitions by people and ε, with pairs alone and with a table of three columns."""
     schema = HistorySchema.from_dict(CHAIN)
     test, again = row_sets(schema, chain(20_000, 1)), chain(20_000, 2)
     ceiling = {**measured(schema, test, row_sets(schema, again), "state"), **law_error(again)}
     results = [{"data": "chain", "method": "ceiling", "draw": 0, "people": 20_000, **ceiling}]
-    asked = [(count, epsilon) for count, every in CHAINS.items() for epsilon in every]
+    counts = CHAINS if people is None else (people,)
+    asked = [(count, epsilon) for count in counts for epsilon in CHAINS[count]]
     ways: tuple[tuple[str, dict[str, Any]], ...] = (("pairs", {}), ("with a table", TABLE))
     for (count, epsilon), (method, settings), draw in product(asked, ways, range(draws)):
         attempt = f"{method} {draw}"
-        given = {"attempt": attempt, "epsilon": epsilon, "settings": settings, "cap": (1e5, 1e-3)}
+        given = {"attempt": attempt, "epsilon": epsilon, "settings": settings}
         drawn = synthesizer(schema, f"chain of {count}", **given).fit(chain(count, 0)).sample(20_000, seed=draw)
         scores = measured(schema, test, row_sets(schema, drawn), "state") if epsilon == 1 else {}
         head = {"data": "chain", "method": method, "draw": draw, "people": count, "epsilon": epsilon}
         results.append({**head, **scores, **law_error(drawn)})
-    draw_chain(pd.DataFrame(results))
     return results
 
 
@@ -441,7 +442,9 @@ def main() -> None:
         "households": simulated_households, "chain": simulated_chain, "hidden": hidden_class,
     }  # fmt: skip
     parser.add_argument("--only", choices=tuple(parts))
+    parser.add_argument("--people", type=int, choices=tuple(CHAINS), help="of the chain")
     arguments = parser.parse_args()
+    parts["chain"] = partial(simulated_chain, people=arguments.people)
     names = [arguments.only] if arguments.only else list(parts)
     if not (SHARED / "cdnow.parquet").exists():
         print(f"{SHARED / 'cdnow.parquet'} is missing, so CDNOW is left out. Put the table of purchases there.")
@@ -451,9 +454,12 @@ def main() -> None:
         Ledger.start()
         table = pd.DataFrame([row for name in names for row in parts[name](arguments.draws)]).round(4)
     print(table.to_string())
-    before = pd.read_csv(RESULTS)
     if names:
-        pd.concat([before[~before["data"].isin(table["data"])], table]).to_csv(RESULTS, index=False)
+        before, key = pd.read_csv(RESULTS), ["data", "people"]
+        of, made = (pd.MultiIndex.from_frame(one.reindex(columns=key).fillna(0)) for one in (before, table))
+        written = pd.concat([before[~of.isin(made)], table])
+        written.to_csv(RESULTS, index=False)
+        draw_chain(written[written["data"] == "chain"])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Pack a PUBLIC deep network into one file, as the encoder of ``merf_ae``. Only this script needs torchvision or timm.
 
-Run: ``python scripts/pack_network.py torchvision:resnet18 cifar10.npz cifar10 --weights resnet18.safetensors --shape 28
-28 --size 64 --code 64``, then put the file and the SHA-256 that is printed into ``merf_ae.privatize``. Without
-``--weights`` the network learns the labels of the images first, ``--epochs`` times over them.
+Run: ``python scripts/pack_network.py torchvision:resnet18 cifar10.npz imagenet,cifar10 --weights resnet18.safetensors
+--shape 28 28 --size 64 --code 64``, then put the file and the SHA-256 that is printed into ``merf_ae.privatize``.
+Without ``--weights`` the network learns the labels of the images first, ``--epochs`` times over them.
 
 Weights and images must be public, and OTHER images than the ones to be protected: a network that has seen a private row
 moves with it, and then nothing is differentially private. Nothing here adds noise.
@@ -303,7 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", help="torchvision:NAME or timm:NAME")
     parser.add_argument("images", type=Path, help=".npz of public images with x_train, and y_train without --weights")
-    parser.add_argument("name", help="of the public images: the name of their schema")
+    parser.add_argument("name", help="names of all public images that it saw: of these, and of the weights")
     parser.add_argument("--weights", type=Path, help="a safetensors file with the network's state; public")
     parser.add_argument("--out", type=Path, default=Path("encoder.safetensors"))
     parser.add_argument(

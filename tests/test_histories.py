@@ -26,8 +26,8 @@ from likeness.pipeline.histories import _within
 from likeness.pipeline.synthetic_table import as_released
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.report.history_numbers import histories_section
+from likeness.synthesizer.published import Published
 from likeness.verify import verify
-from likeness.verify.outputs import draw_replicates
 
 pytestmark = pytest.mark.long
 
@@ -105,7 +105,8 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     files = [pd.read_csv(tmp_path / f"made_{name}.csv") for name in ("people", "events")]
     assert len(files[0]) == 30 and set(files[1]["id"]) <= set(files[0]["id"])
     base, *others = model.sample(30, where={"age": "old"}, seed=5, replicates=2)
-    for one, again in zip((base, *others), draw_replicates(tmp_path / "saved", 30, 5, {"age": "old"}, 2), strict=True):
+    written = Published.read(tmp_path / "saved").replicates(30, 5, {"age": "old"}, 2)
+    for one, again in zip((base, *others), written, strict=True):
         assert set(one["people"]["age"]) == {"old"} and set(one["events"]["id"]) <= set(one["people"]["id"])
         for name, table in again.items():
             pd.testing.assert_frame_equal(one[name], table)
@@ -169,6 +170,7 @@ def test_rules_hold_within_each_synthetic_person(memory: list[str]) -> None:
     people, events = people_and_events(600)
     given, spec = {"people": people, "events": events}, {**SPEC, **AGE, "memory": memory, "rules": RULES}
     ruled, model = HistorySchema.from_dict(spec), fitted(given, spec)
+    assert model.privacy["rules"] == [ruled.parsed_rules[place].text for place in (0, 3)]  # of people, as in a project
     for where in ({}, {"age": "young"}):
         drawn = model.sample(500, where=where)
         assert set(broken_links(ruled, **typed(ruled, drawn)).values()) == {0}

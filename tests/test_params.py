@@ -349,11 +349,12 @@ def test_in_a_copy_of_the_project_what_git_does_not_hold_is_looked_for_in_the_pr
     home, copy = tmp_path / "home", tmp_path / "copy"
     content = shipped()
     content["ingest"]["source"], content["ledger"]["home"] = "rows.csv", "ledger"
-    content["tracking"]["uri"] = "sqlite:///runs.db"
+    content["tracking"]["uri"], content["ingest"]["people"] = "sqlite:///runs.db", "people.csv"
     for folder in (home, copy):
         folder.mkdir()
         (folder / "params.yaml").write_text(yaml.safe_dump(content))
-    (home / "rows.csv").touch()
+    for name in ("rows.csv", "people.csv"):
+        (home / name).touch()
     monkeypatch.setenv("DVC_ROOT", str(home))
     monkeypatch.chdir(home)
     params = load_params()
@@ -365,7 +366,7 @@ def test_in_a_copy_of_the_project_what_git_does_not_hold_is_looked_for_in_the_pr
     monkeypatch.chdir(copy)
     params = load_params()
     assert params.ingest.source == str(home / "rows.csv") and params.ledger.home == str(home / "ledger")
-    assert params.tracking.uri == f"sqlite:///{home}/runs.db"
+    assert params.tracking.uri == f"sqlite:///{home}/runs.db" and params.ingest.people == str(home / "people.csv")
     (copy / "rows.csv").touch()
     assert load_params().ingest.source == "rows.csv"  # what the copy has is its own
     content["tracking"]["uri"] = "http://127.0.0.1:5000"

@@ -34,8 +34,8 @@ from likeness.core.errors import (
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.synthesizer.published import Published, draw
 from likeness.verify import verify
-from likeness.verify.outputs import draw, draw_replicates
 
 pytestmark = pytest.mark.long
 
@@ -340,7 +340,7 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.regression("y", "c", "Yes", sampling=True).equals(line) and (line.noise_error > 0).all()
     tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)
     assert all(one.equals(other) for one, other in zip(tables, again, strict=True)) and not tables[0].equals(tables[1])
-    written = list(draw_replicates(tmp_path / "saved", 99, 0, {}, 2))  # as `likeness sample --replicates 2` does
+    written = list(Published.read(tmp_path / "saved").replicates(99, 0, {}, 2))  # as `likeness sample` does
     assert all(one.equals(other["synthetic"]) for one, other in zip(tables, written, strict=True))
     words = ["sample", str(tmp_path / "saved"), "--rows", "99", "--replicates", "2", "--out", str(tmp_path / "r.csv")]
     assert CliRunner().invoke(app, words).stdout.count("99 rows") == 3

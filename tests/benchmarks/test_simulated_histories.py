@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.histories import STATES, broken, buys_again, chain, households, law_error
+from benchmarks.histories import STATES, broken, buys_again, chain, habits, households, law_error
 
 
 def test_households_keep_their_rules_and_a_broken_one_is_seen() -> None:
@@ -44,3 +44,14 @@ def test_a_purchase_within_90_days_counts_and_an_uncovered_one_is_left_out() -> 
     seen, label = buys_again(events)
     assert label.tolist() == [True, False, False]
     assert seen["number"].tolist() == [1, 2, 3] and seen["gap"].tolist()[1:] == [90, 91]
+
+
+def test_a_habit_of_a_customer_is_seen_at_any_distance() -> None:
+    random = np.random.default_rng(0)
+    people, turns = np.repeat(np.arange(400), 6), np.tile(np.arange(6), 400)
+    rates = np.repeat(random.normal(3, 1, 400), 6)
+    dates = pd.Timestamp("1997-01-01") + pd.to_timedelta(turns * np.repeat(random.integers(1, 40, 400), 6), unit="D")
+    events = pd.DataFrame({"customer_id": people, "date": dates, "quantity": 1})
+    lasting = habits(events.assign(amount=np.exp(rates + random.normal(0, 0.3, 2400))))
+    fleeting = habits(events.assign(amount=np.exp(random.permutation(rates))))
+    assert min(lasting.values()) > 0.85 and abs(fleeting["correlation_amounts_4"]) < 0.15

@@ -33,7 +33,7 @@ from likeness.data.source.python_cells import OLD_PANDAS, TEXT
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.onboarding.draft import completed_schema, draft_schema
-from likeness.verify.outputs import draw
+from likeness.synthesizer.published import draw
 
 BOOLEAN = {"kind": "boolean"}
 WHOLE = {"kind": "integer", "lower": 0, "upper": 99}

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -316,6 +317,18 @@ def test_convolutions_that_would_see_images_as_colors_are_refused(tmp_path: Path
         load_encoder(tmp_path / "e.safetensors")
 
 
+def test_a_bias_for_each_row_of_a_batch_is_refused(tmp_path: Path) -> None:
+    weights = {"w": torch.ones(2, 30), "b": torch.arange(6.0).view(3, 2)}
+    steps = (Step("view", (0,), (), {"shape": [-1]}), Step("linear", (1,), ("w", "b")))
+    for bias in (weights["b"], weights["b"][0]):
+        save_steps(tmp_path / "e.safetensors", steps, {**weights, "b": bias}, SHAPE, 1.0, "shapes")
+        if bias.ndim == 1:
+            assert load_encoder(tmp_path / "e.safetensors").width == 2
+            continue
+        with pytest.raises(ArtifactError, match="is no encoder of steps"):
+            load_encoder(tmp_path / "e.safetensors")
+
+
 def test_a_pool_that_sees_nothing_gives_a_number(tmp_path: Path) -> None:
     options = {"kernel_size": [2, 2], "stride": [1, 1], "padding": [1, 1], "dilation": [3, 3]}
     steps = (
@@ -366,3 +379,41 @@ def test_torchvision_s_networks_become_steps(tmp_path: Path) -> None:
         x = images(8, 2)
         seen = run(tuple(packer.steps[:start]), packer.weights, planes(x, SHAPE)).float()
         pack_network.check(found, packer, x, SHAPE, seen)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_the_script_packs_learned_and_given_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], weights: bool
+) -> None:
+    draws, out, given = np.random.default_rng(1), tmp_path / "out.safetensors", tmp_path / "given.safetensors"
+    labels = draws.integers(0, 4, 600)
+    shades = (draws.integers(0, 90, (600, 6, 5)) + 50 * labels[:, None, None]).astype(np.uint8)
+    np.savez(tmp_path / "shades.npz", x_train=shades, y_train=labels)
+    save_file(network(3).state_dict(), given)
+    monkeypatch.setattr(pack_network, "drawn_network", lambda name, classes: network(2 if classes == 4 else 1))
+    command = ["torchvision:block", str(tmp_path / "shades.npz"), "letters,shades", "--out", str(out), "--code", "5"]
+    command += ["--shape", "6", "5", "--size", "12", "--epochs", "2"]
+    monkeypatch.setattr("sys.argv", ["pack_network.py", *command, *(["--weights", str(given)] if weights else [])])
+    pack_network.main()
+    encoder, said = load_encoder(out), capsys.readouterr().out
+    assert (encoder.width, encoder.shape, encoder.trained_on) == (5, SHAPE, "letters,shades")
+    assert said.split()[-1] == encoder.sha256 and ("accuracy" in said) is not weights
+    codes = encoder(torch.from_numpy(shades / 255).flatten(1))
+    torch.testing.assert_close(torch.cov(codes.T).diag(), torch.ones(5, dtype=torch.float64), rtol=0.3, atol=0)
+    assert encoder.unit == pytest.approx(10**0.5, rel=0.2)  # two independent codes of five numbers of variance 1
+
+
+def test_the_script_refuses_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match=r"is no network. Write torchvision:NAME or timm:NAME"):
+        pack_network.drawn_network("resnet18", None)
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(SystemExit, match=r"timm:x needs timm. Run: pip install timm"):
+        pack_network.drawn_network("timm:x", None)
+    state = network(1).state_dict()
+    state.pop("first.0.weight")
+    save_file(state, tmp_path / "less.safetensors")
+    with pytest.raises(SystemExit, match=r'holds another network: .*Missing key.* "first\.0\.weight"'):
+        pack_network.loaded(network(1), tmp_path / "less.safetensors")
+    (tmp_path / "zip.safetensors").write_bytes(b"PK")
+    with pytest.raises(SystemExit, match="is no readable safetensors file"):
+        pack_network.loaded(network(1), tmp_path / "zip.safetensors")

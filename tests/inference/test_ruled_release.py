@@ -14,8 +14,8 @@ from likeness.core.errors import ParamsError
 from likeness.data.schema.schema import schema_text
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.synthesizer.published import Published
 from likeness.verify import verify
-from likeness.verify.outputs import draw_replicates, public_facts
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +49,7 @@ def test_estimates_and_the_model_know_what_stands_for_computed_columns(fitted: S
 
 def test_replicates_have_all_columns(fitted: Synthesizer, tmp_path: Path) -> None:
     fitted.save(tmp_path / "saved")
-    written = [one["synthetic"] for one in draw_replicates(tmp_path / "saved", 30, 0, {}, 2)]
+    written = [one["synthetic"] for one in Published.read(tmp_path / "saved").replicates(30, 0, {}, 2)]
     for tables in (fitted.sample(30, replicates=2), written):
         for table in tables:
             assert list(table.columns) == list(SCHEMA.names)
@@ -78,4 +78,4 @@ def test_a_project_draws_all_columns(tmp_path: Path) -> None:
     params["ingest"] = {"source": "t.csv", "schema": "s.yaml"}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     (tmp_path / "s.yaml").write_text(schema_text(SCHEMA))
-    assert public_facts(tmp_path)[0].schema == SCHEMA != SCHEMA.modeled
+    assert Published.read(tmp_path).context.schema == SCHEMA != SCHEMA.modeled

@@ -78,7 +78,7 @@ def deep(tmp_path: Path) -> MerfAe:
     draws = torch.Generator().manual_seed(1)
     weights = {"w": torch.randn(4, 1, 3, 3, generator=draws), "p": torch.randn(5, 48, generator=draws),
                "b": torch.zeros(5)}  # fmt: skip
-    save_steps(tmp_path / "deep.safetensors", steps, weights, (3, 4), 3.0, "shapes")
+    save_steps(tmp_path / "deep.safetensors", steps, weights, (3, 4), 3.0, "letters, shapes")
     sha256 = load_encoder(tmp_path / "deep.safetensors").sha256
     return MerfAe(privatize=Privatize(encoder=str(tmp_path / "deep.safetensors"), encoder_sha256=sha256, lengthscale=2))
 
@@ -91,8 +91,9 @@ def test_a_deep_encoder_is_declared_like_any_other(deep: MerfAe, features: str, 
     assert isinstance(feature, kind) and isinstance(feature, EncodedFourier | EncodedMoments)
     assert (feature.encoder, feature.code, feature.reach) == (deep.privatize.encoder_sha256, 5, 10)
     assert getattr(feature, "lengthscale", 6.0) == 6.0 and getattr(feature, "bound", 1.5) == 1.5
-    with pytest.raises(PlanError, match="was trained on 'shapes', the images to be protected"):
-        method.check(context("shapes"))
+    for name in ("letters", "shapes"):
+        with pytest.raises(PlanError, match=f"was trained on '{name}', the images to be protected"):
+            method.check(context(name))
     with pytest.raises(PlanError, match=r"is for images of shape \[3, 4\].*Make one with the script's --shape"):
         method.check(context(shape=(4, 4)))
     with pytest.raises(PlanError, match="another release at the full cost"):
@@ -109,3 +110,5 @@ def test_the_cost_of_a_deep_encoder_is_foreseen(deep: MerfAe, method: MerfAe) ->
     (hint,) = deep.hints(one.schema)
     assert hint.startswith("merf_ae: the encoder takes about ") and hint.endswith(" of one core for 1,000 images")
     assert method.hints(one.schema) == [] == MerfAe().hints(one.schema)
+    Path(deep.privatize.encoder).unlink()
+    assert deep.hints(one.schema) == []  # the check refuses it

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import ledger_of_people, plan_with, schema_with
+from toys import door_to, ledger_of_people, plan_with, schema_with
 
 from likeness.config.explain import defaults
 from likeness.config.load import load_params
@@ -22,11 +22,9 @@ from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.encoding.layout import Layout, encoding_digest
+from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.constant import Constant
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context
 from likeness.methods.pearl.method import Pearl
@@ -318,14 +316,7 @@ def test_the_account_refuses_releases_of_another_mixture(monkeypatch: pytest.Mon
     params = settings_with(**own)
     project = Project(ROOT, params)
     plan, method, context = project.plan, project.method, project.context
-    ledger = Ledger.create(locate())
-    ledger.declare_population(plan.identity, plan.adjacency, 1.0, 1e-5)
-    dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
-    x = np.random.default_rng(0).random((100, context.layout.width))
-
-    def answer(query: Query) -> Released:
-        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(Door(plan, ledger, dataset, lambda: records).release(query), query.name)
+    _, answer = door_to(project, rows=100, epsilon=1.0)
 
     auxiliary = method.ask(context, answer)
     released = {Path(f"{name}.safetensors"): one for name, one in auxiliary.items()}

@@ -217,6 +217,9 @@ def test_images_are_measured_from_the_released_mean_of_their_class(splits: int) 
     drawn = copula.draw(labels, np.random.default_rng(0))
     assert drawn[:500].mean() == pytest.approx(rows.x[::2].mean(), abs=1 / 8)  # half of a level
     if splits:
+        clusters = feature["contributions"]["clusters"]  # its first plane passes through the mean
+        through = np.array(clusters["directions"][:20]) @ means[0] / math.sqrt(54)
+        assert clusters["centers"][0] == pytest.approx(through, abs=5) and abs(through) > 15
         assert sorted(copula.weights[0, :2].tolist()) == pytest.approx([0.3, 0.7], abs=0.05)
         left = drawn[:500].reshape(500, *SHAPE)[:, :, :4].mean(axis=(1, 2)) > 0.4
         assert left.mean() == pytest.approx(0.3, abs=0.1)  # six deviations of 500 coins
@@ -313,7 +316,8 @@ def test_a_verifier_sees_noise_that_is_smaller_than_claimed(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_path: Path) -> None:
+@pytest.mark.parametrize("center", ["gray", "classes"])
+def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_path: Path, center: str) -> None:
     """Halves of 2,000: the noise on a share has a deviation of .004."""
     Ledger.create(locate())
     columns = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
@@ -322,7 +326,7 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     rows = pd.DataFrame(np.random.default_rng(0).integers(0, 256, (2_000, 48)), columns=pixels)
     rows.iloc[::4] = 0  # half of the class "no" is black
     rows["y"] = ["no", "yes"] * 1_000
-    settings = {"auxiliary": {"cells": 16, "splits": 1}, "privatize": {"num_coefficients": 10}}
+    settings = {"auxiliary": {"cells": 16, "splits": 1, "center": center}, "privatize": {"num_coefficients": 10}}
     schema = {**content, "image": {"shape": [4, 4, 3]}}
     model = Synthesizer(schema=schema, population="p", method="moments", epsilon=2.0, settings=settings, device="cpu")
     model.fit(rows).bundle(tmp_path / "colors", n=50)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from toy_numbers import BINS, CONTEXT, LEARNED, SCHEMA, encoded, marginals, plan_of, section, through_the_door
+from toys import door_to
 
 from likeness.config.load import load_params
 from likeness.config.params import Params
@@ -17,12 +18,9 @@ from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths
-from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
@@ -32,10 +30,8 @@ from likeness.pipeline.project import Project
 from likeness.preflight.cost import new_releases
 from likeness.preflight.forecast import MOST_NOISE, forecast
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import _ROUND_UP, Door
-from likeness.release.query import Query
+from likeness.release.door import _ROUND_UP
 from likeness.release.records import Records
-from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset, request_of
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -254,14 +250,7 @@ def test_account_and_forecast_of_cost_follow_the_released_quantiles(monkeypatch:
     params = adult(columns=["age", "fnlwgt"], cells=64)
     project = Project(ROOT, params)
     plan, method, context = project.plan, project.method, project.context
-    ledger = Ledger.create(locate())
-    ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
-    dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
-    x = np.random.default_rng(0).random((3_000, context.layout.width))
-
-    def answer(query: Query) -> Released:
-        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(Door(plan, ledger, dataset, lambda: records).release(query), query.name)
+    dataset, answer = door_to(project, rows=3_000, epsilon=3.0)
 
     def to_come(settings: Params) -> float:
         return sum(cost.rho for cost in new_releases(Project(Path(), settings), dataset).values())
@@ -307,14 +296,7 @@ def test_with_bins_of_equal_width_another_histogram_asks_no_pairs_again_and_dema
 
     project = Project(ROOT, settings(64))
     plan, method, context = project.plan, project.method, project.context
-    ledger = Ledger.create(locate())
-    ledger.declare_population(plan.identity, plan.adjacency, 3.0, 1e-5)
-    dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
-    x = np.random.default_rng(0).random((500, context.layout.width))
-
-    def answer(query: Query) -> Released:
-        records = [Records(x, np.zeros(len(x), dtype=np.int64))]
-        return from_bytes(Door(plan, ledger, dataset, lambda: records).release(query), query.name)
+    dataset, answer = door_to(project, rows=500, epsilon=3.0)
 
     answer(method.embedding_query(context, method.ask(context, answer)))
     assert new_releases(Project(Path(), settings(64)), dataset) == {}

@@ -1,11 +1,12 @@
 """``likeness init --ask`` for people with histories: one question for each column of two tables."""
 
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from test_ask import Person
+from test_ask import ROOT, Person
 from typer.testing import CliRunner
 
 import likeness.cli.init_and_check as cli_init
@@ -25,6 +26,7 @@ ANSWERS = {
     "Source": "codebook", "1 sex": "f, m", "2 born": "1930-01-01..2005-12-31", "3 day": "2020-01-01..2023-12-31",
     "4 state": "well, ill, dead", "5 cost": "0..900 log decimals 2", "Columns that may": "cost", "Words for": "NA",
     "Name for": "patients-2024", "Most events": "6", "Columns that never": "1 born",
+    "Values that": "state: dead",
 }  # fmt: skip
 
 
@@ -46,6 +48,7 @@ def test_answers_become_the_schema_of_two_tables(tmp_path: Path) -> None:
     schema = read_back(found, tmp_path)
     assert (found.population, found.max_rows, schema.most) == ("patients-2024", 6, 6)
     assert (schema.person, schema.order, schema.fixed) == ("pid", "day", ())
+    assert schema.ends == {"state": ("dead",)}
     assert schema.people is not None and schema.people.names == ("sex", "born")
     assert schema.events.names == ("day", "state", "cost") and schema.events.column("cost").nullable
     assert not [question for question in person.asked if "predict" in question or "never change" in question]
@@ -67,6 +70,9 @@ def test_one_table_asks_what_never_changes(tmp_path: Path) -> None:
         ("Columns that may", "day", "column 'day' is the label, is dropped or has an answer"),
         ("Columns that never", "day", "column 'day' is the label"),
         ("Columns that never", "sex born state cost", ""),
+        ("Values that", "dead", "'dead' is not a column"),
+        ("Values that", "state: asleep", "ends.state: 'asleep' is not a category"),
+        ("Values that", "cost: 4", "ends.cost"),
         ("Most events", "1", "most must be a whole number from 2 to 999"),
         ("Most events", "many", "'many' is not a whole number"),
     ],
@@ -84,7 +90,7 @@ def test_whoever_stops_goes_on_and_takes_answers_back() -> None:
     def save(lines: Any) -> None:
         kept[:] = lines
 
-    whole = interview(Person(ANSWERS, {"Columns that never": ["state"], "Columns that may": ["<"]}), ONE, save=save)
+    whole = interview(Person(ANSWERS, {"Columns that never": ["state"], "Values that": ["<"]}), ONE, save=save)
     assert interview(Person({}), ONE, lines=list(kept)) == whole
     assert [key for key, _ in kept].count("fixed") == 1 and whole.schema["fixed"] == ["sex", "born"]
 
@@ -113,7 +119,8 @@ ARGUMENTS = ["init", "own.csv", "--people", "people.csv", "--person", "pid", "--
 
 
 def test_the_command_asks_and_leaves_a_project_that_can_run(clone: Path) -> None:
-    lines = [*list(ANSWERS.values())[:-1], "n"]
+    answers = [ANSWERS[key] for key in ANSWERS if key not in ("Columns that never", "Columns that may", "Words for")]
+    lines = [*answers[:6], answers[-1], "cost", "NA", *answers[6:-1], "n"]
     done = CliRunner().invoke(app, [*ARGUMENTS, "--ask"], input="\n".join(lines) + "\n", catch_exceptions=False)
     assert done.exit_code == 0 and "The run will spend epsilon 1" in done.output, done.output
     assert not {"Zork", "Glum", "p1", "17.5"} & set(done.output.replace(",", " ").split())
@@ -129,3 +136,21 @@ def test_a_changed_dvc_yaml_is_left_alone_and_a_word_says_so(clone: Path) -> Non
     done = CliRunner().invoke(app, ARGUMENTS, catch_exceptions=False)
     assert done.exit_code == 0 and "dvc.yaml has changes of yours" in done.output
     assert Path("dvc.yaml").read_text() == mine
+
+
+def test_the_answers_on_the_page_make_a_complete_schema(clone: Path) -> None:
+    """The tables of the page, its command and its answers, in its order."""
+    text = (ROOT / "docs/howto/histories.md").read_text()
+    command = next(line for line in text.splitlines() if line.startswith("likeness init"))
+    shown = text.split("```text\n")[1].split("```")[0].splitlines()
+    lines = [line.rpartition("): " if "): " in line else ": ")[2] for line in shown]
+    lines = ["" if line.endswith(":") else line for line in lines]
+    lines[6] = shown[6].partition("): ")[2]
+    for name, table in runpy.run_path(str(ROOT / "examples/histories/make_tables.py"))["tables"](20).items():
+        Path("data/raw").mkdir(parents=True, exist_ok=True)
+        table.to_csv(f"data/raw/{name}.csv", index=False)
+    done = CliRunner().invoke(app, command.split()[1:], input="\n".join([*lines[:-1], "n"]) + "\n")
+    assert done.exit_code == 0, done.output
+    for line in shown[:-1]:
+        assert line.partition(": ")[0] in done.output
+    assert Project.load().histories == HistorySchema.load(ROOT / "examples/histories/schema.yaml")

@@ -1,5 +1,6 @@
 """A whole run of people with histories, stage by stage: two linked tables, and one release with the Python API."""
 
+import contextlib
 import json
 import runpy
 import sqlite3
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from small_project import ROOT, stage, write_settings
+from sqlalchemy import create_engine
 from typer.testing import CliRunner
 
 from likeness import Synthesizer
@@ -41,6 +43,7 @@ METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components":
 
 
 EXAMPLE = ROOT / "examples/histories"
+SERVER = runpy.run_path(str(ROOT / "tests/privacy/postgres.py"))["server"]
 TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))["tables"](400)
 SCHEMA = yaml.safe_load((EXAMPLE / "schema.yaml").read_text())
 
@@ -138,6 +141,37 @@ def test_a_database_gives_the_rows_of_files(project: Path) -> None:
                             ("nobody", "the database refuses ingest.people")):  # fmt: skip
         settings(**{**changed, "ingest__people": people})
         assert any(message in fault.text for fault in examine().faults)
+
+
+JOINED = "SELECT s.patient, v.day, v.state, v.cost FROM visits v JOIN stays s ON s.stay = v.stay"
+
+
+def test_events_without_a_name_get_it_by_a_join(project: Path) -> None:
+    """In SQLite and, where there is a server, in PostgreSQL: the release is that of the files."""
+    upgrade_project(project)
+    stays = TABLES["events"][["patient"]].assign(stay=range(len(TABLES["events"])))
+    tables = {
+        "people": TABLES["people"],
+        "stays": stays,
+        "visits": TABLES["events"].drop(columns="patient").assign(stay=stays["stay"]),
+    }
+    urls = ["sqlite:///hospital.db"]
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(pytest.skip.Exception):
+            urls.append(f"postgresql+psycopg://owner@/postgres?host={stack.enter_context(SERVER())}")
+        digests = set()
+        for url in ("", *urls):
+            settings(**({"ingest__source": url, "ingest__query": JOINED, "ingest__people": "people"} if url else {}))
+            if url:
+                engine = create_engine(url)
+                for name, table in tables.items():
+                    table.sample(frac=1, random_state=1).to_sql(name, engine, index=False)
+                engine.dispose()
+                assert not examine().faults
+            stage("fingerprint")
+            stage("ingest")
+            digests.add(read_manifest(ProjectPaths.table)["digest"])
+    assert len(digests) == 1
 
 
 def test_a_password_of_the_people_is_refused() -> None:

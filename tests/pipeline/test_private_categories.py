@@ -26,9 +26,9 @@ from likeness.preflight.cost import afford, new_releases
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.release.released import load_released, to_bytes
+from likeness.synthesizer.published import draw
 from likeness.verify import CHECKS, verify
 from likeness.verify.files import Bundle
-from likeness.verify.outputs import draw
 from likeness.verify.verdict import Wrong
 
 STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")

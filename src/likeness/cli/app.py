@@ -129,8 +129,8 @@ def sample(
     Of people with histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
     from likeness.pipeline.where import pairs
+    from likeness.synthesizer.published import Published
     from likeness.verify.files import opened
-    from likeness.verify.outputs import draw_replicates, draw_tables
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
@@ -139,10 +139,11 @@ def sample(
     given = pairs(where or [])
     written = []
     with opened(path) as folder:
+        published = Published.read(folder)
         draws: Iterable[Mapping[str, Any]] = (
-            [draw_tables(folder, rows, seed, given)]
+            [published.tables(rows, seed, given)]
             if replicates is None
-            else draw_replicates(folder, rows, seed, given, replicates)
+            else published.replicates(rows, seed, given, replicates)
         )
         for place, tables in enumerate(draws):
             stem = out.stem if replicates is None else f"{out.stem}_{place}"

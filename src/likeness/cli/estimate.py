@@ -33,16 +33,17 @@ def estimate(
     """
     from likeness.inference.estimates import Question
     from likeness.inference.estimates import estimate as answer
+    from likeness.synthesizer.published import Published
     from likeness.verify.files import opened
-    from likeness.verify.outputs import histories_in, public_facts
 
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
     question = Question.of(_listed(columns), _listed(by), **words)
     with opened(path) as folder:
-        (facts, released, _), histories = public_facts(folder), histories_in(folder)
-    frame = answer(histories or facts.schema, released.values(), question, facts.num_records)
+        published = Published.read(folder)
+    facts, histories = published.context, published.histories
+    frame = answer(histories or facts.schema, published.released.values(), question, facts.num_records)
     if as_json:
         question_words = {"columns": question.columns, "by": question.by, **words}
         say_json({"question": question_words, "rows": _records(frame)})

@@ -77,6 +77,9 @@ def at_home(params: Params, root: Path, home: Path) -> Params:
     place = Path(ingest.source.removeprefix(_SQLITE))
     if not (root / place).exists() and (home / place).exists():
         ingest = replace(ingest, source=source_at(ingest.source, home))
+    people = ingest.people
+    if people is not None and not (root / people).exists() and (home / people).exists():  # a query is no file there
+        ingest = replace(ingest, people=source_at(people, home))
     if ledger.home is not None and not ledger.home.startswith("~"):
         ledger = replace(ledger, home=str(home / ledger.home))
     database = (tracking.uri or "").removeprefix(_SQLITE)

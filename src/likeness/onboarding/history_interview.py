@@ -7,13 +7,15 @@ from typing import Any
 from likeness.core.errors import LikenessError
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.column_keys import DROP
-from likeness.onboarding.answers import chosen
+from likeness.onboarding.answers import chosen, column_called, pieces
 from likeness.onboarding.interview import Interview, Question
 from likeness.preflight.faults import faults_of_tables
 
 _ANY_ORDER = {"kind": "integer", "lower": 0, "upper": 1}  # stands in for an open order
 _FIXED = "Columns that never change for a person, names or numbers (Enter: none): "
-_HELP = "As sex or year of birth. A person has the value of the first event. Example: 1 4-9 lab_*"
+_FIXED_HELP = "As sex or year of birth. A person has the value of the first event. Example: 1 4-9 lab_*"
+_ENDS = "Values that no event follows, as state: dead (Enter: none): "
+_ENDS_HELP = "The last event of a history, as a death. Of several columns: state: dead, moved; ward: morgue"
 
 
 @dataclass
@@ -41,12 +43,16 @@ class HistoryInterview(Interview):
     def _start(self) -> None:
         super()._start()
         self._fixed: tuple[str, ...] | None = () if "people" in self.tables else None
+        self._ends: dict[str, list[str]] | None = None
 
     def _next(self) -> Question | None:
         question = super()._next()
-        after = question is None or not question.key.startswith(("source", "column "))
-        if after and self._fixed is None and self._able_to_stay:
-            return Question("fixed", _FIXED, _HELP)
+        if question is not None and question.key.startswith(("source", "column ")):
+            return question
+        if self._fixed is None and self._able_to_stay:
+            return Question("fixed", _FIXED, _FIXED_HELP)
+        if self._ends is None and any("categories" in self._specs[name] for name in self.tables["events"]):
+            return Question("ends", _ENDS, _ENDS_HELP)
         return question
 
     @property
@@ -59,9 +65,22 @@ class HistoryInterview(Interview):
             fixed = tuple(name for name in self.kinds if name in names)
             self._refuse_faults({**self._mapping(), "fixed": list(fixed)})
             self._fixed = fixed
-            self._taken.append((key, line))
-            return ()
-        return super()._take(key, line)
+        elif key == "ends" and self._ends is None:
+            ends = self._ends_of(line)
+            self._refuse_faults({**self._mapping(), "ends": ends})
+            self._ends = ends
+        else:
+            return super()._take(key, line)
+        self._taken.append((key, line))
+        return ()
+
+    def _ends_of(self, line: str) -> dict[str, list[str]]:
+        """Categories by column."""
+        ends = {}
+        for part in filter(None, map(str.strip, line.split(";"))):
+            name, _, values = part.partition(":")
+            ends[column_called(name, list(self.kinds))] = pieces(values)
+        return ends
 
     def _check_most(self, most: int) -> None:
         super()._check_most(most)
@@ -84,6 +103,7 @@ class HistoryInterview(Interview):
             "order": self.order,
             "most": 2 if self._max_rows is None else self._max_rows,
             "which": "first",
+            **({"ends": self._ends} if self._ends else {}),
             **({} if "people" in self.tables else {"fixed": list(self._fixed or ())}),
             **{table: {name: columns[name] for name in names} for table, names in self.tables.items()},
         }

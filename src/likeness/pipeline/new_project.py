@@ -37,6 +37,7 @@ _PAIRS = {
         )
         for suffix in ("parquet", "csv")
     },
+    "y: loss,": (f"y: loss_{HISTORIES.tables[-1]},",),  # a plot of DVC has one
 }
 """Files of a table in dvc.yaml, and those of people with histories in their place."""
 _PARAMS = (

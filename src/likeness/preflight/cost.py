@@ -4,7 +4,8 @@ Only the door charges. This is a preview for schedules and grids of methods and 
 hash of the source and the manifest of the encoded table identify the rows of an earlier run.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -57,55 +58,70 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     Raises:
         PlanError: the settings cannot be planned.
     """
-    from likeness.data.encoding.layout import encoding_digest
     from likeness.pipeline.card import paid
-    from likeness.release.door import current_draw, noise_scale
-    from likeness.release.partition_selection import completed, partition_queries
-    from likeness.release.released import Released, from_bytes
-    from likeness.release.request import AnyQuery, Dataset, request_of
-    from likeness.release.store import stored_bytes
+    from likeness.release.request import Dataset
 
-    params, ledger = project.params, project.ledger
-    plan, recipe, schema = project.plan, project.method, project.written_schema
+    params, ledger, plan = project.params, project.ledger, project.plan
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
-    lost, reserved = ledger.lost(), {str(r.body["key"]) for r in ledger.records() if r.kind == "reserve"}
-
-    def key_of(query: AnyQuery, encoding: str) -> str:
-        draw = current_draw(query, plan, replace(rows, encoding=encoding), lost)
-        return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
-
+    records = ledger.records()
+    reserved = {str(record.body["key"]) for record in records if record.kind == "reserve"}
     costs = {query.query: Cost(query.rho, query.delta_keys) for query in plan.queries}
-    priced: dict[str, Cost] = {}
-    categories: list[Released] = []
-    try:
-        for selection in partition_queries(schema, plan, params.categories.most):
-            key = key_of(selection, encoding_digest(schema))
-            priced[key] = costs.pop(selection.name)
-            data = stored_bytes(ledger, key) if key in reserved else None
-            categories += [] if data is None else [from_bytes(data, key[:12])]
-        if len(categories) < len(schema.open_columns):
-            raise KeyError
-        # The released categories encode the rows of the queries below.
-        for row_set in project.row_sets_of(completed(schema, categories)):
-            auxiliary: dict[str, Released] = {}
-            for query in recipe.auxiliary_queries(row_set.context, auxiliary):
-                named = row_set.named(query)
-                key = key_of(named, row_set.encoding)
-                priced[key] = costs.pop(named.name)
-                data = stored_bytes(ledger, key) if key in reserved else None
-                if data is not None:
-                    auxiliary[query.name] = from_bytes(data, key[:12])
-            named = row_set.named(recipe.embedding_query(row_set.context, auxiliary))
-            priced[key_of(named, row_set.encoding)] = costs.pop(named.name)
-    except KeyError:  # a query needs an answer that is not released yet: it and all later ones are new
-        pass
-    section, records = params.sections.get(params.method), ledger.records()
+    priced = {key: costs.pop(name) for name, key in _known_keys(project, rows, reserved)}
+    section = params.sections.get(params.method)
     for name, cost in costs.items():
         keys = paid(records, plan, rows, name)  # of the card: the door pays for no more tables than the settings allow
         card = params.evaluate.card
         all_paid = card is not None and len(keys) >= card.tables
         priced[keys[-1] if all_paid else sha256_json([plan.digest, section, name])] = cost
     return {key: cost for key, cost in priced.items() if key not in reserved}
+
+
+def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Name and key of each query of a run, up to the first one that depends on an answer that is not released yet.
+
+    Args:
+        project: with the settings of the run.
+        rows: whose rows.
+        reserved: keys on record.
+    """
+    from likeness.data.encoding.layout import encoding_digest
+    from likeness.release.door import current_draw, noise_scale
+    from likeness.release.partition_selection import completed, partition_queries
+    from likeness.release.released import Released, from_bytes
+    from likeness.release.request import AnyQuery, request_of
+    from likeness.release.store import stored_bytes
+
+    plan, recipe, schema, ledger = project.plan, project.method, project.written_schema, project.ledger
+    lost = ledger.lost()
+
+    def key_of(query: AnyQuery, encoding: str) -> str:
+        draw = current_draw(query, plan, replace(rows, encoding=encoding), lost)
+        return sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), draw))
+
+    def answer_to(key: str) -> Released | None:
+        data = stored_bytes(ledger, key) if key in reserved else None
+        return None if data is None else from_bytes(data, key[:12])
+
+    categories: list[Released] = []
+    for selection in partition_queries(schema, plan, project.params.categories.most):
+        key = key_of(selection, encoding_digest(schema))
+        yield selection.name, key
+        if (one := answer_to(key)) is not None:
+            categories.append(one)
+    if len(categories) < len(schema.open_columns):
+        return
+    with contextlib.suppress(KeyError):  # of a query that needs a missing answer: it and all later ones are new
+        # The released categories encode the rows of the queries below.
+        for row_set in project.row_sets_of(completed(schema, categories)):
+            auxiliary: dict[str, Released] = {}
+            for query in recipe.auxiliary_queries(row_set.context, auxiliary):
+                named = row_set.named(query)
+                key = key_of(named, row_set.encoding)
+                yield named.name, key
+                if (one := answer_to(key)) is not None:
+                    auxiliary[query.name] = one
+            named = row_set.named(recipe.embedding_query(row_set.context, auxiliary))
+            yield named.name, key_of(named, row_set.encoding)
 
 
 def headrooms_for(project: Project) -> list[Headroom]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
-from likeness.core.hashing import sha256_json
+from likeness.core.hashing import plain, sha256_json
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_for
 from likeness.privacy.thresholds import delta_left
@@ -108,7 +108,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
-        value = {key: _text(value) for key, value in asdict(self).items()}
+        value = {key: plain(value) for key, value in asdict(self).items()}
         if self.unit is None:
             del value["unit"]
         for query in value["queries"]:
@@ -277,16 +277,6 @@ def _format(value: Mapping[str, Any]) -> int:
 def _rounded_up(multiplier: float) -> float:
     """Round up to 12 significant digits. Noise is part of a release's key, which must not depend on the solver."""
     return float(Context(prec=12, rounding=ROUND_CEILING).create_decimal_from_float(multiplier))
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, float) and math.isinf(value):
-        return "inf"
-    if isinstance(value, list | tuple):
-        return [_text(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _text(item) for key, item in value.items()}
-    return value
 
 
 def _number(value: Any) -> Any:

@@ -26,12 +26,13 @@ from likeness.report.statement import statement
 from likeness.synthesizer.fitted import Fitted
 from likeness.synthesizer.histories import FittedHistories
 from likeness.synthesizer.parameters import from_plain, plain
+from likeness.synthesizer.published import SAVED
 from likeness.synthesizer.table import FittedTable
 
 if TYPE_CHECKING:
     from likeness.config.params import Params
 
-_SETTINGS, _GENERATOR = "synthesizer.json", "generator"
+_GENERATOR = "generator"
 _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a file; it is a place on this machine
 
 
@@ -61,7 +62,7 @@ def save(fitted: Fitted, params: Mapping[str, Any], new: Mapping[str, Any], targ
         for name, one in fitted.released.items():
             (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(one))
         (folder / SCHEMA).write_text(schema_text(fitted.written), encoding="utf-8")
-        write_json(folder / _SETTINGS, saved)
+        write_json(folder / SAVED, saved)
         write_json(folder / PLAN_FILE, fitted.plan.to_dict())
         write_json(folder / PRIVACY, fitted.privacy)
         (folder / STATEMENT).write_bytes(statement(fitted.privacy).encode())
@@ -75,11 +76,11 @@ def load(folder: Path) -> tuple[dict[str, Any], Mapping[str, Any], Fitted]:
         ArtifactError: :func:`save` did not write the folder.
         ReleaseError: generator, released statistics and account do not belong together.
     """
-    if not (folder / _SETTINGS).is_file():
-        raise ArtifactError(f"{folder} is no saved synthesizer: it has no {_SETTINGS}. Give the folder of save().")
-    settings = read_json(folder / _SETTINGS)
+    if not (folder / SAVED).is_file():
+        raise ArtifactError(f"{folder} is no saved synthesizer: it has no {SAVED}. Give the folder of save().")
+    settings = read_json(folder / SAVED)
     if settings.get("format") != 1:
-        raise ArtifactError(f"{folder / _SETTINGS} has an unknown format. Fit again with this version.")
+        raise ArtifactError(f"{folder / SAVED} has an unknown format. Fit again with this version.")
     schema = read_schema(folder / SCHEMA, aliases=False)
     released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
     facts = schema, Plan.from_dict(read_json(folder / PLAN_FILE)), released, privacy, list[list[tuple[int, float]]]()

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from likeness.core.errors import LikenessError, MissingPackageError
+from likeness.synthesizer.published import draw
 from likeness.verify import files, ledger, noise, outputs, receipts
 from likeness.verify.files import Bundle, opened
-from likeness.verify.outputs import draw
 from likeness.verify.verdict import Check, Untestable, Wrong
 
 __all__ = ["CHECKS", "Check", "draw", "opened", "verify"]

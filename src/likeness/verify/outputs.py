@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
-from likeness.config.params import Sample
-from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.errors import ReleaseError
 from likeness.core.paths import ONE_TABLE
-from likeness.data.schema.schema import Schema
 from likeness.report.statement import statement
+from likeness.synthesizer.published import Published
 from likeness.verify.files import Bundle
 from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 
@@ -21,12 +20,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
     from pyarrow.parquet import ParquetFile
 
-    from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.column import Column
-    from likeness.methods.base import Context
     from likeness.methods.row_set import RowSet
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.release.released import Released
 
 _ROUNDING = 1e-3  # share of a column's categories that may differ on another processor
 _DIGITS = 1e-5  # part of a column's range by which a number may differ on another processor
@@ -41,7 +37,6 @@ _ORIGIN = {
 }
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""
-_SAVED = "synthesizer.json"
 _CHANCE = 0.9  # largest mean distance of drawn cells, as a part of that of independent rows
 
 
@@ -171,7 +166,7 @@ def table(bundle: Bundle) -> str:
     # Any bundle may name an earlier sampler: nothing here could tell its table from private rows.
     generators = [SavedGenerator.load(bundle.folder / folder) for folder in bundle.project.outputs.generators]
     ours = all(saved.sampler == SAMPLER for saved in generators)
-    drawn, others, different = draw_tables(bundle.folder, sample.rows, sample.seed, sample.where), [], 0
+    drawn, others, different = Published.read(bundle.folder).tables(*sample), [], 0
     for stem, again in drawn.items():
         files = {
             path: digest
@@ -332,122 +327,3 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", 
     if not rare or (distance > most).any():
         raise Wrong(f"{name}: column '{column.name}' differs from the draw here by more than rounding")
     return int((distance > 0).sum())
-
-
-def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """The table of :func:`draw_tables`.
-
-    Raises:
-        ParamsError: it is of people with histories, who have two.
-    """
-    tables = list(draw_tables(folder, rows, seed, where).values())
-    if len(tables) > 1:
-        raise ParamsError(f"{folder} is of people with histories, who have two tables. Call draw_tables.")
-    return tables[0]
-
-
-def draw_tables(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
-    """Draw the tables of a bundle, or of a project's folder, by name, as typed pandas DataFrames.
-
-    Args:
-        folder: of a bundle, a saved synthesizer or a project.
-        rows: how many; None: as many as the noisy count of training rows, or the public number, says.
-        seed: public.
-        where: which rows, see :func:`likeness.pipeline.synthetic_table.conditions`.
-    """
-    from likeness.pipeline import synthetic_table as synthetic
-
-    (context, released, generator), histories = public_facts(folder), histories_in(folder)
-    if rows is None:
-        rows = synthetic.numbered(Sample(), context, released).rows
-    request = synthetic.Request(rows, seed, where)
-    return synthetic.drawn_tables(generator, context.schema, histories, request, _dtypes(folder))
-
-
-def histories_in(folder: Path) -> "HistorySchema | None":
-    """The schema of histories of a bundle, a saved synthesizer or a project; None for one table."""
-    from likeness.data.histories.schema import HistorySchema, read_schema
-    from likeness.pipeline.project import Project
-
-    if not (folder / names.SCHEMA).exists():
-        return Project.load(folder).histories
-    schema = read_schema(folder / names.SCHEMA, aliases=False)
-    return schema if isinstance(schema, HistorySchema) else None
-
-
-def draw_replicates(
-    folder: Path, rows: int | None, seed: int, where: Mapping[str, Any], count: int
-) -> "Iterator[dict[str, DataFrame]]":
-    """Draw the base, and tables that are each from models that are fitted to a new draw of the noise, by name.
-
-    Args:
-        folder: of a bundle, a saved synthesizer or a project.
-        rows: of each table.
-        seed: public.
-        where: which rows.
-        count: how many beside the base.
-    """
-    from likeness.bundle.settings import params_of
-    from likeness.core.paths import read_json
-    from likeness.generators.base import Compute
-    from likeness.methods.replicates import linked_replicates
-    from likeness.methods.row_set import RowSet
-    from likeness.pipeline import synthetic_table as synthetic
-    from likeness.pipeline.project import Project
-    from likeness.synthesizer import Synthesizer
-
-    (context, released, generator), histories = public_facts(folder), histories_in(folder)
-    if (folder / names.SETTINGS).exists():
-        params = params_of(read_json(folder / names.SETTINGS))
-    elif (folder / _SAVED).exists():
-        params = Synthesizer.load(folder).params()
-    else:
-        params = Project.load(folder).params
-    if rows is None:
-        rows = synthetic.numbered(Sample(), context, released).rows
-    compute = Compute(params.train.device, params.train.threads, params.train.precision)
-    project = Project(folder, params, histories or context.schema)
-    row_sets = (RowSet(context, ""),) if histories is None else project.row_sets
-    saved = synthetic.saved_generators(generator, histories)
-    for models, rows_seed in linked_replicates(
-        project.method, row_sets, released.values(), saved, compute, count, seed
-    ):
-        request = synthetic.Request(rows, rows_seed, where)
-        yield synthetic.tables_of(models, context.schema, histories, request, _dtypes(folder))
-
-
-def _dtypes(folder: Path) -> dict[str, dict[str, str]]:
-    """What a saved synthesizer remembers of its frames, by table."""
-    from likeness.core.paths import read_json
-
-    settings = folder / _SAVED
-    saved = read_json(settings) if settings.exists() else {}
-    frames = saved.get("frames", {ONE_TABLE.tables[0]: saved.get("frame", {})})
-    return {name: frame.get("dtypes", {}) for name, frame in frames.items()}
-
-
-def public_facts(folder: Path) -> "tuple[Context, dict[str, Released], Path]":
-    """Schema, adjacency and number of records, releases by query, and the place of the generator.
-
-    Args:
-        folder: of a bundle, a saved synthesizer or a project.
-    """
-    from likeness.core.paths import ProjectPaths, read_json
-    from likeness.data.histories.schema import read_schema
-    from likeness.methods.base import Context
-    from likeness.pipeline.project import Project
-    from likeness.release.partition_selection import STAGE, completed
-    from likeness.release.released import load_folder, load_released
-
-    generator, paths = folder / "generator", ProjectPaths(folder)
-    if not generator.exists() and paths.params.exists():
-        releases = [load_released(path) for path in paths.released_files if path.exists()]
-        project = Project.load(folder)
-        context = replace(project.context, schema=project.schema)
-        return context, {one.receipt.query: one for one in releases}, paths.generator
-    public, released = read_schema(folder / names.SCHEMA, aliases=False), load_folder(folder / names.RELEASED)
-    schema = public if isinstance(public, Schema) else public.first_rows
-    if schema.open_columns:
-        schema = completed(schema, [one for one in released.values() if one.receipt.stage == STAGE])
-    facts = read_json(folder / names.PRIVACY)
-    return Context(schema, facts["adjacency"], facts["num_records"], 0), released, generator

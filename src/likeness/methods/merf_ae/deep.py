@@ -83,7 +83,7 @@ class Step:
     def from_json(cls, values: list[Any]) -> "Step":
         """Read :meth:`to_json`, with limits of what every value obeys."""
         name, of, tensors, options, (low, high) = values
-        if name not in OPERATIONS or len(tensors) not in _TENSORS.get(name, (0,)):
+        if name not in OPERATIONS:
             raise ValueError
         limits = (max(_ALL[0], float(low)), min(_ALL[1], float(high)))
         return cls(name, tuple(map(int, of)), tuple(tensors), dict(options), limits)
@@ -120,7 +120,7 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "view": lambda x, shape: x.reshape(len(x), *shape),
 }
 """Operations by their name: inputs, then weights, then options."""
-_TENSORS = {"affine": (2,), "conv": (1, 2), "linear": (1, 2), "resample": (2,)}
+_TENSORS = {"affine": (1, 1), "conv": (4, 1), "linear": (2, 1), "resample": (2, 2)}  # their axes
 _AXES = {"conv": 4, "linear": 2, "max_pool": 4, "resample": 4}
 _MOVES = ("cat", "same", "slice", "transpose", "view")
 
@@ -140,7 +140,7 @@ class DeepEncoder:
         shape: height and width of the images, and 3 in color.
         width: dimension of the code.
         unit: a public distance between codes, the unit of length scales.
-        trained_on: name of the public images.
+        trained_on: names of the public images, with commas.
         sha256: of the file.
         multiplications: of an image.
         values: of an image, in all steps together.
@@ -275,8 +275,12 @@ def rounded(name: str, tensors: list[Tensor]) -> list[Tensor]:
             matrices that are used one after the other.
 
     Raises:
-        ValueError: weights are not finite or too large, or too many.
+        ValueError: weights are not finite or too large, or too many, or not those of the operation.
     """
+    axes = tuple(tensor.ndim for tensor in tensors)
+    expected = _TENSORS.get(name, ())
+    if axes != expected and not (name in ("conv", "linear") and axes == expected[:1]):
+        raise ValueError
     if name == "resample":
         return [_on_weight_grid(tensor, tensor.abs().sum(dim=1), tensor.shape[1]) for tensor in tensors]
     if not tensors:

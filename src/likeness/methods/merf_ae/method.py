@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from likeness.config.typed import Section, require, setting
-from likeness.core.errors import ParamsError, PlanError
+from likeness.core.errors import ArtifactError, ParamsError, PlanError
 from likeness.data.schema.schema import Schema
 from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context, PublicFile
@@ -180,17 +180,23 @@ class MerfAe(TwoQueryMethod):
 
     def hints(self, schema: Schema) -> list[str]:
         """Time that a deep encoder takes for the rows, measured on gray images."""
-        import torch
-
-        deep = self._deep(schema.image)
+        try:
+            deep = self._deep(schema.image)
+        except ArtifactError:  # check says so
+            deep = None
         if deep is None:
             return []
+        import torch
+
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         with torch.no_grad():
             gray = torch.full((_TIMED, math.prod(deep.shape)), 0.5, dtype=torch.float64)
             deep(gray[:1])
             start = time.process_time()
             deep(gray)
             each = (time.process_time() - start) / _TIMED
+        torch.set_num_threads(threads)
         return [f"merf_ae: the encoder takes about {1000 * each:.2g} s of one core for 1,000 images"]
 
     def _declared(self, sha256: str, trained_on: str, shape: tuple[int, ...], context: Context) -> None:
@@ -200,10 +206,10 @@ class MerfAe(TwoQueryMethod):
                 f"{path} has SHA-256 {sha256}, but {_WHERE}.encoder_sha256 is {self.privatize.encoder_sha256}. Restore "
                 "the declared file, or declare the new one, which is another release at the full cost."
             )
-        if trained_on == context.schema.name:
+        if context.schema.name in (name.strip() for name in trained_on.split(",")):
             raise PlanError(
-                f"{path} was trained on '{trained_on}', the images to be protected: {_REFUSED['private']}. Train it "
-                "on other, public images, or use encoder: random."
+                f"{path} was trained on '{context.schema.name}', the images to be protected: {_REFUSED['private']}. "
+                "Train it on other, public images, or use encoder: random."
             )
         if shape != context.schema.image:
             raise PlanError(

@@ -1,0 +1,135 @@
+"""Rows from a folder that may be published: a bundle, a saved synthesizer, or a project after its training."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS
+from likeness.config.params import Params, Sample
+from likeness.core.errors import ParamsError
+from likeness.core.paths import ONE_TABLE, ProjectPaths, read_json
+from likeness.data.histories.schema import HistorySchema, read_schema
+from likeness.methods.base import Context
+from likeness.methods.row_set import RowSet
+from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import Request, drawn_tables, numbered, saved_generators, tables_of
+from likeness.release.partition_selection import STAGE, completed
+from likeness.release.released import Released, load_folder, load_released
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SAVED = "synthesizer.json"
+"""The file of a saved synthesizer that holds its parameters."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a folder knows.
+
+    Attributes:
+        folder: the folder.
+        context: public facts, with the schema of a table, or of a row a person.
+        released: by the name of their query.
+        generator: folder of the generator, or of both of histories.
+        histories: the schema of people with histories; None for one table.
+    """
+
+    folder: Path
+    context: Context
+    released: dict[str, Released]
+    generator: Path
+    histories: HistorySchema | None
+
+    @classmethod
+    def read(cls, folder: Path) -> "Published":
+        """Read a folder.
+
+        Raises:
+            ArtifactError: a file is missing or damaged.
+        """
+        generator, paths = folder / "generator", ProjectPaths(folder)
+        if not generator.exists() and paths.params.exists():
+            releases = [load_released(path) for path in paths.released_files if path.exists()]
+            project = Project.load(folder)
+            context = replace(project.context, schema=project.schema)
+            released = {one.receipt.query: one for one in releases}
+            return cls(folder, context, released, paths.generator, project.histories)
+        public, released = read_schema(folder / SCHEMA, aliases=False), load_folder(folder / RELEASED)
+        histories = public if isinstance(public, HistorySchema) else None
+        rows = public.first_rows if isinstance(public, HistorySchema) else public
+        schema = completed(rows, [one for one in released.values() if one.receipt.stage == STAGE])
+        facts = read_json(folder / PRIVACY)
+        context = Context(schema, facts["adjacency"], facts["num_records"], 0)
+        return cls(folder, context, released, generator, histories)
+
+    def tables(self, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
+        """Draw the tables by name, as typed pandas DataFrames.
+
+        Args:
+            rows: how many; None: as many as the noisy count of training rows, or the public number, says.
+            seed: public.
+            where: which rows, see :func:`likeness.pipeline.where.conditions`.
+        """
+        request = Request(self._rows(rows), seed, where)
+        return drawn_tables(self.generator, self.context.schema, self.histories, request, self._dtypes())
+
+    def replicates(
+        self, rows: int | None, seed: int, where: Mapping[str, Any], count: int
+    ) -> "Iterator[dict[str, DataFrame]]":
+        """Draw the base, and tables that are each from models that are fitted to a new draw of the noise, by name.
+
+        Args:
+            rows: of each table.
+            seed: public.
+            where: which rows.
+            count: how many beside the base.
+
+        Raises:
+            ParamsError: the method makes none.
+        """
+        from likeness.generators.base import Compute
+        from likeness.methods.replicates import linked_replicates
+
+        params, rows = self._params(), self._rows(rows)
+        compute = Compute(params.train.device, params.train.threads, params.train.precision)
+        project = Project(self.folder, params, self.histories or self.context.schema)
+        row_sets = (RowSet(self.context, ""),) if self.histories is None else project.row_sets
+        source = project.method, row_sets, self.released.values(), saved_generators(self.generator, self.histories)
+        for models, stream in linked_replicates(*source, compute, count, seed):
+            request = Request(rows, stream, where)
+            yield tables_of(models, self.context.schema, self.histories, request, self._dtypes())
+
+    def _rows(self, rows: int | None) -> int:
+        return numbered(Sample(), self.context, self.released).rows if rows is None else rows
+
+    def _params(self) -> Params:
+        """The settings of the run."""
+        from likeness.bundle.settings import params_of
+        from likeness.synthesizer import Synthesizer
+
+        if (self.folder / SETTINGS).exists():
+            return params_of(read_json(self.folder / SETTINGS))
+        if (self.folder / SAVED).exists():
+            return Synthesizer.load(self.folder).params()
+        return Project.load(self.folder).params
+
+    def _dtypes(self) -> dict[str, dict[str, str]]:
+        """What a saved synthesizer remembers of its frames, by table."""
+        settings = self.folder / SAVED
+        saved = read_json(settings) if settings.exists() else {}
+        frames = saved.get("frames", {ONE_TABLE.tables[0]: saved.get("frame", {})})
+        return {name: frame.get("dtypes", {}) for name, frame in frames.items()}
+
+
+def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "DataFrame":
+    """The one table of a folder, see :meth:`Published.tables`.
+
+    Raises:
+        ParamsError: it is of people with histories, who have two.
+    """
+    tables = list(Published.read(folder).tables(rows, seed, where).values())
+    if len(tables) > 1:
+        raise ParamsError(f"{folder} is of people with histories, who have two tables. Call Published.tables.")
+    return tables[0]
