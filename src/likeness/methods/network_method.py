@@ -80,6 +80,7 @@ class EmbeddingMethod(Method):
 
     def check_device(self, device: str) -> None:
         """Refuse a device that this machine does not have."""
+        need("torch", f"method {self.name}")
         from likeness.generators.training import choose_device
 
         choose_device(device)

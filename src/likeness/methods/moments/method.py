@@ -111,19 +111,18 @@ class Moments(Method):
         require(not (self.train.mirror and self._split), "moments.train.mirror", self.train.mirror, alike)
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """Class counts, histogram of norms, Fourier features, clusters, what is above levels, moments."""
+        """In the order of the queries: levels come first where they say the centers."""
         shares, parts = self.plan.shares, (_LOOK, _COUNTED) if self.auxiliary.splits else ()
         clusters = zip((FIRST, CLUSTER_COUNTS), (part * shares.embedding for part in parts), strict=False)
         first = _CENTERED * shares.levels if self._by_class and self._split else 0.0
-        levels = [(LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels - first), (FIRST_LEVELS, first)]
-        levels = [(name, share) for name, share in levels if share]
+        levels = {LEVEL_COUNTS: shares.level_counts, LEVELS: shares.levels - first, FIRST_LEVELS: first}
+        levels = {name: share for name, share in levels.items() if share}
+        centers = (LEVEL_COUNTS, FIRST_LEVELS if self._split else LEVELS) if self._by_class else ()
         fourier = ((FOURIER, shares.fourier),) if self._network else ()
-        return [
-            QueryShare(CLASS_COUNTS, "auxiliary", shares.class_counts),
-            QueryShare(NORMS, "auxiliary", shares.norms),
-            *(QueryShare(name, "auxiliary", share) for name, share in (*fourier, *clusters, *levels)),
-            QueryShare(EMBEDDING, "privatize", shares.embedding * (1 - sum(parts))),
-        ]
+        before = [(CLASS_COUNTS, shares.class_counts), *((name, levels.pop(name)) for name in centers)]
+        auxiliary = [*before, (NORMS, shares.norms), *fourier, *clusters, *levels.items()]
+        embedding = QueryShare(EMBEDDING, "privatize", shares.embedding * (1 - sum(parts)))
+        return [*(QueryShare(name, "auxiliary", share) for name, share in auxiliary), embedding]
 
     def check(self, context: Context) -> None:
         """Images only, and no more coordinates than allowed."""
