@@ -271,6 +271,7 @@ CONV = 3  # the place of the first convolution
         lambda steps: steps[CONV].__setitem__(2, steps[CONV][2][:1] * 2),  # a tensor twice
         lambda steps: steps[CONV].__setitem__(2, ["none"]),
         lambda steps: steps[CONV][3].update(stride=[0, 0]),
+        lambda steps: steps[CONV][3].update(dilation=[1, 0]),
         lambda steps: steps.append(["transpose", [len(steps)], [], {"first": 0, "second": 1}, [-1, 1]]),
         lambda steps: steps.append(["transpose", [len(steps)], [], {"first": -2, "second": -1}, [-1, 1]]),
         lambda steps: steps.append(["view", [len(steps)], [], {"shape": [CODE, 1]}, [-1, 1]]),
@@ -280,7 +281,7 @@ CONV = 3  # the place of the first convolution
         lambda steps: steps.append(["cat", [len(steps)], steps[CONV][2], {}, [-1, 1]]),
         lambda steps: steps.extend(["cat", [len(steps) + i] * 2, [], {}, [-1, 1]] for i in range(24)),
     ],
-    ids=["none", "unknown", "later", "shared", "missing", "stride", "mix", "mix-from-behind", "no-code", "axes",
+    ids=["none", "unknown", "later", "shared", "missing", "stride", "dilation", "mix", "mix-from-behind", "no-code", "axes",
          "tuple", "no-clamp", "tensors", "huge"],
 )  # fmt: skip
 def test_files_with_other_steps_are_refused(path: Path, tmp_path: Path, spoil: Callable[[list], None]) -> None:  # type: ignore[type-arg]
@@ -417,3 +418,21 @@ def test_the_script_refuses_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "zip.safetensors").write_bytes(b"PK")
     with pytest.raises(SystemExit, match="is no readable safetensors file"):
         pack_network.loaded(network(1), tmp_path / "zip.safetensors")
+
+
+def test_values_that_serve_as_weights_are_refused(tmp_path: Path) -> None:
+    """A linear step of two inputs would give the products of each image with the first ones of its batch."""
+    view = Step("view", (0,), (), {"shape": [-1]})
+    products = (view, Step("linear", (1, 1), ("w",)), Step("slice", (2,), (), {"start": 0, "stop": 3}))
+    kernels = (Step("conv", (0, 0), ("k",)), Step("view", (1,), (), {"shape": [-1]}))
+    for steps, weights in ((products, {"w": torch.ones(1, 1)}), (kernels, {"k": torch.ones(3, 1, 1, 1)})):
+        save_steps(tmp_path / "e.safetensors", steps, weights, SHAPE, 1.0, "shapes")
+        with pytest.raises(ArtifactError, match="is no encoder of steps"):
+            load_encoder(tmp_path / "e.safetensors")
+
+
+def test_a_header_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    header = b'{"__metadata__":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+    (tmp_path / "e.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ArtifactError):
+        load_encoder(tmp_path / "e.safetensors")
