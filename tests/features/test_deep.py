@@ -271,7 +271,6 @@ CONV = 3  # the place of the first convolution
         lambda steps: steps[CONV].__setitem__(2, steps[CONV][2][:1] * 2),  # a tensor twice
         lambda steps: steps[CONV].__setitem__(2, ["none"]),
         lambda steps: steps[CONV][3].update(stride=[0, 0]),
-        lambda steps: steps[CONV][3].update(dilation=[1, 0]),
         lambda steps: steps.append(["transpose", [len(steps)], [], {"first": 0, "second": 1}, [-1, 1]]),
         lambda steps: steps.append(["transpose", [len(steps)], [], {"first": -2, "second": -1}, [-1, 1]]),
         lambda steps: steps.append(["view", [len(steps)], [], {"shape": [CODE, 1]}, [-1, 1]]),
@@ -281,7 +280,7 @@ CONV = 3  # the place of the first convolution
         lambda steps: steps.append(["cat", [len(steps)], steps[CONV][2], {}, [-1, 1]]),
         lambda steps: steps.extend(["cat", [len(steps) + i] * 2, [], {}, [-1, 1]] for i in range(24)),
     ],
-    ids=["none", "unknown", "later", "shared", "missing", "stride", "dilation", "mix", "mix-from-behind", "no-code", "axes",
+    ids=["none", "unknown", "later", "shared", "missing", "stride", "mix", "mix-from-behind", "no-code", "axes",
          "tuple", "no-clamp", "tensors", "huge"],
 )  # fmt: skip
 def test_files_with_other_steps_are_refused(path: Path, tmp_path: Path, spoil: Callable[[list], None]) -> None:  # type: ignore[type-arg]
@@ -427,6 +426,18 @@ def test_values_that_serve_as_weights_are_refused(tmp_path: Path) -> None:
     kernels = (Step("conv", (0, 0), ("k",)), Step("view", (1,), (), {"shape": [-1]}))
     for steps, weights in ((products, {"w": torch.ones(1, 1)}), (kernels, {"k": torch.ones(3, 1, 1, 1)})):
         save_steps(tmp_path / "e.safetensors", steps, weights, SHAPE, 1.0, "shapes")
+        with pytest.raises(ArtifactError, match="is no encoder of steps"):
+            load_encoder(tmp_path / "e.safetensors")
+
+
+def test_convolutions_of_one_pixel_are_refused(tmp_path: Path) -> None:
+    """Without values torch takes a dilation of 0, and refuses it only at the first image."""
+    for dilation in (0, [1, 0], 1):
+        steps = (Step("conv", (0,), ("k",), {"dilation": dilation}), Step("view", (1,), (), {"shape": [-1]}))
+        save_steps(tmp_path / "e.safetensors", steps, {"k": torch.ones(3, 1, 3, 3)}, SHAPE, 1.0, "shapes")
+        if dilation == 1:
+            assert load_encoder(tmp_path / "e.safetensors").width == 3 * 4 * 3
+            continue
         with pytest.raises(ArtifactError, match="is no encoder of steps"):
             load_encoder(tmp_path / "e.safetensors")
 
