@@ -95,10 +95,11 @@ def _affine(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     return x * scale.view(-1, *ones) + shift.view(-1, *ones)
 
 
-def _conv(x: Tensor, *tensors: Tensor, dilation: Any = 1, **options: Any) -> Tensor:
+def _conv(*tensors: Tensor, dilation: Any = 1, **options: Any) -> Tensor:
     if not bool((torch.tensor(dilation) > 0).all()):  # without values torch does not see it
         raise ValueError
-    return functional.conv2d(x, *tensors, dilation=dilation, **options)
+    operation: Callable[..., Tensor] = functional.conv2d
+    return operation(*tensors, dilation=dilation, **options)
 
 
 def _resample(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
