@@ -393,13 +393,16 @@ def worst_pair(case: Case) -> Pair:
 
 
 def _corners(schema: Schema) -> Records:
-    """Records at the corners of the domain: both ends of the first number in either class; of images, both ends of all
-    pixels too."""
+    """Records at the corners of the domain: both ends of the first number in either class.
+
+    Of images, half have both ends of all pixels. The others are gray but for the first pixel.
+    """
     layout = Layout.from_schema(schema)
     x, starts = np.zeros((8, layout.width)), layout.starts
     if schema.image is not None:
         x[:, 2:] = np.array([0, 1, 1, 0] * 2)[:, None]
         x[:, 0], x[:, 1] = [0, 1] * 4, [0, 1, 1, 0, 0, 1, 1, 0]
+        x[4:, 1:] = 0.5
     for place, column in enumerate(schema.feature_columns if schema.image is None else ()):
         if column.is_categorical:
             x[np.arange(8), starts[column.name] + np.array([0, 2, 1, 0, 2, 0, 0, 1]) % column.width] = 1

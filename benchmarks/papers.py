@@ -63,13 +63,13 @@ COSTS = ("seconds", "peak_mb")
 class Variant:
     """A method with other settings than those shipped.
 
-    These are clusters, images measured from their class's mean, a network on ``merf``'s features, and more rows.
+    These are clusters, where images are measured from, a network on ``merf``'s features, and more rows.
     """
 
     method: str
     fourier: bool = False
     clusters: bool = False
-    classes: bool = False
+    center: str | None = None
     rows: int | None = None
 
     @property
@@ -80,8 +80,9 @@ class Variant:
 
 VARIANTS = {
     "moments with clusters": Variant("moments", clusters=True),
-    "moments from classes": Variant("moments", classes=True),
-    "moments from classes with clusters": Variant("moments", classes=True, clusters=True),
+    "moments from black": Variant("moments", center="black"),  # and without the mirror
+    "moments from classes": Variant("moments", center="classes"),
+    "moments from classes with clusters": Variant("moments", center="classes", clusters=True),
     "moments with fourier": Variant("moments", fourier=True),
     "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
@@ -277,10 +278,12 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     own = VARIANTS.get(method, Variant(method))
     if own.fourier:
         params = dataclasses.replace(params, sections={**params.sections, own.method: with_fourier(params)})
-    auxiliary = {**({"splits": 2} if own.clusters else {}), **({"center": "classes"} if own.classes else {})}
+    auxiliary = {**({"splits": 2} if own.clusters else {}), **({"center": own.center} if own.center else {})}
     if auxiliary:
         section = copy.deepcopy(params.sections[own.method])
         section["auxiliary"] |= auxiliary
+        if own.center == "black":
+            section["train"]["mirror"] = False
         params = dataclasses.replace(params, sections={**params.sections, own.method: section})
     sample = dataclasses.replace(params.sample, rows=own.rows or params.sample.rows)
     privacy = dataclasses.replace(params.privacy, epsilon=epsilon)
