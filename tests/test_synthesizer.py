@@ -494,3 +494,15 @@ def test_figures_of_a_card_are_about_the_table_of_sample(ledger: Ledger) -> None
     shares = [[one[name].value_counts(normalize=True) for name in one] for one in tables]
     differences = [first.sub(second, fill_value=0).abs().sum() / 2 for first, second in zip(*shares, strict=True)]
     assert fitted.card_.value["mean_1_way"] == pytest.approx(np.mean(differences), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("privacy.json", "{}"), ("privacy.json", "[]"), ("synthesizer.json", '{"frame": 1}')]
+)
+def test_a_file_of_another_form_is_named_when_rows_are_drawn(
+    ledger: Ledger, tmp_path: Path, file: str, text: str
+) -> None:
+    small().fit(rows()).save(tmp_path / "saved")
+    (tmp_path / "saved" / file).write_text(text)
+    with pytest.raises(LikenessError, match=f"{file} was changed by hand"):
+        draw(tmp_path / "saved", 9, 0, {})

@@ -417,3 +417,33 @@ def test_the_script_refuses_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "zip.safetensors").write_bytes(b"PK")
     with pytest.raises(SystemExit, match="is no readable safetensors file"):
         pack_network.loaded(network(1), tmp_path / "zip.safetensors")
+
+
+def test_values_that_serve_as_weights_are_refused(tmp_path: Path) -> None:
+    """A linear step of two inputs would give the products of each image with the first ones of its batch."""
+    view = Step("view", (0,), (), {"shape": [-1]})
+    products = (view, Step("linear", (1, 1), ("w",)), Step("slice", (2,), (), {"start": 0, "stop": 3}))
+    kernels = (Step("conv", (0, 0), ("k",)), Step("view", (1,), (), {"shape": [-1]}))
+    for steps, weights in ((products, {"w": torch.ones(1, 1)}), (kernels, {"k": torch.ones(3, 1, 1, 1)})):
+        save_steps(tmp_path / "e.safetensors", steps, weights, SHAPE, 1.0, "shapes")
+        with pytest.raises(ArtifactError, match="is no encoder of steps"):
+            load_encoder(tmp_path / "e.safetensors")
+
+
+def test_convolutions_of_one_pixel_are_refused(tmp_path: Path) -> None:
+    """Without values torch takes a dilation of 0, and refuses it only at the first image."""
+    for dilation in (0, [1, 0], 1):
+        steps = (Step("conv", (0,), ("k",), {"dilation": dilation}), Step("view", (1,), (), {"shape": [-1]}))
+        save_steps(tmp_path / "e.safetensors", steps, {"k": torch.ones(3, 1, 3, 3)}, SHAPE, 1.0, "shapes")
+        if dilation == 1:
+            assert load_encoder(tmp_path / "e.safetensors").width == 3 * 4 * 3
+            continue
+        with pytest.raises(ArtifactError, match="is no encoder of steps"):
+            load_encoder(tmp_path / "e.safetensors")
+
+
+def test_a_header_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    header = b'{"__metadata__":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+    (tmp_path / "e.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ArtifactError):
+        load_encoder(tmp_path / "e.safetensors")

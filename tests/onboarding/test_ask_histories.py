@@ -138,6 +138,12 @@ def test_a_changed_dvc_yaml_is_left_alone_and_a_word_says_so(clone: Path) -> Non
     assert Path("dvc.yaml").read_text() == mine
 
 
+def test_a_table_after_histories_has_the_stages_of_a_table(clone: Path) -> None:
+    for arguments, histories in ((ARGUMENTS, True), (["init", "people.csv", "--label", "sex"], False)):
+        assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+        assert Path("dvc.yaml").read_text() == project_files(histories)["dvc.yaml"]
+
+
 def test_the_answers_on_the_page_make_a_complete_schema(clone: Path) -> None:
     """The tables of the page, its command and its answers, in its order."""
     text = (ROOT / "docs/howto/histories.md").read_text()

@@ -159,6 +159,7 @@ def _draft_table(
     from likeness.onboarding.answers import chosen
     from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
     from likeness.onboarding.interview import Interview
+    from likeness.pipeline.new_project import fit_stages
 
     split = next((each for each in table.kinds if each.casefold() == "split"), None) if split is None else split
     dtypes, target, earlier = table.dtypes, _new_schema(table.name), _earlier(answers)
@@ -170,6 +171,7 @@ def _draft_table(
     text, schema_file = _PARAMS.read_text(encoding="utf-8"), target.as_posix()
     settings = partial(draft_params, text, table.place, table.query, schema_file, person, split, table.layout)
     drafted = settings()  # complete, or refused
+    fit_stages(Path(), histories=False)
     if sheet is not None:
         answered = _filled(sheet, {each: kind for each, kind in kinds.items() if each not in settled})
         if answered is None:

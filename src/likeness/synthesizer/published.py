@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS
 from likeness.config.params import Params, Sample
-from likeness.core.errors import ParamsError
+from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.paths import ONE_TABLE, ProjectPaths, read_json
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.methods.base import Context
@@ -60,8 +60,11 @@ class Published:
         histories = public if isinstance(public, HistorySchema) else None
         rows = public.first_rows if isinstance(public, HistorySchema) else public
         schema = completed(rows, [one for one in released.values() if one.receipt.stage == STAGE])
-        facts = read_json(folder / PRIVACY)
-        context = Context(schema, facts["adjacency"], facts["num_records"], 0)
+        try:
+            facts = read_json(folder / PRIVACY)
+            context = Context(schema, facts["adjacency"], facts["num_records"], 0)
+        except (KeyError, TypeError):
+            raise _changed(folder / PRIVACY) from None
         return cls(folder, context, released, generator, histories)
 
     def tables(self, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
@@ -119,8 +122,15 @@ class Published:
         """What a saved synthesizer remembers of its frames, by table."""
         settings = self.folder / SAVED
         saved = read_json(settings) if settings.exists() else {}
-        frames = saved.get("frames", {ONE_TABLE.tables[0]: saved.get("frame", {})})
-        return {name: frame.get("dtypes", {}) for name, frame in frames.items()}
+        try:
+            frames = saved.get("frames", {ONE_TABLE.tables[0]: saved.get("frame", {})})
+            return {name: dict(frame.get("dtypes", {})) for name, frame in frames.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise _changed(settings) from None
+
+
+def _changed(file: Path) -> ArtifactError:
+    return ArtifactError(f"{file} was changed by hand. Restore the folder from a copy.")
 
 
 def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "DataFrame":

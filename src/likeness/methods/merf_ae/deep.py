@@ -20,6 +20,7 @@ The proof needs an algorithm that adds products and nothing else. The matrix pro
 are its convolutions, which are matrix products too. Tests compare them with integers.
 
 No step looks at other rows: it works on the axes after the first, and :meth:`DeepEncoder.load` refuses other shapes.
+Nor may values serve as weights: a *linear* step of two inputs would multiply images with each other.
 Batch normalization has fixed statistics, so it is an *affine* step. No step is inexact, as a sigmoid, a softmax or a
 layer normalization would be: ``scripts/pack_network.py`` refuses networks that need one.
 """
@@ -83,7 +84,7 @@ class Step:
     def from_json(cls, values: list[Any]) -> "Step":
         """Read :meth:`to_json`, with limits of what every value obeys."""
         name, of, tensors, options, (low, high) = values
-        if name not in OPERATIONS:
+        if name not in OPERATIONS or (name != "cat" and len(of) != _INPUTS.get(name, 1)):
             raise ValueError
         limits = (max(_ALL[0], float(low)), min(_ALL[1], float(high)))
         return cls(name, tuple(map(int, of)), tuple(tensors), dict(options), limits)
@@ -92,6 +93,13 @@ class Step:
 def _affine(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     ones = (1,) * (x.ndim - 2)
     return x * scale.view(-1, *ones) + shift.view(-1, *ones)
+
+
+def _conv(*tensors: Tensor, dilation: Any = 1, **options: Any) -> Tensor:
+    if not bool((torch.tensor(dilation) > 0).all()):  # without values torch does not see it
+        raise ValueError
+    operation: Callable[..., Tensor] = functional.conv2d
+    return operation(*tensors, dilation=dilation, **options)
 
 
 def _resample(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -109,7 +117,7 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "add": lambda x, y: x + y,
     "affine": _affine,
     "cat": lambda *values: torch.cat(values, dim=1),
-    "conv": functional.conv2d,
+    "conv": _conv,
     "linear": functional.linear,
     "max_pool": functional.max_pool2d,
     "mul": lambda x, y: x * y,
@@ -121,6 +129,7 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
 }
 """Operations by their name: inputs, then weights, then options."""
 _TENSORS = {"affine": (1, 1), "conv": (4, 1), "linear": (2, 1), "resample": (2, 2)}  # their axes
+_INPUTS = {"add": 2, "mul": 2}  # others have one, and cat any number
 _AXES = {"conv": 4, "linear": 2, "max_pool": 4, "resample": 4}
 _MOVES = ("cat", "same", "slice", "transpose", "view")
 
@@ -224,7 +233,7 @@ def load_encoder(path: Path) -> Encoder | DeepEncoder:
     """
     try:
         deep = facts_of(path.read_bytes())["format"] == FORMAT
-    except (OSError, KeyError, ValueError, TypeError):  # the other reader says what is wrong
+    except (OSError, KeyError, ValueError, TypeError, RecursionError):  # the other reader says what is wrong
         deep = False
     return DeepEncoder.load(path) if deep else Encoder.load(path)
 
