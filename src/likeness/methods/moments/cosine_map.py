@@ -97,7 +97,7 @@ def squared_coefficients(
 
     With ``gray`` these are distances from gray. With ``centers`` they are distances from the center of the image's
     class, whose one-hot code follows the pixels (:class:`~likeness.release.records.WithClass`). Centers are multiples
-    of 1/64, so differences are exact.
+    of 1/64. A difference depends on its image alone.
 
     Squares are rounded to a grid on which float64 adds them exactly: no sum depends on the order of additions.
     """
