@@ -122,6 +122,12 @@ def test_both_queries_hold_their_sensitivity_on_neighbors_and_are_foreseen(adjac
     assert uneven.sensitivity_squared(adjacency) == pytest.approx(even.sensitivity_squared(adjacency), rel=1e-6)
 
 
+def test_check_notes_a_first_look_without_effect() -> None:
+    (hint,) = method_of(first_share=0.25, weights={"a": 2}).hints(CONTEXT.schema)
+    assert "marginals.privatize.first_share has no effect" in hint
+    assert method_of(first_share=0.25).hints(CONTEXT.schema) == [] == method_of(weights={"a": 2}).hints(CONTEXT.schema)
+
+
 def test_the_look_takes_its_part_of_the_embeddings_share_where_there_is_a_choice() -> None:
     shares = {share.query: share.share for share in method_of(first_share=0.25).shares(CONTEXT)}
     assert shares == {"class_counts": 0.03, PAIRS_FIRST: 0.97 * 0.25, EMBEDDING: 0.97 * 0.75}

@@ -145,9 +145,9 @@ class EachCluster(EachRecord):
 
 @dataclass(frozen=True)
 class WithClass(EachRecord):
-    """One contribution a record, as others say, whose inputs end with its class: one column a class, a 1 in its own.
+    """Contributions of single records. The inputs of a record end with its class: one column a class, a 1 in its own.
 
-    So a map can use the class, as it uses any other value of the record.
+    So a map can use the class, as it uses any other value of the record. ``contributions`` still says the group.
 
     Bound: only inputs change, and these of a record depend on that record alone. Its group is that of the others, and
     the map bounds its vector at every input. So a record is exactly one contribution, as in :class:`EachRecord`, and

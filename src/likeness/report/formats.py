@@ -78,10 +78,10 @@ def embed(png: bytes) -> str:
 def loss_text(losses: Mapping[str, Sequence[float]]) -> str:
     """The loss curve in words, for people who do not see it."""
     names = [name for name in losses if name.startswith("loss")]
-    told = [_curve_text(losses["iteration"], losses[name]) for name in names]
+    texts = [_curve_text(losses["iteration"], losses[name]) for name in names]
     if len(names) < 2:
-        return told[0] if told else _NO_LOSS
-    return "; ".join(f"{name.replace('_', ' of ')} {words}" for name, words in zip(names, told, strict=True))
+        return texts[0] if texts else _NO_LOSS
+    return "; ".join(f"{name.replace('_', ' of ')} {words}" for name, words in zip(names, texts, strict=True))
 
 
 def _curve_text(iterations: Sequence[float], losses: Sequence[float]) -> str:

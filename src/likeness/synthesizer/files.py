@@ -51,8 +51,8 @@ def save(fitted: Fitted, params: Mapping[str, Any], new: Mapping[str, Any], targ
     if target.exists():
         raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    kept = {name: value for name, value in params.items() if name not in _LEFT_OUT}
-    saved = {"format": 1, "params": plain(kept), "new": new, "frame": fitted.frame.to_dict()}
+    stored = {name: value for name, value in params.items() if name not in _LEFT_OUT}
+    saved = {"format": 1, "params": plain(stored), "new": new, "frame": fitted.frame.to_dict()}
     if isinstance(fitted, FittedHistories):
         saved["frames"] = {name: frame.to_dict() for name, frame in fitted.frames.items()}
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:

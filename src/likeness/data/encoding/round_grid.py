@@ -94,8 +94,8 @@ def prior_of(column: Column, grid: Grid, firsts: Sequence[int]) -> list[float]:
     """Weight of each cell of a wide column in its bin before any count is seen.
 
     Values are uniform within a bin. The first and the last bin differ where the bound is ten times as far from zero as
-    the bin's inner edge and the middle bin. There the density falls with the third power of the size. So do amounts.
-    Else nearly all would lie near the bound.
+    the bin's inner edge and the middle bin. There the density falls with the third power of the size, as that of
+    amounts does. Else nearly all would lie near the bound.
     """
     edges = [_value(column, edge) for edge in grid.edges]
     prior = [high - low for low, high in pairwise(edges)]

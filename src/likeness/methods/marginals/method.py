@@ -225,8 +225,8 @@ class Marginals(Method):
         return [*self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins), *([note] if looked else [])]
 
     def hints(self, schema: Schema) -> list[str]:
-        """Columns whose values wide bounds would press into one bin."""
-        return self.auxiliary.quantiles.hints(schema)
+        """Columns whose values wide bounds would press into one bin, and a first look without effect."""
+        return [*self.auxiliary.quantiles.hints(schema), *self.privatize.hints(schema)]
 
     def _counts(self, context: Context) -> list[Query]:
         return [class_counts_query(context), *self.auxiliary.quantiles.queries(context, self.privatize.bins)]

@@ -99,6 +99,16 @@ class Workload(Section):
             return None
         return PairMarginals(columns, pairs=pairs)
 
+    def hints(self, schema: Schema) -> list[str]:
+        """A first look that the settings ask for, where other settings say the budgets of pairs."""
+        names = [column.name for column in schema.feature_columns]
+        if not self.first_share or not self._squared_weights(names, schema.label, self._pairs(names, schema.label)):
+            return []
+        return [
+            "marginals.privatize.first_share has no effect: weights or workload say the budgets of pairs. Set it to 0, "
+            "or leave them out"
+        ]
+
     def feature(
         self, columns: tuple[Cells, ...], schema: Schema, squared_weights: tuple[int, ...] = (), signed: bool = True
     ) -> PairMarginals:
