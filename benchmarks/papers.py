@@ -54,7 +54,7 @@ CONTROLS = ("real", "shuffled")
 SHOWN = {
     "classification": ["roc_auc_hard", "average_precision_hard", "roc_auc_score", "f1", "tv_2_test", "tv_3_test"],
     "mixture": ["nll", "nll_as_published", "far", "modes"],
-    "image": ["logistic_regression", "mlp", "cnn", "resnet", "fid"],
+    "image": ["logistic_regression", "mlp", "cnn", "cnn_long", "resnet", "fid"],
 }
 COSTS = ("seconds", "peak_mb")
 
@@ -63,13 +63,14 @@ COSTS = ("seconds", "peak_mb")
 class Variant:
     """A method with other settings than those shipped.
 
-    These are clusters, where images are measured from, a network on ``merf``'s features, and more rows.
+    These are clusters, where images are measured from, bent images, a network on ``merf``'s features, and more rows.
     """
 
     method: str
     fourier: bool = False
     clusters: bool = False
     center: str | None = None
+    warp: float = 0.0
     rows: int | None = None
 
     @property
@@ -83,6 +84,8 @@ VARIANTS = {
     "moments from black": Variant("moments", center="black"),  # and without the mirror
     "moments from classes": Variant("moments", center="classes"),
     "moments from classes with clusters": Variant("moments", center="classes", clusters=True),
+    "moments bent": Variant("moments", center="classes", warp=0.05, rows=60_000),
+    "moments bent with clusters": Variant("moments", clusters=True, warp=0.05, rows=60_000),
     "moments with fourier": Variant("moments", fourier=True),
     "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
@@ -244,7 +247,8 @@ def one_draw(name: str, table: Table, arguments: argparse.Namespace, method: str
     options += ["--adjacency", arguments.adjacency, "--precision", arguments.precision]
     options += [] if arguments.threads is None else ["--threads", arguments.threads]
     synthetic, cost = in_a_process("benchmarks.papers", *options, "--one", draw)
-    more = method in VARIANTS and VARIANTS[method].rows is not None  # of the same look
+    variant = VARIANTS.get(method, Variant(method))
+    more = variant.rows is not None and not variant.warp  # of the same look
     if arguments.epsilon == PICTURED.get(name, 1) and arguments.adjacency == ADJACENCIES[0] and not more:
         picture(name, method, synthetic, table)
     return {**cost, **score(synthetic, table)}
@@ -279,9 +283,10 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     if own.fourier:
         params = dataclasses.replace(params, sections={**params.sections, own.method: with_fourier(params)})
     auxiliary = {**({"splits": 2} if own.clusters else {}), **({"center": own.center} if own.center else {})}
-    if auxiliary:
+    if auxiliary or own.warp:
         section = copy.deepcopy(params.sections[own.method])
         section["auxiliary"] |= auxiliary
+        section["train"] |= {"warp": own.warp} if own.warp else {}
         if own.center == "black":
             section["train"]["mirror"] = False
         params = dataclasses.replace(params, sections={**params.sections, own.method: section})

@@ -103,7 +103,7 @@ def test_numbers_of_images_tell_good_from_bad(written: Path) -> None:
 
 def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> None:
     assert list(select("classification", None, SHAPE)) == list(IMAGE_DEFAULT) == ["logistic_regression", "mlp", "cnn"]
-    every = [*CLASSIFIERS, "cnn", "resnet"]
+    every = [*CLASSIFIERS, "cnn", "cnn_long", "resnet"]
     assert list(select("classification", every, SHAPE)) == every
     with pytest.raises(ParamsError, match="'cnn' is not an estimator"):
         select("classification", ["cnn"])  # a table has no neighbors

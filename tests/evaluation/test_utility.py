@@ -228,7 +228,7 @@ def test_every_estimator_keeps_its_seed_and_one_thread(registry: dict) -> None:
 def test_select_takes_the_registry_of_the_task_in_its_order() -> None:
     assert list(select("classification", ["xgboost", "lda"])) == ["lda", "xgboost"]
     assert list(select("classification")) == list(CLASSIFIERS) and len(CLASSIFIERS) == 12
-    assert set(SLOWEST_FIRST) <= set(CLASSIFIERS) | set(REGRESSORS) | {"cnn", "resnet"}
+    assert set(SLOWEST_FIRST) <= set(CLASSIFIERS) | set(REGRESSORS) | {"cnn", "cnn_long", "resnet"}
     assert list(select("regression")) == list(REGRESSORS)
 
 

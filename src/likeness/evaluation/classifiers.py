@@ -1,6 +1,7 @@
 """The judges of utility: the papers' twelve classifiers, and six regressors, as name -> factory(seed).
 
-Images have two more, ``cnn`` and ``resnet`` (:mod:`likeness.evaluation.convnet`), which use neighboring pixels.
+Images have three more, which use neighboring pixels: ``cnn``, ``cnn_long`` and ``resnet`` of
+:mod:`likeness.evaluation.convnet`.
 
 Settings are those of table 10 in Vinaroz et al. (DP-HP, ICML 2022), for scikit-learn 0.24 and images. Departures, with
 times on Adult (32,561 x 108, one thread):
@@ -23,12 +24,13 @@ from typing import Any
 
 from likeness.core.errors import ParamsError
 from likeness.core.extras import need
-from likeness.evaluation.convnet import ConvNet, ResNet
+from likeness.evaluation.convnet import LONG_STEPS, ConvNet, ResNet
 
 Factory = Callable[[int], Any]
 """From a public seed below 2^32 to an unfitted scikit-learn estimator."""
 
-_LIBRARIES = {"cnn": "torch", "resnet": "torch", "xgboost": "xgboost"}  # scikit-learn for all others
+# Those of all others are scikit-learn's.
+_LIBRARIES = {"cnn": "torch", "cnn_long": "torch", "resnet": "torch", "xgboost": "xgboost"}
 
 
 def _new(estimator: str, **settings: Any) -> Any:
@@ -90,7 +92,10 @@ REGRESSORS: Mapping[str, Factory] = {
 IMAGE_DEFAULT = ("logistic_regression", "mlp", "cnn")
 """Default judges of images: the papers' two, and a network that uses neighboring pixels."""
 
-SLOWEST_FIRST = ("resnet", "cnn", "random_forest", "mlp", "adaboost", "gradient_boosting", "bagging", "xgboost")
+SLOWEST_FIRST = (
+    *("cnn_long", "resnet", "cnn"),
+    *("random_forest", "mlp", "adaboost", "gradient_boosting", "bagging", "xgboost"),
+)
 """Estimators that start first, so that no long fit runs alone at the end."""
 
 
@@ -100,14 +105,18 @@ def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, ...]
     Args:
         task: ``classification`` or ``regression``, from the schema.
         names: wanted names; None: all for a table, and :data:`IMAGE_DEFAULT` for images.
-        shape: height, width and perhaps 3 if rows are images; the registry then has ``cnn`` and ``resnet``.
+        shape: height, width and perhaps 3 if rows are images; the registry then has networks.
 
     Raises:
         ParamsError: a name is not in the registry, or the list is empty.
     """
     registry = dict(CLASSIFIERS if task == "classification" else REGRESSORS)
     if shape is not None and task == "classification":
-        registry |= {"cnn": lambda seed: ConvNet(shape, seed), "resnet": lambda seed: ResNet(shape, seed)}
+        registry |= {
+            "cnn": lambda seed: ConvNet(shape, seed),
+            "cnn_long": lambda seed: ConvNet(shape, seed, steps=LONG_STEPS),
+            "resnet": lambda seed: ResNet(shape, seed),
+        }
         names = IMAGE_DEFAULT if names is None else names
     if names is None:
         return registry

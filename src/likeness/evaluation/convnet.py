@@ -34,6 +34,9 @@ RESIDUAL = ((16, 32, 64), ())
 STEPS = 600
 """Batches of a training: four passes over 10,000 images."""
 
+LONG_STEPS = 4 * STEPS
+"""Batches of a long training: two and a half passes over 60,000 images."""
+
 _BATCH = 64
 _AT_ONCE = 1024  # images in one pass without gradient
 _KERNEL = 5

@@ -37,6 +37,7 @@ _LABELS = {
     "kid": "KID",
     "kid_deviation": "KID, deviation of 100 subsets",
     "cnn": "CNN",
+    "cnn_long": "CNN, trained longer",
     "resnet": "ResNet",
     "r2": "R²",
     "rmse": "RMSE",

@@ -15,9 +15,11 @@ from likeness.methods.moments.brightness import brightness, share_brighter
 from likeness.methods.moments.cosine_map import cosine_basis
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.texture import Texture
+from likeness.methods.moments.warp import Warp
 
 Float32 = NDArray[np.float32]
 _MOST_TEXTURE = 100
+_MOST_WARP = 0.5
 _ROWS = 10_000  # images made at once
 _LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
 
@@ -30,7 +32,8 @@ class GaussianImages(Generator):
     each pixel's quantile function by released shares above J levels. So each pixel is bright as often as in the data,
     even where noise hides directions.
 
-    With clusters, each class is a mixture of such copulas, and a first latent number chooses one.
+    With clusters, each class is a mixture of such copulas, and a first latent number chooses one. With a warp, images
+    are bent at last (:class:`Warp`).
 
     Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
     first and second moments, clipped so that their background stays black.
@@ -49,6 +52,7 @@ class GaussianImages(Generator):
         levels: int = 0,
         texture: float = 0.0,
         clusters: int = 1,
+        warp: float = 0.0,
     ) -> None:
         """Build with black images.
 
@@ -60,16 +64,21 @@ class GaussianImages(Generator):
             levels: J.
             texture: strength of the detail, 0 for none; with levels.
             clusters: copulas of each class.
+            warp: how far images are bent, in parts of their sides; 0 for not.
         """
         if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels) or clusters < 1:
             raise ValueError(
                 "gaussian images: bound must be above 0, texture from 0 to 100, and 0 without levels, clusters above 0"
             )
+        if not 0 <= warp <= _MOST_WARP:
+            raise ValueError(f"gaussian images: warp must be from 0 to {_MOST_WARP}")
         self.shape = tuple(int(size) for size in shape)
         self.width = math.prod(self.shape)
         self.num_classes = num_classes
         self.clusters = clusters
-        self.latent_dim = num_coefficients + (self.width if texture else 0) + (clusters > 1)
+        self.warp = Warp(self.shape, warp) if warp else None
+        self._bends = self.warp.latent_dim if self.warp else 0
+        self.latent_dim = num_coefficients + (self.width if texture else 0) + (clusters > 1) + self._bends
         self.num_coefficients = num_coefficients
         self.bound = bound
         self.levels = levels
@@ -116,8 +125,9 @@ class GaussianImages(Generator):
     def images(self, z: Float32, labels: NDArray[np.int64]) -> Float32:
         """Values in [0, 1], shape (n, values), of z (n, K), or (n, K + values) with detail.
 
-        With clusters, a number before these chooses one by their weights.
+        With clusters, a number before these chooses one by their weights. With a warp, numbers after them bend images.
         """
+        z, bends = np.split(z, [self.latent_dim - self._bends], axis=1)
         pixels = np.empty((len(z), self.width), np.float32)
         groups = labels
         if self.clusters > 1:
@@ -128,7 +138,7 @@ class GaussianImages(Generator):
         for group in np.unique(groups).tolist():
             members = groups == group
             pixels[members] = self._of_group(group, z[members])
-        return pixels
+        return self.warp(pixels, bends) if self.warp else pixels
 
     def draw(
         self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
@@ -166,14 +176,13 @@ class GaussianImages(Generator):
         return brightness(brighter, self.shares[group]).astype(np.float32)
 
     def spec(self) -> dict[str, Any]:
-        """The arguments; without clusters not their number, which is new."""
+        """The arguments, without those that a file may lack: one cluster, no warp."""
         spec = super().spec()
-        if self.clusters == 1:
-            del spec["clusters"]
-        return spec
+        return {key: value for key, value in spec.items() if (key, value) not in (("clusters", 1), ("warp", 0.0))}
 
     def argument(self, name: str) -> Any:
-        """An argument of the constructor; of the detail, its strength."""
-        if name == "texture":
-            return self.texture.strength if self.texture else 0.0
+        """An argument of the constructor; of the detail and the warp, their strength."""
+        if name in ("texture", "warp"):
+            part: Texture | Warp | None = getattr(self, name)
+            return part.strength if part else 0.0
         return super().argument(name)

@@ -227,9 +227,9 @@ class Moments(Method):
 
     def _copula(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
         feature = self._feature(context, self._bound(context, auxiliary), self._black(context))
-        classes, levels, texture = context.layout.num_classes, self.auxiliary.levels, self.train.texture
-        sizes = feature.shape, classes, feature.num_coefficients, feature.bound, levels, texture, self._clusters
-        return gaussian_images()(*sizes)
+        sizes = feature.shape, context.layout.num_classes, feature.num_coefficients, feature.bound
+        train = self.train
+        return gaussian_images()(*sizes, self.auxiliary.levels, train.texture, self._clusters, train.warp)
 
     def fit_generator(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"

@@ -102,6 +102,12 @@ class TrainMoments(Section):
     texture: float = setting(
         1.0, "detail beyond these frequencies, as strong as they end; 0 is none", least=0, most=100
     )
+    warp: float = setting(
+        0.0,
+        "how far images are bent smoothly, in parts of their sides, as handwriting may be; .05: 1.4 of 28 pixels",
+        least=0,
+        most=0.5,
+    )
     mirror: bool = setting(False, "images are as probable as their mirror images, left for right, as photographs are")
     network: ImageNetwork = setting(
         ImageNetwork(iterations=1200, **IMAGE_TRAINING), "of fourier, where it has frequencies"
