@@ -84,6 +84,7 @@ VARIANTS = {
     "moments from black": Variant("moments", center="black"),  # and without the mirror
     "moments from classes": Variant("moments", center="classes"),
     "moments from classes with clusters": Variant("moments", center="classes", clusters=True),
+    "moments from classes, 60,000 images": Variant("moments", center="classes", rows=60_000),
     "moments bent": Variant("moments", center="classes", warp=0.05, rows=60_000),
     "moments bent with clusters": Variant("moments", clusters=True, warp=0.05, rows=60_000),
     "moments with fourier": Variant("moments", fourier=True),
