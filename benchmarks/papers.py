@@ -68,9 +68,10 @@ class Variant:
 
     method: str
     fourier: bool = False
-    clusters: bool = False
+    splits: int = 0
     center: str | None = None
     warp: float = 0.0
+    coefficients: int | None = None
     rows: int | None = None
 
     @property
@@ -80,13 +81,13 @@ class Variant:
 
 
 VARIANTS = {
-    "moments with clusters": Variant("moments", clusters=True),
+    "moments with clusters": Variant("moments", splits=2),
     "moments from black": Variant("moments", center="black"),  # and without the mirror
     "moments from classes": Variant("moments", center="classes"),
-    "moments from classes with clusters": Variant("moments", center="classes", clusters=True),
+    "moments from classes with clusters": Variant("moments", center="classes", splits=2),
     "moments from classes, 60,000 images": Variant("moments", center="classes", rows=60_000),
     "moments bent": Variant("moments", center="classes", warp=0.05, rows=60_000),
-    "moments bent with clusters": Variant("moments", clusters=True, warp=0.05, rows=60_000),
+    "moments bent with clusters": Variant("moments", splits=3, warp=0.06, coefficients=150, rows=60_000),
     "moments with fourier": Variant("moments", fourier=True),
     "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
@@ -283,14 +284,16 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     own = VARIANTS.get(method, Variant(method))
     if own.fourier:
         params = dataclasses.replace(params, sections={**params.sections, own.method: with_fourier(params)})
-    auxiliary = {**({"splits": 2} if own.clusters else {}), **({"center": own.center} if own.center else {})}
-    if auxiliary or own.warp:
-        section = copy.deepcopy(params.sections[own.method])
-        section["auxiliary"] |= auxiliary
-        section["train"] |= {"warp": own.warp} if own.warp else {}
-        if own.center == "black":
-            section["train"]["mirror"] = False
-        params = dataclasses.replace(params, sections={**params.sections, own.method: section})
+    changed = {
+        "auxiliary": {"splits": own.splits, "center": own.center},
+        "privatize": {"num_coefficients": own.coefficients},
+        "train": {"warp": own.warp, **({"mirror": False} if own.center == "black" else {})},
+    }
+    section = copy.deepcopy(params.sections[own.method])
+    for name, values in changed.items():
+        given = {key: value for key, value in values.items() if value or value is False}
+        section |= {name: section[name] | given} if given else {}
+    params = dataclasses.replace(params, sections={**params.sections, own.method: section})
     sample = dataclasses.replace(params.sample, rows=own.rows or params.sample.rows)
     privacy = dataclasses.replace(params.privacy, epsilon=epsilon)
     return dataclasses.replace(params, method=own.method, privacy=privacy, sample=sample)
