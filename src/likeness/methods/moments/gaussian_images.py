@@ -15,11 +15,12 @@ from likeness.methods.moments.brightness import brightness, share_brighter
 from likeness.methods.moments.cosine_map import cosine_basis
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.texture import Texture
+from likeness.methods.moments.variety import Variety
 from likeness.methods.moments.warp import Warp
 
 Float32 = NDArray[np.float32]
 _MOST_TEXTURE = 100
-_MOST_WARP = 0.5
+_MOST_CHANGE = 0.5  # of images at last
 _ROWS = 10_000  # images made at once
 _LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
 
@@ -32,8 +33,8 @@ class GaussianImages(Generator):
     each pixel's quantile function by released shares above J levels. So each pixel is bright as often as in the data,
     even where noise hides directions.
 
-    With clusters, each class is a mixture of such copulas, and a first latent number chooses one. With a warp, images
-    are bent at last (:class:`Warp`).
+    With clusters, each class is a mixture of such copulas, and a first latent number chooses one. At last,
+    images may be bent (:class:`Warp`) and vary (:class:`Variety`).
 
     Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
     first and second moments, clipped so that their background stays black.
@@ -53,6 +54,7 @@ class GaussianImages(Generator):
         texture: float = 0.0,
         clusters: int = 1,
         warp: float = 0.0,
+        variety: float = 0.0,
     ) -> None:
         """Build with black images.
 
@@ -65,20 +67,23 @@ class GaussianImages(Generator):
             texture: strength of the detail, 0 for none; with levels.
             clusters: copulas of each class.
             warp: how far images are bent, in parts of their sides; 0 for not.
+            variety: how much their brightness, sharpness and grain vary; 0 for not.
         """
         if not (0 <= texture <= _MOST_TEXTURE and 0 < bound < math.inf) or (texture and not levels) or clusters < 1:
             raise ValueError(
                 "gaussian images: bound must be above 0, texture from 0 to 100, and 0 without levels, clusters above 0"
             )
-        if not 0 <= warp <= _MOST_WARP:
-            raise ValueError(f"gaussian images: warp must be from 0 to {_MOST_WARP}")
+        if not (0 <= warp <= _MOST_CHANGE and 0 <= variety <= _MOST_CHANGE):
+            raise ValueError(f"gaussian images: warp and variety must be from 0 to {_MOST_CHANGE}")
         self.shape = tuple(int(size) for size in shape)
         self.width = math.prod(self.shape)
         self.num_classes = num_classes
         self.clusters = clusters
         self.warp = Warp(self.shape, warp) if warp else None
-        self._bends = self.warp.latent_dim if self.warp else 0
-        self.latent_dim = num_coefficients + (self.width if texture else 0) + (clusters > 1) + self._bends
+        self.variety = Variety(self.shape, variety) if variety else None
+        self._changes = [change for change in (self.warp, self.variety) if change]
+        self._drawn = num_coefficients + (self.width if texture else 0) + (clusters > 1)
+        self.latent_dim = self._drawn + sum(change.latent_dim for change in self._changes)
         self.num_coefficients = num_coefficients
         self.bound = bound
         self.levels = levels
@@ -125,9 +130,9 @@ class GaussianImages(Generator):
     def images(self, z: Float32, labels: NDArray[np.int64]) -> Float32:
         """Values in [0, 1], shape (n, values), of z (n, K), or (n, K + values) with detail.
 
-        With clusters, a number before these chooses one by their weights. With a warp, numbers after them bend images.
+        With clusters, a number before these chooses one by their weights. Numbers after them bend and vary images.
         """
-        z, bends = np.split(z, [self.latent_dim - self._bends], axis=1)
+        z, rest = z[:, : self._drawn], z[:, self._drawn :]
         pixels = np.empty((len(z), self.width), np.float32)
         groups = labels
         if self.clusters > 1:
@@ -138,7 +143,9 @@ class GaussianImages(Generator):
         for group in np.unique(groups).tolist():
             members = groups == group
             pixels[members] = self._of_group(group, z[members])
-        return self.warp(pixels, bends) if self.warp else pixels
+        for change in self._changes:
+            pixels, rest = change(pixels, rest[:, : change.latent_dim]), rest[:, change.latent_dim :]
+        return pixels
 
     def draw(
         self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
@@ -176,13 +183,13 @@ class GaussianImages(Generator):
         return brightness(brighter, self.shares[group]).astype(np.float32)
 
     def spec(self) -> dict[str, Any]:
-        """The arguments, without those that a file may lack: one cluster, no warp."""
-        spec = super().spec()
-        return {key: value for key, value in spec.items() if (key, value) not in (("clusters", 1), ("warp", 0.0))}
+        """The arguments, without those that a file may lack: one cluster, no warp, no variety."""
+        absent = {"clusters": 1, "warp": 0.0, "variety": 0.0}
+        return {key: value for key, value in super().spec().items() if value != absent.get(key)}
 
     def argument(self, name: str) -> Any:
-        """An argument of the constructor; of the detail and the warp, their strength."""
-        if name in ("texture", "warp"):
-            part: Texture | Warp | None = getattr(self, name)
+        """An argument of the constructor; of detail, warp and variety their strength."""
+        if name in ("texture", "warp", "variety"):
+            part: Texture | Warp | Variety | None = getattr(self, name)
             return part.strength if part else 0.0
         return super().argument(name)

@@ -229,7 +229,8 @@ class Moments(Method):
         feature = self._feature(context, self._bound(context, auxiliary), self._black(context))
         sizes = feature.shape, context.layout.num_classes, feature.num_coefficients, feature.bound
         train = self.train
-        return gaussian_images()(*sizes, self.auxiliary.levels, train.texture, self._clusters, train.warp)
+        changes = train.warp, train.variety
+        return gaussian_images()(*sizes, self.auxiliary.levels, train.texture, self._clusters, *changes)
 
     def fit_generator(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"

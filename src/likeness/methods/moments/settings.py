@@ -108,6 +108,12 @@ class TrainMoments(Section):
         least=0,
         most=0.5,
     )
+    variety: float = setting(
+        0.0,
+        "how much brightness, sharpness and grain vary from image to image, as .3 for photographs",
+        least=0,
+        most=0.5,
+    )
     mirror: bool = setting(False, "images are as probable as their mirror images, left for right, as photographs are")
     network: ImageNetwork = setting(
         ImageNetwork(iterations=1200, **IMAGE_TRAINING), "of fourier, where it has frequencies"
