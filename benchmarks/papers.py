@@ -63,7 +63,7 @@ COSTS = ("seconds", "peak_mb")
 class Variant:
     """A method with other settings than those shipped.
 
-    These are clusters, where images are measured from, bent images, a network on ``merf``'s features, and more rows.
+    These are clusters, where images are measured from, how they change at last, a network on ``merf``'s features, and more rows.
     """
 
     method: str
@@ -71,6 +71,7 @@ class Variant:
     splits: int = 0
     center: str | None = None
     warp: float = 0.0
+    variety: float = 0.0
     coefficients: int | None = None
     rows: int | None = None
 
@@ -88,6 +89,8 @@ VARIANTS = {
     "moments from classes, 60,000 images": Variant("moments", center="classes", rows=60_000),
     "moments bent": Variant("moments", center="classes", warp=0.05, rows=60_000),
     "moments bent with clusters": Variant("moments", splits=3, warp=0.06, coefficients=150, rows=60_000),
+    "moments varied": Variant("moments", center="classes", variety=0.3, rows=60_000),
+    "moments varied with clusters": Variant("moments", center="classes", splits=2, variety=0.3, rows=60_000),
     "moments with fourier": Variant("moments", fourier=True),
     "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
@@ -250,7 +253,7 @@ def one_draw(name: str, table: Table, arguments: argparse.Namespace, method: str
     options += [] if arguments.threads is None else ["--threads", arguments.threads]
     synthetic, cost = in_a_process("benchmarks.papers", *options, "--one", draw)
     variant = VARIANTS.get(method, Variant(method))
-    more = variant.rows is not None and not variant.warp  # of the same look
+    more = variant.rows is not None and not (variant.warp or variant.variety)  # of the same look
     if arguments.epsilon == PICTURED.get(name, 1) and arguments.adjacency == ADJACENCIES[0] and not more:
         picture(name, method, synthetic, table)
     return {**cost, **score(synthetic, table)}
@@ -287,7 +290,7 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     changed = {
         "auxiliary": {"splits": own.splits, "center": own.center},
         "privatize": {"num_coefficients": own.coefficients},
-        "train": {"warp": own.warp, **({"mirror": False} if own.center == "black" else {})},
+        "train": {"warp": own.warp, "variety": own.variety, **({"mirror": False} if own.center == "black" else {})},
     }
     section = copy.deepcopy(params.sections[own.method])
     for name, values in changed.items():
