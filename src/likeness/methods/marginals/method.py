@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from likeness.generators.base import Compute, Generator, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
     from likeness.methods.marginals.objective import MarginalObjective
+    from likeness.methods.marginals.rare_cells import RareCells
     from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
@@ -106,6 +107,9 @@ class TrainMixture(Section):
         "weight of strong pairs in a second fit there, to their released strength; 0: none",
         least=0,
         fresh=10.0,
+    )
+    rare_cells: float = setting(
+        0.0, "weight of believed counts of single cells that noise hides; 0: believe noise", least=0, fresh=1.0
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
@@ -281,7 +285,7 @@ class Marginals(Method):
         from likeness.methods.marginals.training import minimize
 
         settings = self.training
-        blocks, weights = self._blocks(context, auxiliary, embedding)
+        blocks, weights, _ = self._blocks(context, auxiliary, embedding)
         generator = self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
             by_class = one_way_marginals(blocks, generator.sizes, weights)
@@ -311,7 +315,7 @@ class Marginals(Method):
         from likeness.methods.marginals.strong_pairs import strengthened
         from likeness.methods.marginals.training import minimize
 
-        blocks, weights = self._blocks(context, auxiliary, embedding)
+        blocks, weights, _ = self._blocks(context, auxiliary, embedding)
         shares = class_weights(auxiliary[CLASS_COUNTS]) * number_of_records(context, auxiliary[CLASS_COUNTS])
         fitted = generator.pairs([(i, j) for i, j, _ in blocks], shares)
         targets = strengthened(blocks, weights, fitted, embedding.noise_std, self.train.strong_gain)
@@ -356,7 +360,7 @@ class Marginals(Method):
 
     def unpenalized(self) -> "Marginals":
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
-        train = replace(self.train, kl_penalty=0.0, strong_gain=0.0)
+        train = replace(self.train, kl_penalty=0.0, strong_gain=0.0, rare_cells=0.0)
         return MarginalsForEstimates(self.plan, self.auxiliary, self.privatize, train)
 
     def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
@@ -388,7 +392,7 @@ class Marginals(Method):
         from likeness.methods.marginals.objective import MarginalObjective
 
         feature = self._feature(embedding)
-        blocks, weights = self._blocks(context, auxiliary, embedding)
+        blocks, weights, rare = self._blocks(context, auxiliary, embedding)
         return MarginalObjective(
             blocks=blocks,
             certain=self._zeros(context, auxiliary),
@@ -403,6 +407,8 @@ class Marginals(Method):
             squared_table_weights=feature.squared_table_weights,
             hold_columns=self.holds_columns,
             targets=targets,
+            rare=rare,
+            rare_weight=self.train.rare_cells,
         )
 
     def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
@@ -420,16 +426,27 @@ class Marginals(Method):
 
     def _blocks(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
-    ) -> tuple[list[Block], list[float]]:
-        """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look."""
-        feature = self._feature(embedding)
+    ) -> "tuple[list[Block], list[float], RareCells | None]":
+        """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look.
+
+        Cells of single columns that noise hides have believed counts, if the settings say so.
+        """
+        from likeness.methods.marginals.rare_cells import believed
+
+        feature, weight = self._feature(embedding), 0.0
         blocks, weights = list(feature.blocks(embedding.values)), [float(weight) for weight in feature.weights]
         if PAIRS_FIRST in auxiliary:
             first = auxiliary[PAIRS_FIRST]
             weight = (embedding.noise_std / first.noise_std) ** 2 if first.noise_std else 1.0
             earlier = PairMarginals(feature.columns, pairs=feature.pairs).blocks(first.values)
             blocks, weights = both(blocks, weights, earlier, weight)
-        return self._zeros(context, auxiliary).emptied(blocks), weights
+        zeros = self._zeros(context, auxiliary)
+        blocks = zeros.emptied(blocks)
+        if not (self.train.rare_cells and embedding.noise_std):
+            return blocks, weights, None
+        noises = [embedding.noise_std * math.sqrt(variance) for variance in feature.variances(weight)[1]]
+        blocks, rare = believed(blocks, weights, noises, zeros)
+        return blocks, weights, rare
 
     @staticmethod
     def _feature(embedding: Released) -> PairMarginals:
