@@ -2,12 +2,13 @@ r"""Rare cells of single columns: what to believe of a count that noise hides, f
 
 A fit to noisy pairs empties many rare cells in one class and not in another. A cell's count m by class, from all pairs,
 has known noise σ. Below 2 σ it is *hidden*. It is replaced by its posterior mean under a prior that is uniform in the
-logarithm of the count, from σ/300 to 10 σ. Such a prior knows no scale between a rare and a frequent cell.
+logarithm of the count, from σ/1000 to 10 σ. Such a prior knows no scale between a rare and a frequent cell.
 
 Two steps make the fit believe it. Every pair gets the difference, spread evenly over the other column. And the fit
 minimizes, beside its squares, the generalized KL divergence
 
-.. math:: \kappa_i \sum_{\text{hidden } c} \Bigl( h_c \log \frac{h_c}{m_c} - h_c + m_c \Bigr), \quad \kappa_i = n / \sigma_i
+.. math:: \kappa_i \sum_{\text{hidden } c} \Bigl( h_c \log \frac{h_c}{m_c} - h_c + m_c \Bigr), \quad
+    \kappa_i = n / \sigma_i
 
 of the fitted shares m from the believed ones h. Its curvature κ / h equals the precision of the release where h is σ.
 So it decides for rarer cells, and no cell becomes empty.
@@ -23,7 +24,7 @@ from likeness.methods.marginals.first_look import Block
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 _HIDDEN = 2.0  # standard deviations
-_PRIOR = np.geomspace(1 / 300, 10, 200)  # counts in standard deviations
+_PRIOR = np.geomspace(1 / 1000, 10, 200)  # counts in standard deviations
 Floats = NDArray[np.float64]
 
 
