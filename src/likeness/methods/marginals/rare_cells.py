@@ -61,7 +61,8 @@ def believed(
         zeros: cells that are 0 for certain.
     """
     sums: list[Floats | float] = [0.0] * len(noises)
-    weights, certain = [0.0] * len(noises), [True] * len(noises)
+    weights = [0.0] * len(noises)
+    certain: list[NDArray[np.bool_] | bool] = [True] * len(noises)
     for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
         forbidden = np.broadcast_to(zeros.of(i, j), counts.shape)
         for column, axis in ((i, 2), (j, 1)):
