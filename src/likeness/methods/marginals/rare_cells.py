@@ -62,7 +62,7 @@ def believed(
     """
     sums: list[Floats | float] = [0.0] * len(noises)
     weights = [0.0] * len(noises)
-    certain: list[NDArray[np.bool_] | bool] = [True] * len(noises)
+    certain = [np.ones(1, dtype=bool)] * len(noises)
     for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
         forbidden = np.broadcast_to(zeros.of(i, j), counts.shape)
         for column, axis in ((i, 2), (j, 1)):
@@ -72,7 +72,7 @@ def believed(
             certain[column] = certain[column] & forbidden.all(axis=axis)
     released = [np.asarray(total) / weight for total, weight in zip(sums, weights, strict=True)]
     hidden = [
-        (counts < _HIDDEN * noise) & ~np.asarray(never)
+        (counts < _HIDDEN * noise) & ~never
         for counts, noise, never in zip(released, noises, certain, strict=True)
     ]
     means = [
