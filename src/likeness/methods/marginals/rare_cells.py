@@ -72,8 +72,7 @@ def believed(
             certain[column] = certain[column] & forbidden.all(axis=axis)
     released = [np.asarray(total) / weight for total, weight in zip(sums, weights, strict=True)]
     hidden = [
-        (counts < _HIDDEN * noise) & ~never
-        for counts, noise, never in zip(released, noises, certain, strict=True)
+        (counts < _HIDDEN * noise) & ~never for counts, noise, never in zip(released, noises, certain, strict=True)
     ]
     means = [
         np.where(rare, posterior_mean(counts, noise), counts)
