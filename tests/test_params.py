@@ -69,8 +69,8 @@ def difference(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, 
 
 def test_a_new_default_reaches_new_projects_and_new_fits_and_no_file_without_the_key(tmp_path: Path) -> None:
     new, old = fresh(METHODS["marginals"]), plain(method_from(params_from(NEEDED)))
-    assert new["train"] == {"tolerance": 0.001, "kl_hidden": 0.67, "strong_gain": 10.0}
-    assert old["train"]["tolerance"] == old["train"]["strong_gain"] == 0
+    assert new["train"] == {"tolerance": 0.001, "kl_hidden": 0.67, "strong_gain": 10.0, "rare_cells": 1.0}
+    assert old["train"]["tolerance"] == old["train"]["strong_gain"] == old["train"]["rare_cells"] == 0
     assert yaml.safe_load(printed("marginals"))["marginals"] == merged(old, new) != old
     write_project(tmp_path / "new")
     assert yaml.safe_load((tmp_path / "new/params.yaml").read_text())["marginals"] == new

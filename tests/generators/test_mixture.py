@@ -18,6 +18,7 @@ from likeness.generators.tabular import TabularGenerator
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
 from likeness.methods.marginals.objective import MarginalObjective, one_way_marginals
 from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.rare_cells import RareCells
 from likeness.methods.marginals.training import minimize
 from likeness.methods.saved_generator import SavedGenerator
 
@@ -423,17 +424,20 @@ def test_many_conditions_do_not_vanish() -> None:
 
 @pytest.mark.parametrize("asked", [PAIRS_OF_FIVE, ((0, 1), (0, 4), (1, 2), (3, 4))], ids=["all pairs", "some"])
 @pytest.mark.parametrize("tables", [(), ((0, 1, 3), (0, 1, 2, 4))], ids=["pairs", "tables"])
-@pytest.mark.parametrize("hold", [False, True], ids=["free", "held"])
+@pytest.mark.parametrize("columns", ["free", "held", "rare"])
 def test_the_gradient_is_that_of_the_loss(
-    asked: tuple[tuple[int, int], ...], tables: tuple[tuple[int, ...], ...], hold: bool
+    asked: tuple[tuple[int, int], ...], tables: tuple[tuple[int, ...], ...], columns: str
 ) -> None:
     """Against central differences along eight directions, all in float64."""
     sizes, random = [2, 3, 2, 4, 3], seeded(0)
     blocks = [(i, j, random.normal(50, 20, (2, sizes[i], sizes[j]))) for i, j in asked]
     counts = [(table, random.normal(5, 3, (2, *[sizes[place] for place in table]))) for table in tables]
     weights = random.integers(1, 5, len(blocks)).tolist()
-    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "hold_columns": hold}
+    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "hold_columns": columns == "held"}
     others["squared_table_weights"] = [2.5, 0.7][: len(counts)]
+    if columns == "rare":
+        parts = [(random.uniform(1, 9, (2, size)), random.random((2, size)) < 0.5) for size in sizes]
+        others["rare"] = RareCells(*zip(*parts, strict=True), (1.0,) * len(sizes))
     made = objective(blocks, 3_000, 0.3, sizes=sizes, squared_weights=weights, **others)
     at = [random.standard_normal(shape) for shape in ((6, sum(sizes)), (2, 6))]
     _, *slopes = made.loss(*at)

@@ -11,7 +11,8 @@ from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, PlanError
 from likeness.methods.base import Context
 from likeness.methods.maps import from_spec
-from likeness.methods.marginals.method import Marginals, measures_of_cells
+from likeness.methods.marginals.measures import measures_of_cells
+from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.door import Door

@@ -170,7 +170,7 @@ def test_a_strong_pair_comes_out_as_it_was_released(fitted: Synthesizer) -> None
     project = Project(Path(), fitted.params(), SCHEMA)
     released = {one.receipt.query: one for one in fitted.releases_.values()}
     assert isinstance(project.method, Marginals)
-    ((_, _, counts), *_), (weight, *_) = project.method._blocks(
+    ((_, _, counts), *_), (weight, *_), _ = project.method._blocks(
         CONTEXT, auxiliary_of(released.values()), released[EMBEDDING]
     )
     noise = released[EMBEDDING].noise_std / math.sqrt(weight)
@@ -187,7 +187,7 @@ def test_a_look_that_is_drawn_again_leaves_the_budgets_of_the_release(fitted: Sy
     auxiliary = auxiliary_of(released.values())
     look = auxiliary[PAIRS_FIRST]
     other = dataclasses.replace(look, lattice=look.lattice // 1_000)
-    _, weights = method._blocks(CONTEXT, auxiliary, released[EMBEDDING])
+    _, weights, _ = method._blocks(CONTEXT, auxiliary, released[EMBEDDING])
     assert method._blocks(CONTEXT, {**auxiliary, PAIRS_FIRST: other}, released[EMBEDDING])[1] == weights
     assert len(list(fitted.sample(10, replicates=2))) == 3
 

@@ -15,7 +15,8 @@ from likeness.features.cells import Cells
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import EMBEDDING, Context
-from likeness.methods.marginals.method import Marginals, measures_of_cells
+from likeness.methods.marginals.measures import measures_of_cells
+from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency

@@ -26,6 +26,7 @@ from likeness.methods.base import (
     number_of_records,
 )
 from likeness.methods.marginals.first_look import MEAN_WEIGHT, PAIRS_FIRST, Block, both, squared_weights
+from likeness.methods.marginals.measures import measures_of_cells
 from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from likeness.generators.base import Compute, Generator, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
     from likeness.methods.marginals.objective import MarginalObjective
+    from likeness.methods.marginals.rare_cells import RareCells
     from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 
@@ -106,6 +108,9 @@ class TrainMixture(Section):
         "weight of strong pairs in a second fit there, to their released strength; 0: none",
         least=0,
         fresh=10.0,
+    )
+    rare_cells: float = setting(
+        0.0, "weight of believed counts of single cells that noise hides; 0: believe noise", least=0, fresh=1.0
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
@@ -281,7 +286,7 @@ class Marginals(Method):
         from likeness.methods.marginals.training import minimize
 
         settings = self.training
-        blocks, weights = self._blocks(context, auxiliary, embedding)
+        blocks, weights, _ = self._blocks(context, auxiliary, embedding)
         generator = self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
             by_class = one_way_marginals(blocks, generator.sizes, weights)
@@ -311,7 +316,7 @@ class Marginals(Method):
         from likeness.methods.marginals.strong_pairs import strengthened
         from likeness.methods.marginals.training import minimize
 
-        blocks, weights = self._blocks(context, auxiliary, embedding)
+        blocks, weights, _ = self._blocks(context, auxiliary, embedding)
         shares = class_weights(auxiliary[CLASS_COUNTS]) * number_of_records(context, auxiliary[CLASS_COUNTS])
         fitted = generator.pairs([(i, j) for i, j, _ in blocks], shares)
         targets = strengthened(blocks, weights, fitted, embedding.noise_std, self.train.strong_gain)
@@ -356,7 +361,7 @@ class Marginals(Method):
 
     def unpenalized(self) -> "Marginals":
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
-        train = replace(self.train, kl_penalty=0.0, strong_gain=0.0)
+        train = replace(self.train, kl_penalty=0.0, strong_gain=0.0, rare_cells=0.0)
         return MarginalsForEstimates(self.plan, self.auxiliary, self.privatize, train)
 
     def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
@@ -388,7 +393,7 @@ class Marginals(Method):
         from likeness.methods.marginals.objective import MarginalObjective
 
         feature = self._feature(embedding)
-        blocks, weights = self._blocks(context, auxiliary, embedding)
+        blocks, weights, rare = self._blocks(context, auxiliary, embedding)
         return MarginalObjective(
             blocks=blocks,
             certain=self._zeros(context, auxiliary),
@@ -403,6 +408,8 @@ class Marginals(Method):
             squared_table_weights=feature.squared_table_weights,
             hold_columns=self.holds_columns,
             targets=targets,
+            rare=rare,
+            rare_weight=self.train.rare_cells,
         )
 
     def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
@@ -420,16 +427,27 @@ class Marginals(Method):
 
     def _blocks(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
-    ) -> tuple[list[Block], list[float]]:
-        """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look."""
-        feature = self._feature(embedding)
+    ) -> "tuple[list[Block], list[float], RareCells | None]":
+        """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look.
+
+        Cells of single columns that noise hides have believed counts, if the settings say so.
+        """
+        from likeness.methods.marginals.rare_cells import believed
+
+        feature, weight = self._feature(embedding), 0.0
         blocks, weights = list(feature.blocks(embedding.values)), [float(weight) for weight in feature.weights]
         if PAIRS_FIRST in auxiliary:
             first = auxiliary[PAIRS_FIRST]
             weight = (embedding.noise_std / first.noise_std) ** 2 if first.noise_std else 1.0
             earlier = PairMarginals(feature.columns, pairs=feature.pairs).blocks(first.values)
             blocks, weights = both(blocks, weights, earlier, weight)
-        return self._zeros(context, auxiliary).emptied(blocks), weights
+        zeros = self._zeros(context, auxiliary)
+        blocks = zeros.emptied(blocks)
+        if not (self.train.rare_cells and embedding.noise_std):
+            return blocks, weights, None
+        noises = [embedding.noise_std * math.sqrt(variance) for variance in feature.variances(weight)[1]]
+        blocks, rare = believed(blocks, weights, noises, zeros)
+        return blocks, weights, rare
 
     @staticmethod
     def _feature(embedding: Released) -> PairMarginals:
@@ -469,36 +487,3 @@ class MarginalsForEstimates(Marginals):
 
 
 _NOT_MAP = ("map", "terms")  # words of a query's specification that are no fields of the map
-
-
-def measures_of_cells(
-    feature: PairMarginals,
-    sigma: float,
-    classes: int,
-    context: Context,
-    private: Collection[str],
-    first_share: float = 0.0,
-) -> Iterator[Measured]:
-    """A cell of a pair, and a cell of the column that is measured worst: as this release and a first look give them.
-
-    The rule does not apply to single cells of pairs: the generator is fitted to all of them at once. It does not apply
-    to columns with private categories: released ones clear a threshold.
-    """
-    sizes, pairs = [column.size for column in feature.columns], len(feature.sizes)
-    norm = math.fsum(float(part.norm_bound_squared) for part in feature.parts)
-    # A budget is in proportion to the squared norm over the variance of a cell of weight 1.
-    of_pairs, of_columns = feature.variances(first_share / (1 - first_share) * norm / pairs)
-    noise = [sigma * math.sqrt(variance) for variance in of_columns]
-    names, by_class = [column.name for column in context.schema.feature_columns], ", by class" if classes > 1 else ""
-    cells = sum(a * b for a, b in feature.sizes) / pairs
-    of = f"share in a cell of a pair of columns{by_class}"
-    yield Measured(of, sigma * math.sqrt(max(of_pairs)), 1 / (classes * cells), False)
-    if feature.tables:
-        cells = sum(part.width for part in feature.table_parts) / len(feature.tables)
-        noise_of_one = sigma / math.sqrt(min(feature.squared_table_weights))
-        yield Measured(f"share in a cell of a named table{by_class}", noise_of_one, 1 / (classes * cells), False)
-    listed = [place for place, name in enumerate(names) if name not in private]
-    if listed:
-        worst = max(listed, key=lambda place: noise[place] * sizes[place])
-        of = f"share in a cell of '{names[worst]}', the hardest column{by_class}"
-        yield Measured(of, noise[worst], 1 / (classes * sizes[worst]), True)

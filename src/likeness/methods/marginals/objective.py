@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from likeness.methods.marginals.rare_cells import RareCells
     from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 Float32 = NDArray[np.float32]
@@ -63,6 +64,8 @@ class MarginalObjective:
         certain: "StructuralZeros | None" = None,
         hold_columns: bool = False,
         targets: tuple[Sequence[Block], Sequence[float]] | None = None,
+        rare: "RareCells | None" = None,
+        rare_weight: float = 1.0,
     ) -> None:
         """Lay blocks and tables out as matrices.
 
@@ -80,6 +83,8 @@ class MarginalObjective:
             certain: cells that are 0 for certain, in classes where they are 0 in all.
             hold_columns: keep the one-way marginals by class, which are far less noisy than cells of pairs.
             targets: blocks and squared weights to fit in place of the released ones, in their order. The penalty stays.
+            rare: what is believed of cells that noise hides.
+            rare_weight: by which κ is multiplied.
         """
         blocks, squared_weights = list(blocks), list(squared_weights)
         total = sum(sizes)
@@ -106,10 +111,14 @@ class MarginalObjective:
         """Whether noise hides the cells of pairs."""
         part = max(kl_hidden, min(1.0, clear / _CLEAR))
         self._penalty = part * kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
-        expected = one_way_marginals(blocks, sizes, squared_weights)
+        expected = one_way_marginals(blocks, sizes, squared_weights) if rare is None else rare.shares
         self._log_expected = np.log(expected + _SMALLEST).astype(np.float32)
         self._held = (class_weights[:, None] * expected).astype(np.float32)
         self._holding = _HELD * max(squared_weights) / (2 * total * scale**2) if hold_columns else 0.0
+        self._rare = None
+        if rare is not None:
+            kappa = np.repeat([rare_weight * records / (total * noise) for noise in rare.noises], sizes)
+            self._rare = (np.concatenate(rare.hidden, axis=1) * kappa).astype(np.float32)
 
     def loss(self, logits: Float32, weights: Float32) -> tuple[float, Float32, Float32]:
         """Loss of a product mixture and its gradient.
@@ -136,6 +145,13 @@ class MarginalObjective:
             loss += self._holding * float(np.vdot(residuals, residuals))
             d_shares += 2 * self._holding * (residuals @ cells.T)
             d_cells += 2 * self._holding * (shares.T @ residuals)
+        if self._rare is not None:
+            fitted = np.maximum(shares @ cells, _TINY)
+            ratios = np.maximum(self._held, _TINY) / fitted
+            loss += float(np.vdot(self._rare, self._held * np.log(ratios) - self._held + fitted))
+            pulled = self._rare * (1 - ratios)
+            d_shares += pulled @ cells.T
+            d_cells += shares.T @ pulled
         d_components += self._class_weights[:, None] * d_shares
         slope = components * (d_components - (components * d_components).sum(axis=1, keepdims=True))
         return loss, self._columns.softmax_slope(cells, d_cells), slope
