@@ -192,6 +192,23 @@ def test_a_look_that_is_drawn_again_leaves_the_budgets_of_the_release(fitted: Sy
     assert len(list(fitted.sample(10, replicates=2))) == 3
 
 
+def test_the_fit_believes_single_columns_by_the_noise_of_both_releases(fitted: Synthesizer) -> None:
+    """Each pair measures a cell of its columns as the sum of six cells, in both releases."""
+    released, method = fitted.releases_, Project(Path(), fitted.params(), SCHEMA).method
+    assert isinstance(method, Marginals)
+    auxiliary, embedding = auxiliary_of(released.values()), released[EMBEDDING]
+    _, weights, rare = method._blocks(CONTEXT, auxiliary, embedding)
+    assert rare is not None
+    for column, noises in enumerate(rare.noises):
+        pairs = itertools.combinations(range(4), 2)
+        precision = sum(weight / 6 for pair, weight in zip(pairs, weights, strict=True) if column in pair)
+        assert noises == pytest.approx(embedding.noise_std / math.sqrt(precision))
+    assert method.objective(CONTEXT, auxiliary, embedding)._rare is not None
+    exact = dataclasses.replace(embedding, receipt=dataclasses.replace(embedding.receipt, noise_scale=0.0))
+    for other, answer in ((method.unpenalized(), embedding), (method, exact)):
+        assert other._blocks(CONTEXT, auxiliary, answer)[2] is None
+
+
 def test_other_budgets_than_those_of_the_first_look_are_another_query(fitted: Synthesizer) -> None:
     """Budgets that follow the rows would be learned for free. The query, made again, has those of the look."""
     released, project = fitted.releases_, Project(Path(), fitted.params(), SCHEMA)

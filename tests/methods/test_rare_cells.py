@@ -59,6 +59,14 @@ def test_hidden_cells_have_believed_counts_in_the_pairs_and_others_what_was_rele
     assert rare.shares.reshape(2, 4, 6).sum(axis=2) == pytest.approx(np.ones((2, 4)))
 
 
+def test_a_precise_pair_decides_what_is_believed_of_its_columns() -> None:
+    """Pair (0, 1) has a million times the weight of the others, so its own sums are those of its columns."""
+    blocks = released(0)
+    _, rare = believed(blocks, [1e6, *[1.0] * 5], [OF_COLUMN] * 4, zeros())
+    clear, alone = ~rare.hidden[0], blocks[0][2].sum(axis=2)
+    assert clear.any() and rare.counts[0][clear] == pytest.approx(alone[clear], rel=1e-4)
+
+
 def test_a_cell_that_a_rule_forbids_in_a_class_is_not_rare_there_but_empty() -> None:
     forbidding = zeros({"never": {"a": "5", "y": "yes"}})
     moved, rare = believed(forbidding.emptied(released(0)), [1.0] * 6, [OF_COLUMN] * 4, forbidding)

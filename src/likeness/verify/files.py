@@ -10,7 +10,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -293,13 +293,23 @@ def checksums(bundle: Bundle) -> str:
     return f"{len(present)} files unchanged"
 
 
+def _as_given(ours: Any, given: Any) -> Any:
+    """Settings without the keys that a file lacks: these were read as their defaults."""
+    if not isinstance(ours, Mapping) or not isinstance(given, Mapping):
+        return ours
+    return {key: _as_given(value, given[key]) for key, value in ours.items() if key in given}
+
+
 def form(bundle: Bundle) -> str:
     """Each file but the table has exactly the bytes that this version writes for its content.
 
     So no file has a key, comment or padding that other checks miss. The check of the table does this for the table.
+    A method's settings may lack keys that are newer than the bundle; these have their defaults.
     """
+    settings, method = settings_of(bundle.project), bundle.params.method
+    settings[method] = _as_given(settings[method], bundle.json(names.SETTINGS)[method])
     texts = {
-        names.SETTINGS: json_text(settings_of(bundle.project)),
+        names.SETTINGS: json_text(settings),
         names.PLAN_FILE: json_text(bundle.plan.to_dict()),
         names.SCHEMA: schema_text(bundle.public_schema),
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
