@@ -358,7 +358,7 @@ def section(name: str, rows: pd.DataFrame) -> str:
     drawn = [method for method in ("real", *RUN) if _picture(name, method).exists()]
     if "cnn" in has and drawn:
         lines += ["", "| " + " | ".join(drawn) + " |", "| " + " | ".join(":---:" for _ in drawn) + " |"]
-        pictures = [f"![{name}, {method}](../img/{_picture(name, method).name})" for method in drawn]
+        pictures = [f"![{name}](../img/{_picture(name, method).name})" for method in drawn]
         lines.append("| " + " | ".join(pictures) + " |")
     return "\n".join(lines)
 

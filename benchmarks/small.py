@@ -38,7 +38,7 @@ ROWS = (500, 1_000, 2_000, 5_000, 10_000)
 EPSILONS = (0.2, 1.0, 3.0, 10.0)
 TABLES = {"adult": ROWS, "census": ROWS, "acs": ROWS, "acs_ma": (5_000,), "nltcs": (2_000, 21_574)}
 METHODS = {
-    **NAMES, "look": "ours, first look", "rules": "ours, first look and rules", "contrasts": "ours, `basis: auto`"
+    **NAMES, "look": "look", "rules": "rules", "contrasts": "`basis: auto`"
 }  # fmt: skip
 RUN = ("ours", "look", "mst", "aim")
 CLASSIFIERS = ("logistic_regression", "random_forest", "gradient_boosting")
