@@ -4,8 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from toys import schema_with
 
+from likeness.methods.base import Context
+from likeness.methods.moments.cosine_map import lowest_frequencies
 from likeness.methods.moments.gaussian_images import GaussianImages
+from likeness.methods.moments.method import Moments
+from likeness.methods.moments.settings import Privatize, TrainMoments
 from likeness.methods.moments.variety import Variety
 from likeness.methods.moments.warp import Warp
 
@@ -37,6 +42,30 @@ def test_a_shift_is_the_same_part_of_both_sides() -> None:
         shifts.append((bent - places)[6:-6, 9:-9])
     assert np.concatenate([shift.ravel() for shift in shifts]) == pytest.approx(shifts[0][0, 0], abs=1e-5)
     assert shifts[0][0, 0] > 0.1 * STRENGTH
+
+
+def test_down_and_across_are_apart_and_low_cosines_move_most() -> None:
+    """Each of the 16 cosines has its own number for either direction, and 1 / (1 + |f|) of the amplitude."""
+    warp = Warp((24, 36), STRENGTH)
+    ramps = [
+        (np.indices((24, 36))[axis] / side).astype(np.float32).reshape(1, -1) for axis, side in enumerate((24, 36))
+    ]
+    z = np.zeros((1, 32), np.float32)
+    z[0, 0] = 1
+    down, across = (np.abs(warp(ramp, z) - ramp).max() for ramp in ramps)
+    assert down > 0.1 * STRENGTH and across < 1e-6
+    lengths = np.linalg.norm(warp._fields.astype(np.float64), axis=1)
+    expected = [1 / (1 + np.hypot(*place)) for place in lowest_frequencies((24, 36))[:16]]
+    assert lengths / lengths[0] == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_settings_reach_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    label = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
+    context = Context(schema_with(label, "y", image={"shape": [6, 9]}), "add_remove_one", None, 0)
+    monkeypatch.setattr(Moments, "_bound", lambda *_: 1.0)  # which a release says
+    method = Moments(train=TrainMoments(warp=0.05, variety=0.3), privatize=Privatize(num_coefficients=20))
+    spec = method.build_generator(context, {}).spec()
+    assert (spec["warp"], spec["variety"]) == (0.05, 0.3)
 
 
 def test_all_pixels_together_have_the_root_mean_square() -> None:
