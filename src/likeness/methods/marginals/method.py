@@ -110,7 +110,11 @@ class TrainMixture(Section):
         fresh=10.0,
     )
     rare_cells: float = setting(
-        0.0, "weight of believed counts of single cells that noise hides; 0: believe noise", least=0, fresh=1.0
+        0.0,
+        "weight of believed counts of single cells that noise hides; 0: believe noise",
+        least=0,
+        most=1e6,
+        fresh=1.0,
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(

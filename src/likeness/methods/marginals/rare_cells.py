@@ -1,7 +1,8 @@
 r"""Rare cells of single columns: what to believe of a count that noise hides, from released numbers alone.
 
 A fit to noisy pairs empties many rare cells in one class and not in another. A cell's count m by class, from all pairs,
-has known noise σ. Below 2 σ it is *hidden*. It is replaced by its posterior mean under a prior that is uniform in the
+has noise of about σ. Cells that rules forbid, contrasts and a first look make it smaller. Below 2 σ a count is
+*hidden*. It is replaced by its posterior mean under a prior that is uniform in the
 logarithm of the count, from σ/1000 to 10 σ. Such a prior knows no scale between a rare and a frequent cell.
 
 Two steps make the fit believe it. Every pair gets the difference, spread evenly over the other column. And the fit
