@@ -60,7 +60,7 @@ COLUMNS = {  # title and digits
 }
 PEERS = ("mst", "aim")
 CLONES = {
-    "dpsynth_swift": "SWIFT of dpsynth",
+    "dpsynth_swift": "SWIFT",
     "dpsynth_aim": "AIM of dpsynth",
     "dpsynth_aim_gdp": "AIM-GDP of dpsynth",
     "dpsynth_mst": "MST of dpsynth",
