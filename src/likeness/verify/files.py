@@ -307,7 +307,7 @@ def form(bundle: Bundle) -> str:
     A method's settings may lack keys that are newer than the bundle; these have their defaults.
     """
     settings, method = settings_of(bundle.project), bundle.params.method
-    settings[method] = _as_given(settings[method], bundle.json(names.SETTINGS)[method])
+    settings[method] = _as_given(settings[method], bundle.json(names.SETTINGS).get(method))
     texts = {
         names.SETTINGS: json_text(settings),
         names.PLAN_FILE: json_text(bundle.plan.to_dict()),
