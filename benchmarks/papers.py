@@ -63,7 +63,7 @@ COSTS = ("seconds", "peak_mb")
 class Variant:
     """A method with other settings than those shipped.
 
-    These are clusters, where images are measured from, how they change at last, a network on ``merf``'s features, and
+    These are clusters, where images are measured from, how drawn ones change, a network on ``merf``'s features, and
     more rows.
     """
 

@@ -16,7 +16,7 @@ from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
-from likeness.evaluation.convnet import ConvNet, ResNet, eye
+from likeness.evaluation.convnet import STEPS, ConvNet, ResNet, eye
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
 from likeness.evaluation.marginals import marginal_table
@@ -105,6 +105,8 @@ def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> 
     assert list(select("classification", None, SHAPE)) == list(IMAGE_DEFAULT) == ["logistic_regression", "mlp", "cnn"]
     every = [*CLASSIFIERS, "cnn", "cnn_long", "resnet"]
     assert list(select("classification", every, SHAPE)) == every
+    steps = {name: select("classification", [name], SHAPE)[name](0).steps for name in ("cnn", "cnn_long")}
+    assert steps == {"cnn": STEPS, "cnn_long": 4 * STEPS}
     with pytest.raises(ParamsError, match="'cnn' is not an estimator"):
         select("classification", ["cnn"])  # a table has no neighbors
     assert schema.image is None

@@ -1,4 +1,4 @@
-"""Images that are bent and vary at last: how much, and each by its own numbers."""
+"""Drawn images that are bent and vary: how much, and each by its own numbers."""
 
 import json
 
@@ -117,7 +117,7 @@ def test_a_soft_image_is_blurred_by_a_gaussian_of_its_width_in_each_color_alone(
         assert ((places - center) ** 2 * soft[..., 1]).sum() == pytest.approx((0.1 * 0.5 * side) ** 2, rel=0.02)
 
 
-def test_a_generator_changes_its_images_at_last_and_its_file_says_so() -> None:
+def test_a_generator_changes_its_drawn_images_and_its_file_says_so() -> None:
     plain = GaussianImages((10, 10), 1, 20, 2.4, levels=1)
     changed = GaussianImages((10, 10), 1, 20, 2.4, levels=1, warp=STRENGTH, variety=0.3)
     for generator in (plain, changed):

@@ -94,7 +94,11 @@ class TrainMixture(Section):
     )
     num_components: int = setting(1000, "products in the mixture", least=1)
     kl_penalty: float = setting(
-        1.5, "keeps columns independent where the release does not say otherwise; 0: believe noise", least=0
+        1.5,
+        "keeps columns independent where the release does not say otherwise; 0: believe noise",
+        least=0,
+        below=math.inf,
+        rule="at least 0, and finite",
     )
     kl_hidden: float = setting(
         1.0,

@@ -2,8 +2,8 @@ r"""Rare cells of single columns: what to believe of a count that noise hides, f
 
 A fit to noisy pairs empties many rare cells in one class and not in another. A cell's count m by class, from all pairs,
 has noise of about σ. Cells that rules forbid, contrasts and a first look make it smaller. Below 2 σ a count is
-*hidden*. It is replaced by its posterior mean under a prior that is uniform in the
-logarithm of the count, from σ/1000 to 10 σ. Such a prior knows no scale between a rare and a frequent cell.
+*hidden*. It is replaced by its posterior mean under a prior that is uniform in the logarithm of the count, from σ/1000
+to 10 σ. Such a prior knows no scale between a rare and a frequent cell.
 
 Two steps make the fit believe it. Every pair gets the difference, spread evenly over the other column. And the fit
 minimizes, beside its squares, the generalized KL divergence

@@ -20,7 +20,7 @@ from likeness.methods.moments.warp import Warp
 
 Float32 = NDArray[np.float32]
 _MOST_TEXTURE = 100
-_MOST_CHANGE = 0.5  # of images at last
+_MOST_CHANGE = 0.5  # strength, of drawn images
 _ROWS = 10_000  # images made at once
 _LEAST = 1e-6  # of a pixel's deviation: below it, its place in the Gaussian is 0 over 0
 
@@ -33,7 +33,7 @@ class GaussianImages(Generator):
     each pixel's quantile function by released shares above J levels. So each pixel is bright as often as in the data,
     even where noise hides directions.
 
-    With clusters, each class is a mixture of such copulas, and a first latent number chooses one. At last,
+    With clusters, each class is a mixture of such copulas, and a first latent number chooses one. Drawn
     images may be bent (:class:`Warp`) and vary (:class:`Variety`).
 
     Without levels, :math:`x = \mathrm{clip}_{[0,1]}(C B^\top (\mu_y + L_y z))`: the maximum-entropy images with given
