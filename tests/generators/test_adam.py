@@ -15,7 +15,14 @@ from likeness.methods.marginals.training import minimize
 class Bowl:
     """A quartic of both arguments, with its minimum at 1."""
 
+    def __init__(self) -> None:
+        self.steps, self.adapted = 0, []
+
+    def adapt(self, logits: np.ndarray, weights: np.ndarray) -> None:
+        self.adapted.append(self.steps)
+
     def loss(self, logits: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        self.steps += 1
         off = logits - 1, weights - 1
         return float(sum((one**4).sum() for one in off)), *(4 * one**3 for one in off)
 
@@ -53,7 +60,9 @@ def test_a_fit_that_stands_still_ends_and_one_without_tolerance_does_not(schedul
     for tolerance in (0.0, 0.001, 0.5):
         ours = [np.zeros(shape, dtype=np.float32) for shape in ((3, 4), (2, 3))]
         settings = TrainingSettings(400, 1, 0.05, schedule, 0.95, tolerance)
-        ends[tolerance] = minimize(Flat(), *ours, settings, lambda *_: None)[-1]
+        flat = Flat()
+        ends[tolerance] = minimize(flat, *ours, settings, lambda *_: None)[-1]  # type: ignore[arg-type]
+        assert flat.adapted == [ends[tolerance][0] // 2], "where the steps begin to fall, or half of them are done"
     assert ends[0.0][0] == 400 and ends[0.001][0] < 250 and ends[0.5][0] < ends[0.001][0]
     assert ends[0.001][0] % 40 == 0, "as many steps fall as stay"
     assert ends[0.001][1] == pytest.approx(ends[0.0][1], rel=1e-3)

@@ -302,6 +302,33 @@ def test_a_price_on_information_makes_components_alike() -> None:
     assert spread[1] < spread[0] / 5
 
 
+def test_a_column_pays_less_the_more_it_depends_on_others() -> None:
+    """Against a loop. A column that says nothing has information of a twentieth of the mean, and prices stay."""
+    model, shares = mixture(), np.array([0.7, 0.3])
+    model.logits[:, 6:] = 0
+    blocks, penalty = list(FEATURE.blocks(np.ones((2, 21)))), {"kl_penalty": 1e5, "noise_std": 100.0}
+    parts, weights = model.exact()
+    nats = [
+        sum(
+            share * weight * (part[k] * (np.log(part[k]) - np.log(1 / part.shape[1] + 1e-4))).sum()
+            for share, own in zip(shares, weights, strict=True)
+            for k, weight in enumerate(own)
+        )
+        for part in parts
+    ]
+    prices = (np.maximum(nats, 0) + np.mean(np.maximum(nats, 0)) / 20) ** -0.5
+    prices /= np.prod(prices) ** (1 / 3)
+    assert prices[2] > 2 * max(prices[:2])
+    found = []
+    for power in (0.0, 0.5):
+        made = objective(blocks, 1000, 0.3, kl_adaptive=power, **penalty)
+        made.adapt(model.logits, model.weights)
+        made.adapt(mixture(1).logits, mixture(1).weights)
+        free = objective(blocks, 1000, 0.3, kl_adaptive=power, **{**penalty, "kl_penalty": 0.0})
+        found.append(loss(made, model) - loss(free, model))
+    assert found[1] / found[0] == pytest.approx(prices @ nats / sum(nats), rel=1e-3)
+
+
 def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
     edges, firsts, shares = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0), (0, 3), (0.5, 0.0, 0.5, 0.9, 0.1)
     column = MixtureColumn(Cells(0, 3, (0.5,), missing=True), edges, edges[:-1], edges[1:], firsts, shares)
@@ -424,7 +451,7 @@ def test_many_conditions_do_not_vanish() -> None:
 
 @pytest.mark.parametrize("asked", [PAIRS_OF_FIVE, ((0, 1), (0, 4), (1, 2), (3, 4))], ids=["all pairs", "some"])
 @pytest.mark.parametrize("tables", [(), ((0, 1, 3), (0, 1, 2, 4))], ids=["pairs", "tables"])
-@pytest.mark.parametrize("columns", ["free", "held", "rare"])
+@pytest.mark.parametrize("columns", ["free", "held", "rare", "adapted"])
 def test_the_gradient_is_that_of_the_loss(
     asked: tuple[tuple[int, int], ...], tables: tuple[tuple[int, ...], ...], columns: str
 ) -> None:
@@ -434,12 +461,13 @@ def test_the_gradient_is_that_of_the_loss(
     counts = [(table, random.normal(5, 3, (2, *[sizes[place] for place in table]))) for table in tables]
     weights = random.integers(1, 5, len(blocks)).tolist()
     others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "hold_columns": columns == "held"}
-    others["squared_table_weights"] = [2.5, 0.7][: len(counts)]
+    others |= {"squared_table_weights": [2.5, 0.7][: len(counts)], "kl_adaptive": 0.5 * (columns == "adapted")}
     if columns == "rare":
         parts = [(random.uniform(1, 9, (2, size)), random.random((2, size)) < 0.5) for size in sizes]
         others["rare"] = RareCells(*zip(*parts, strict=True), (1.0,) * len(sizes))
     made = objective(blocks, 3_000, 0.3, sizes=sizes, squared_weights=weights, **others)
     at = [random.standard_normal(shape) for shape in ((6, sum(sizes)), (2, 6))]
+    made.adapt(*(random.standard_normal(one.shape) for one in at))
     _, *slopes = made.loss(*at)
     for _ in range(8):
         way = [1e-5 * random.standard_normal(one.shape) for one in at]

@@ -1,7 +1,9 @@
 """The second fit of ``marginals``: pairs that stand out of their noise regain the released strength."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.marginals.method import Marginals
+from likeness.methods.marginals.objective import MarginalObjective
 from likeness.methods.marginals.strong_pairs import strengthened
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.project import Project
@@ -53,13 +56,13 @@ def test_other_pairs_are_fitted_as_they_were_released(there: float, shown: float
     assert target is counts and weights == [1.0]
 
 
-def slopes(rows: int, gain: float) -> list[float]:
+def slopes(rows: int, gain: float, power: float = 0.0) -> list[float]:
     """Of the release on the fit in the pair (a, b), which is equal in .7 of the rows: without and with a gain."""
     random = np.random.default_rng(1)
     codes = random.integers(0, 6, (rows, 4))
     codes[:, 1] = np.where(random.random(rows) < 0.7, codes[:, 0], codes[:, 1])
     table = pd.DataFrame({name: pd.Categorical.from_codes(codes[:, at], SIX) for at, name in enumerate("abcd")})
-    train = {"num_components": 50, "iterations": 200}
+    train = {"num_components": 50, "iterations": 200, "kl_adaptive": power}
     fitted = Synthesizer(schema=SCHEMA, population="people", epsilon=1.0, settings={"train": train}).fit(table)
     answers = {one.receipt.query: one for one in fitted.releases_.values()}
     method = Project(Path(), fitted.params(), SCHEMA).method
@@ -88,6 +91,24 @@ def test_a_second_fit_gives_a_strong_pair_the_released_strength() -> None:
     """600 rows: noise hides most cells."""
     first, second = slopes(600, 10.0)
     assert first > 1.1 and second - 1 < 0.6 * (first - 1)
+
+
+@pytest.mark.usefixtures("ledger")
+def test_a_second_fit_has_the_prices_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three fits take a step before they have prices, the second fits of two of them have prices at once."""
+    first: dict[MarginalObjective, str] = {}
+
+    def noted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(self: MarginalObjective, *given: Any) -> Any:
+            first.setdefault(self, call.__name__)
+            return call(self, *given)
+
+        return noting
+
+    for call in (MarginalObjective.adapt, MarginalObjective.loss):
+        monkeypatch.setattr(MarginalObjective, call.__name__, noted(call))
+    slopes(600, 10.0, power=0.5)
+    assert sorted(first.values()) == ["adapt"] * 2 + ["loss"] * 3
 
 
 @pytest.mark.usefixtures("ledger")

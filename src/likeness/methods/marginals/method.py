@@ -105,7 +105,14 @@ class TrainMixture(Section):
         "factor of the penalty where noise hides the cells of pairs; 1: the penalty as it is",
         above=0,
         most=1,
-        fresh=0.67,
+        fresh=0.8,
+    )
+    kl_adaptive: float = setting(
+        0.0,
+        "power by which the penalty of a column falls with its dependence; 0: one for all",
+        least=0,
+        most=1,
+        fresh=0.5,
     )
     strong_gain: float = setting(
         0.0,
@@ -329,6 +336,7 @@ class Marginals(Method):
         fitted = generator.pairs([(i, j) for i, j, _ in blocks], shares)
         targets = strengthened(blocks, weights, fitted, embedding.noise_std, self.train.strong_gain)
         objective = self.objective(context, auxiliary, embedding, targets)
+        objective.adapt(generator.logits, generator.weights)
         losses = minimize(objective, generator.logits, generator.weights, self._refitting, lambda *_: None)
         return [(steps + iteration, loss) for iteration, loss in losses]
 
@@ -412,6 +420,7 @@ class Marginals(Method):
             noise_std=embedding.noise_std,
             kl_penalty=self.train.kl_penalty,
             kl_hidden=self.train.kl_hidden,
+            kl_adaptive=self.train.kl_adaptive,
             tables=list(feature.table_counts(embedding.values)),
             squared_table_weights=feature.squared_table_weights,
             hold_columns=self.holds_columns,

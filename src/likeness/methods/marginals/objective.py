@@ -24,6 +24,7 @@ _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 _TINY = np.finfo(np.float32).tiny
 _CERTAIN = 100  # precision of a count that is 0 for certain, over that of a noisy one
 _HELD = 100  # precision of a cell of one column that is held, over that of a noisy cell of a pair
+_LITTLE = 0.05  # information of a column, over the mean, below which its price rises no further
 
 
 class MarginalObjective:
@@ -45,6 +46,12 @@ class MarginalObjective:
     tables noise hides most cells, and c would hide strong dependences with it. There c is smaller: it falls with the
     records in a mean cell over its noise, from a ratio of 2 down to a given part.
 
+    One c shrinks strong columns most, because it costs them most. :meth:`adapt` gives each column a price of its own:
+
+    .. math:: v_i \propto \Bigl( \sum_{y, k} \pi_y \pi_{k \mid y} \mathrm{KL}(p_{ki} \,\|\, q_{yi}) \Bigr)^{-a}
+
+    with a geometric mean of 1. It is the adaptive lasso (Zou 2006) for information.
+
     The gradient is written out: a class takes two matrix products of the cells, where automatic differentiation takes
     three.
     """
@@ -59,6 +66,7 @@ class MarginalObjective:
         noise_std: float,
         kl_penalty: float,
         kl_hidden: float = 1.0,
+        kl_adaptive: float = 0.0,
         tables: Sequence[Table] = (),
         squared_table_weights: Sequence[float] = (),
         certain: "StructuralZeros | None" = None,
@@ -78,6 +86,7 @@ class MarginalObjective:
             noise_std: of a count of weight 1; 0 without noise.
             kl_penalty: c.
             kl_hidden: the least part of c, where noise hides the cells.
+            kl_adaptive: a.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weights: of each table.
             certain: cells that are 0 for certain, in classes where they are 0 in all.
@@ -113,6 +122,8 @@ class MarginalObjective:
         self._penalty = part * kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
         expected = one_way_marginals(blocks, sizes, squared_weights) if rare is None else rare.shares
         self._log_expected = np.log(expected + _SMALLEST).astype(np.float32)
+        self._adaptive = kl_adaptive
+        self._prices = np.ones(total, dtype=np.float32)
         self._held = (class_weights[:, None] * expected).astype(np.float32)
         self._holding = _HELD * max(squared_weights) / (2 * total * scale**2) if hold_columns else 0.0
         self._rare = None
@@ -156,12 +167,23 @@ class MarginalObjective:
         slope = components * (d_components - (components * d_components).sum(axis=1, keepdims=True))
         return loss, self._columns.softmax_slope(cells, d_cells), slope
 
+    def adapt(self, logits: Float32, weights: Float32) -> None:
+        """Give each column a price for its information in a mixture, once; see :meth:`loss` for the arguments."""
+        power, self._adaptive = self._adaptive, 0.0
+        if not power:
+            return
+        cells, shares = self._columns.softmax(logits), self._class_weights[:, None] * _softmax(weights)
+        nats = shares.sum(axis=0) @ (cells * np.log(np.maximum(cells, _TINY)))
+        nats -= (shares @ cells * self._log_expected).sum(axis=0)
+        self._prices = self._columns.prices(nats, power)
+
     def _kl(self, cells: Float32, components: Float32) -> tuple[float, Float32, Float32]:
         """The penalty and its slopes in probabilities of cells and of components."""
         log_cells = np.log(np.maximum(cells, _TINY))
         given = self._penalty * self._class_weights[:, None] * components
-        nats = (cells * log_cells).sum(axis=1) - self._log_expected @ cells.T
-        d_cells = given.sum(axis=0)[:, None] * (log_cells + 1) - given.T @ self._log_expected
+        log_expected = self._prices * self._log_expected
+        nats = (cells * log_cells) @ self._prices - log_expected @ cells.T
+        d_cells = given.sum(axis=0)[:, None] * (self._prices * (log_cells + 1)) - given.T @ log_expected
         return float(np.vdot(given, nats)), d_cells, self._penalty * self._class_weights[:, None] * nats
 
 
@@ -184,6 +206,13 @@ class _Columns:
         np.exp(cells, out=cells)
         cells /= (cells @ self._sum)[:, self._column_of]
         return cells
+
+    def prices(self, nats: Float32, power: float) -> Float32:
+        """Prices that fall with a power of a column's nats, shape (W,) from the nats of each cell; geometric mean 1."""
+        columns = np.maximum(np.add.reduceat(nats, self._starts), 0).astype(np.float64)
+        logs = -power * np.log(columns + _LITTLE * columns.mean() + _TINY)
+        prices: Float32 = np.exp(logs - logs.mean())[self._column_of].astype(np.float32)
+        return prices
 
     def softmax_slope(self, cells: Float32, slope: Float32) -> Float32:
         """The slope in the logits from that in the probabilities."""

@@ -26,7 +26,8 @@ def minimize(
     """Change logits of cells and of components in place, and return (iteration, loss) a hundred times.
 
     The optimizer is Adam (Kingma and Ba 2015). ``progress`` is called as often. With a tolerance, the rate stays until
-    the loss stands still, then falls over as many steps again. The loss reads released values only.
+    the loss stands still, then falls over as many steps again. There, or after half of all steps, the objective adapts
+    its penalty to the fit. The loss reads released values only.
 
     Raises:
         ParamsError: the loss is not finite.
@@ -34,15 +35,18 @@ def minimize(
     moving = [_Adam(array, settings.beta2) for array in (logits, weights)]
     every, losses = max(1, settings.iterations // 100), []
     steady, last, before = 0, settings.iterations, math.inf  # steps at the full rate, last step, loss of a while ago
+    turn = last // 2
     if settings.tolerance > 0:
-        steady = last // 2
+        steady = turn
     with np.errstate(over="ignore", invalid="ignore"):  # the loss says it
         for iteration in range(1, settings.iterations + 1):
             loss, *slopes = objective.loss(logits, weights)
             if iteration % _WHILE == 0 and iteration < steady:
                 if before - loss <= settings.tolerance * abs(loss):
-                    steady, last = iteration, 2 * iteration
+                    turn, steady, last = iteration, iteration, 2 * iteration
                 before = loss
+            if iteration == turn:
+                objective.adapt(logits, weights)
             rate = settings.learning_rate
             if settings.schedule == "cosine" and iteration > steady:
                 rate *= (1 + math.cos(math.pi * (iteration - 1 - steady) / (last - steady))) / 2
