@@ -1,5 +1,6 @@
 """Rows under rules: none breaks one, also under conditions, and they are the model's rows that keep all rules."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,13 @@ def test_no_row_breaks_a_rule_under_any_condition(drawn: DrawnRows, where: dict[
         values = table[name].cat.codes if column.is_categorical else column.number.numbers(table[name], column)
         assert allowed.holds(np.asarray(values, dtype=float), column).all()
     assert table.equals(drawn.under(700, 1, given))
+
+
+def test_a_rule_that_rejects_no_row_suits_all_weights_of_classes() -> None:
+    """Weights that sum to less than 1 by rounding: their share is 1.0000000000000002."""
+    schema = ruled(rules=[RULES[-1]], derived={})
+    table = DrawnRows(replace(mixture(schema), class_weights=(0.01, 0.04)), schema).under(50, 0, {})
+    assert len(table) == 50 and set(contradictions(table, schema).values()) == {0}
 
 
 def test_rows_are_those_of_each_class_that_keep_the_rules_and_classes_have_their_shares(drawn: DrawnRows) -> None:

@@ -184,7 +184,8 @@ class DrawnRows:
         if (shares < _LEAST).any():
             raise rejected.refusal()
         balanced = weights / weights.sum() / shares
-        return replace(self.saved, class_weights=tuple(balanced.tolist())), float(1 / balanced.sum())
+        # Rounding may lift a share of 1 above it.
+        return replace(self.saved, class_weights=tuple(balanced.tolist())), min(1.0, float(1 / balanced.sum()))
 
 
 def _cells(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
