@@ -123,16 +123,18 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "PWGTP": {"lower": 1, "upper": 9999, "transform": "log1p"},
     "WGTP": {"lower": 0, "upper": 9999, "transform": "log1p"},
 }
+_AREA = {"privatize": {"weights": {"PUMA": 3}}, "train": {"kl_hidden": 1.0}}
 VARIANTS: dict[str, dict[str, Any]] = {
     "look": {"settings": {"privatize": {"first_share": 0.2}}},
-    "area": {"settings": {"privatize": {"weights": {"PUMA": 3}}, "train": {"kl_hidden": 1.0}}},
+    "area": {"settings": _AREA},
+    "many": {"settings": _AREA, "times": 10},
     "column": {},
     "label": {"label": "PUMA"},
     "learned": {"settings": {"auxiliary": {"quantiles": {"edges": "learned"}}}},
 }
-"""A first look at the pairs; more budget for pairs with the area; neither; the area as the label; bins between private
-quantiles. The page has :data:`SHOWN`."""
-SHOWN = {"look": "first look", "area": "area weighted"}
+"""A first look at the pairs; more budget for pairs with the area, and ten times the rows; neither; the area as the
+label; bins between private quantiles. The page has :data:`SHOWN`."""
+SHOWN = {"look": "first look", "area": "area weighted", "many": "area weighted, ten times the rows"}
 
 
 def rules_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
@@ -168,13 +170,13 @@ def _any(spec: dict[str, Any]) -> Any:
 
 
 def synthesize(state: str, rules: bool, variant: str, epsilon: float) -> pd.DataFrame:
-    """As many synthetic rows as NIST's file has, in its codes, from one release in a ledger of its own."""
+    """As many synthetic rows as the variant says, in NIST's codes, from one release in a ledger of its own."""
     rows, schema = rows_of(state), schema_of(state, rules, variant)
     with tempfile.TemporaryDirectory() as home:
         Ledger.start(home)
         options = {"epsilon": epsilon, "population": "acs", "ledger_home": home, "cap": (1000.0, 1e-5)}
         synthesizer = Synthesizer(schema=schema, settings=VARIANTS[variant].get("settings"), **options)
-        table = synthesizer.fit(rows).sample(len(rows))
+        table = synthesizer.fit(rows).sample(len(rows) * VARIANTS[variant].get("times", 1))
     return table.astype(object).where(table.notna(), "N")
 
 
