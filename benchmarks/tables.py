@@ -67,6 +67,7 @@ CLONES = {
     "mst_mbi": "MST on mbi",
     "margnet": "MargNet",
     "gsd": "Private-GSD",
+    "gem": "GEM",
 }
 """Peers of :mod:`benchmarks.peers_clones`, which run where they are named."""
 PROGRAMS = {
