@@ -19,7 +19,7 @@ What the programs spend, by reading them and by the scales of their measurements
 * Private-GSD has the noise of replace-one, √2, and is told the number of rows. It stays so.
 * GEM spends ρ, four fifths of it on choosing, and is told the number of rows. In each round it measures one cell of a
   pair. Its settings are those of its Adult; 50 rounds and averaged weights are those of its authors' later example at
-  ε = 1. Its script tries 30 to 200 rounds, and at ε = 10 200 do much better than 50.
+  ε = 1. Its script tries 30 to 200 rounds. At ε = 10, 200 are better.
 
 SWIFT has cliques of at most 100,000 cells and 1,000 steps; its own 10,000,000 and 10,000 do not end on two cores.
 """

@@ -94,7 +94,7 @@ def test_a_second_fit_gives_a_strong_pair_the_released_strength() -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_a_second_fit_has_the_prices_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_fit_has_prices_from_its_first_step_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three fits take a step before they have prices, the second fits of two of them have prices at once."""
     first: dict[MarginalObjective, str] = {}
 
