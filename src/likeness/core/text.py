@@ -1,0 +1,43 @@
+"""The one normal form of texts, so that what looks equal is equal; and what to say where it is not."""
+
+import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+# Space separators of Unicode 15; a test compares them with the category Zs.
+_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+# Signs without a width. U+200C and U+200D stay: they are parts of letters in Persian and in languages of India.
+_UNSEEN = (
+    *("\u00ad", "\u034f", "\u061c", "\u180e", "\u200b", "\u200e", "\u200f", "\ufeff"),
+    *map(chr, range(0x202A, 0x202F)),  # directions
+    *map(chr, range(0x2060, 0x2070)),
+)
+_PLAIN = str.maketrans(dict.fromkeys(_SPACES, " ") | dict.fromkeys(_UNSEEN, ""))
+
+
+def normal_text(text: str) -> str:
+    """The normal form of a name, a category, a word for missing or a key.
+
+    NFC, each Unicode space as a plain one, no signs without a width, and no blanks around it. A normal form is its own.
+    """
+    if text.isascii():
+        return text.strip()
+    return unicodedata.normalize("NFC", text.translate(_PLAIN)).strip()
+
+
+def folded(text: str) -> str:
+    """A normal text without the difference of case, which has one letter i also for Turkish words."""
+    return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence, with a blank in front, that names the known word most like a mistyped one; empty without one."""
+    by_form = {folded(normal_text(one)).replace("-", "_"): one for one in known}
+    close = get_close_matches(folded(normal_text(word)).replace("-", "_"), by_form, n=1, cutoff=0.7)
+    return f" Did you mean {by_form[close[0]]}?" if close else ""
+
+
+def code_points(text: str) -> str:
+    """The signs of a text that others may look like, with a blank in front, as `` (ö U+00F6)``; empty for ASCII."""
+    signs = ", ".join(f"{sign} U+{ord(sign):04X}" for sign in dict.fromkeys(text) if not sign.isascii())
+    return f" ({signs})" if signs else ""
