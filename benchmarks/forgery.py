@@ -11,6 +11,7 @@ import numpy as np
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.bundle.extract import chain_text
+from likeness.bundle.files import Bundle
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.core.paths import Outputs
 from likeness.data.histories.schema import read_schema
@@ -24,7 +25,6 @@ from likeness.release.released import Released, load_released, to_bytes
 from likeness.release.request import request_in
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
-from likeness.verify.files import Bundle
 
 _FIELDS = ("seq", "time", "kind", "body", "previous", "digest")
 Json = dict[str, Any]

@@ -22,6 +22,7 @@ from benchmarks.forgery import (
     set_value,
 )
 from likeness.bundle import contents as names
+from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_bytes
 from likeness.methods.merf_ae.encoded_map import EncodedFourier
 from likeness.methods.moments.cosine_map import CosineMoments
@@ -29,7 +30,6 @@ from likeness.pipeline.card import card_queries
 from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.release.query import Query
 from likeness.release.released import load_released
-from likeness.verify.files import Bundle
 
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64
@@ -302,8 +302,8 @@ def swap_releases(folder: Path) -> None:
 
 def cheaper_plan(folder: Path) -> None:
     """Settings and plan of epsilon = 0.1, as the project makes them."""
+    from likeness.bundle.files import Bundle
     from likeness.core.paths import json_text
-    from likeness.verify.files import Bundle
 
     set_value(names.SETTINGS, "privacy.epsilon", 0.1)(folder)
     found = Bundle(folder)

@@ -115,11 +115,11 @@ from benchmarks.lie_plants import (
     without,
 )
 from likeness.bundle import contents as names
+from likeness.bundle.verdict import Check
 from likeness.core.errors import ArtifactError
 from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.privacy.receipt import MECHANISM
 from likeness.verify import verify
-from likeness.verify.verdict import Check
 
 OPENED = "opened"
 """In place of a check: the bundle is refused before any check is made."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from likeness.bundle.verdict import Check
 from likeness.cli import run as cli_run
 from likeness.cli.compare import read_run
 from likeness.cli.summary import scores, summary_text
 from likeness.core.paths import ProjectPaths
-from likeness.verify.verdict import Check
 
 Command = Callable[..., tuple[int, str, str]]
 

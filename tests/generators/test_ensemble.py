@@ -10,6 +10,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from likeness import verify as verifier
+from likeness.bundle.files import Bundle
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.generators.images import ImageGenerator
@@ -18,7 +19,6 @@ from likeness.methods.moments.ensemble import ImageEnsemble
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.gaussian_images import GaussianImages
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.verify.files import Bundle
 
 
 def made() -> ImageEnsemble:

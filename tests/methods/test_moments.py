@@ -11,6 +11,8 @@ import pytest
 from toys import ledger_of_people, plan_with, schema_with
 
 from likeness import Synthesizer
+from likeness.bundle.files import Bundle
+from likeness.bundle.verdict import Wrong
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
 from likeness.generators.base import Compute
@@ -33,10 +35,8 @@ from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset, check_answer
 from likeness.verify import verify
-from likeness.verify.files import Bundle
 from likeness.verify.noise import noise
 from likeness.verify.receipts import query_again
-from likeness.verify.verdict import Wrong
 
 SHAPE = (6, 9)
 SCHEMA = schema_with(

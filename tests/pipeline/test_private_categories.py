@@ -15,6 +15,8 @@ from small_project import small_folder, small_settings, stage
 from typer.testing import CliRunner
 
 from likeness import Synthesizer
+from likeness.bundle.files import Bundle
+from likeness.bundle.verdict import Wrong
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
@@ -28,8 +30,6 @@ from likeness.preflight.report import Report
 from likeness.release.released import load_released, to_bytes
 from likeness.synthesizer.published import draw
 from likeness.verify import CHECKS, verify
-from likeness.verify.files import Bundle
-from likeness.verify.verdict import Wrong
 
 STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from toys import plan_with
 
+from likeness.bundle.verdict import Wrong
 from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import PrivacyUnit
 from likeness.ledger.home import locate
@@ -17,7 +18,6 @@ from likeness.release.partition_selection import PartitionQuery, Partitions
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.verify.receipts import check_selection
-from likeness.verify.verdict import Wrong
 
 
 @pytest.fixture

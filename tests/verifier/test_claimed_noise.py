@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from toys import ledger_of_people, plan_with, schema_with
 
+from likeness.bundle.verdict import Untestable, Wrong
 from likeness.config.typed import build
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
@@ -16,7 +17,6 @@ from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.verify.noise import noise
-from likeness.verify.verdict import Untestable, Wrong
 
 COLUMNS = 12
 SCHEMA = schema_with({f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)})

@@ -10,11 +10,11 @@ import pytest
 from toys import schema_with
 
 from likeness import Synthesizer
+from likeness.bundle.files import Bundle, form
+from likeness.bundle.verdict import Wrong
 from likeness.core.paths import json_text
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.verify.files import Bundle, form
-from likeness.verify.verdict import Wrong
 
 pytestmark = pytest.mark.long
 SCHEMA = schema_with({name: {"kind": "categorical", "categories": list("abc")} for name in "xyz"})

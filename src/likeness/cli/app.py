@@ -128,9 +128,9 @@ def sample(
     Replicates show how far noise moves a result: analyze them and the table, and pool the results (likeness.combine).
     Of people with histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
+    from likeness.bundle.files import opened
     from likeness.pipeline.where import pairs
     from likeness.synthesizer.published import Published
-    from likeness.verify.files import opened
 
     if out.suffix not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likeness.bundle.files import opened
 from likeness.cli.console import table
 from likeness.cli.summary import scores
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.verify.files import opened
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 NOT_PRIVATE = "computed on real rows, NOT private: keep them inside"

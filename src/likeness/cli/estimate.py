@@ -31,10 +31,10 @@ def estimate(
 
     It reads the noisy statistics of a bundle, no synthetic rows and no private rows. It does not verify the bundle.
     """
+    from likeness.bundle.files import opened
     from likeness.inference.estimates import Question
     from likeness.inference.estimates import estimate as answer
     from likeness.synthesizer.published import Published
-    from likeness.verify.files import opened
 
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")

@@ -16,7 +16,7 @@ from likeness.flows.dvc_process import DVC, last_seconds
 from likeness.flows.stage_graph import left_out, stage_graph
 
 if TYPE_CHECKING:
-    from likeness.verify.verdict import Check
+    from likeness.bundle.verdict import Check
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 

@@ -9,11 +9,12 @@ and does not count as passed.
 from collections.abc import Callable
 from pathlib import Path
 
+from likeness.bundle import files
+from likeness.bundle.files import Bundle, opened
+from likeness.bundle.verdict import Check, Untestable, Wrong
 from likeness.core.errors import LikenessError, MissingPackageError
 from likeness.synthesizer.published import draw
-from likeness.verify import files, ledger, noise, outputs, receipts
-from likeness.verify.files import Bundle, opened
-from likeness.verify.verdict import Check, Untestable, Wrong
+from likeness.verify import ledger, noise, outputs, receipts
 
 __all__ = ["CHECKS", "Check", "draw", "opened", "verify"]
 

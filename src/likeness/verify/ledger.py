@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from likeness.bundle import contents as names
+from likeness.bundle.files import Bundle
+from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, require
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import SCOPES, budget_of, discretization_error_of
@@ -13,8 +15,6 @@ from likeness.ledger.records import SALT, Record, digest_of
 from likeness.methods.row_set import rows_of
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
-from likeness.verify.files import Bundle
-from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, require
 
 _EXACT = 1e-9
 _SALTS = {SALT, "content_salt"}

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
+from likeness.bundle.files import Bundle
+from likeness.bundle.verdict import Untestable, require
 from likeness.features.base import CellMap, Map, blocks_of, without_means
 from likeness.release.distances import DISTANCES
 from likeness.release.released import Released
-from likeness.verify.files import Bundle
 from likeness.verify.receipts import query_again
-from likeness.verify.verdict import Untestable, require
 
 _FALSE_ALARM = 1e-9  # of each statistical test
 _LOW_BITS = 6

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
+from likeness.bundle.files import Bundle
+from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 from likeness.core.errors import ReleaseError
 from likeness.core.paths import ONE_TABLE
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
-from likeness.verify.files import Bundle
-from likeness.verify.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from likeness.bundle import contents as names
+from likeness.bundle.files import Bundle
+from likeness.bundle.verdict import VERSION, Wrong, require
 from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
@@ -41,8 +43,6 @@ from likeness.release.records import (
 )
 from likeness.release.released import Released
 from likeness.release.request import check_answer
-from likeness.verify.files import Bundle
-from likeness.verify.verdict import VERSION, Wrong, require
 
 _EXACT = 1e-9
 _LAST_PLACE = 2.0**-50

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
 from likeness.bundle.settings import params_of, settings_of
+from likeness.bundle.verdict import require
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
@@ -37,7 +38,6 @@ from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed
 from likeness.release.released import Released, load_released, to_bytes
-from likeness.verify.verdict import require
 
 _MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
 _MOST_OTHER = 1 << 32  # bytes of a table, a release or weights
