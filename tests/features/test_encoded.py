@@ -21,6 +21,8 @@ from likeness.release.query import Query
 from likeness.release.sums.lattice_sum import _evaluate, block_rows
 
 SHAPE = (4, 5)
+HEADER = b'{"__metadata__":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+NESTED = len(HEADER).to_bytes(8, "little") + HEADER
 TOLD = {"format": FORMAT, "shape": "[4, 5]", "unit": "2", "trained_on": "shapes"}
 
 
@@ -111,7 +113,7 @@ def test_moments_of_numbers_that_make_no_sense_are_refused(bound: float, share: 
         EncodedMoments(bound, share, SHAPE, code, 3, "0" * 64)
 
 
-def test_in_the_block_of_the_door_a_deep_encoder_gives_a_row_the_same_bits_anywhere(path: Path) -> None:
+def test_in_the_block_of_the_door_an_encoder_gives_a_row_the_same_bits_anywhere(path: Path) -> None:
     query = Query("q", "privatize", of_file(path))
     x, others = rows(37, 4).numpy(), rows(block_rows(query), 5).numpy()
     together = _evaluate(query, x)
@@ -171,6 +173,7 @@ def test_only_the_named_encoder_is_taken(path: Path, tmp_path: Path) -> None:
         (lambda path: path.unlink(), "is missing"),
         (lambda path: path.write_bytes(b"PK\3\4 not safetensors"), "is no encoder"),
         (lambda path: path.write_bytes(b""), "is no encoder"),
+        (lambda path: path.write_bytes(NESTED), "is no encoder"),
         (lambda path: save_file(load_file(path), path), "is no encoder"),
         (lambda path: save_file({"x": torch.full((2, 21), 0.3)}, path, TOLD), "is no encoder"),
         (lambda path: save_file({"x": torch.ones(2, 20)}, path, TOLD), "is no encoder"),
@@ -179,7 +182,19 @@ def test_only_the_named_encoder_is_taken(path: Path, tmp_path: Path) -> None:
         (lambda path: save_file({"x": torch.ones(2, 21)}, path, {**TOLD, "unit": "0"}), "unit or trained_on"),
         (lambda path: save_file({"x": torch.ones(2, 21)}, path, {**TOLD, "trained_on": ""}), "unit or trained_on"),
     ],
-    ids=["missing", "zip", "empty", "untold", "off-grid", "narrow", "no-dense", "large", "no-unit", "no-name"],
+    ids=[
+        "missing",
+        "zip",
+        "empty",
+        "nested",
+        "untold",
+        "off-grid",
+        "narrow",
+        "no-dense",
+        "large",
+        "no-unit",
+        "no-name",
+    ],
 )
 def test_files_that_are_no_encoders_are_refused(path: Path, spoil, message: str) -> None:  # type: ignore[no-untyped-def]
     spoil(path)

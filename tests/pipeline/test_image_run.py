@@ -4,20 +4,17 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 import yaml
 from small_project import ROOT, Clone
 
 from likeness.bundle import contents as bundle
 from likeness.core.hashing import sha256_bytes
 from likeness.core.rng import public
-from likeness.methods.merf_ae.deep import Step, save_steps
 from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.verify import verify
 
@@ -38,31 +35,13 @@ def public_encoder(folder: Path, seed: int) -> tuple[Path, str]:
     return path, run.stdout.split()[-1]
 
 
-def deep_encoder(folder: Path, seed: int) -> tuple[Path, str]:
-    """A deep encoder with random weights, and its SHA-256: a residual network of a few steps."""
-    draws, path = torch.Generator().manual_seed(seed), folder / f"deep_{seed}.safetensors"
-    steps = (Step("conv", (0,), ("first",), {"padding": [1, 1]}, (0.0, 1024.0)),
-             Step("conv", (1,), ("second",), {"padding": [1, 1], "groups": 2}),
-             Step("add", (1, 2), (), {}, (0.0, 1024.0)),
-             Step("max_pool", (3,), (), {"kernel_size": 2}),
-             Step("view", (4,), (), {"shape": [-1]}),
-             Step("linear", (5,), ("last", "bias")))  # fmt: skip
-    shapes = {"first": (8, 1, 3, 3), "second": (8, 4, 3, 3), "last": (32, 128), "bias": (32,)}
-    weights = {name: torch.randn(shape, generator=draws) / 8 for name, shape in shapes.items()}
-    save_steps(path, steps, weights, (8, 8), 0.8, "bars")
-    return path, sha256_bytes(path.read_bytes())
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("public_file", [public_encoder, deep_encoder])
-def test_the_bundled_digits_become_synthetic_digits(
-    another: Clone, public_file: Callable[[Path, int], tuple[Path, str]]
-) -> None:
+def test_the_bundled_digits_become_synthetic_digits(another: Clone) -> None:
     another.own_ledger()
     (another.root / "data/raw").mkdir(exist_ok=True)
     shutil.copy(ROOT / "data/raw/digits.npz", another.root / "data/raw")
     settings = yaml.safe_load((ROOT / "examples/digits/params.yaml").read_text())
-    encoder, sha256 = public_file(another.root / "data/raw", 1)
+    encoder, sha256 = public_encoder(another.root / "data/raw", 1)
     settings["method"] = "merf_ae"
     settings.setdefault("train", {})["threads"] = 1
     settings.setdefault("sample", {})["rows"] = 400
@@ -87,7 +66,7 @@ def test_the_bundled_digits_become_synthetic_digits(
     another.run("likeness", "bundle", "digits")
     folder = another.root / "digits"
     assert (folder / ENCODER).read_bytes() == encoder.read_bytes()
-    shutil.copy(public_file(another.root / "data/raw", 2)[0], folder / ENCODER)
+    shutil.copy(public_encoder(another.root / "data/raw", 2)[0], folder / ENCODER)
     (folder / bundle.CHECKSUMS).write_text(
         "".join(
             f"{sha256_bytes((folder / name).read_bytes())}  {name}\n"

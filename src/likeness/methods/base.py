@@ -182,10 +182,6 @@ class Method(ABC):
         """
         return None
 
-    def training_bytes(self, context: Context) -> float:
-        """About how much memory one training step takes beyond the coordinates. Nothing by default."""
-        return 0.0
-
     @abstractmethod
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """An untrained generator. Its shape may depend on released values."""

@@ -161,8 +161,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
             [measure.records or 1 for query in queries for measure in query.measures]
             + [2 * column.nearly_always for column in categories]  # two categories: the least that tells rows apart
         ),
-        memory_bytes=_BASE_BYTES
-        + max(BYTES_A_COORDINATE * max(coordinates.values()), cells, recipe.training_bytes(facts)),
+        memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * max(coordinates.values()), cells),
         training_seconds=_training_seconds(recipe, facts, coordinates),
         evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
         categories=categories,

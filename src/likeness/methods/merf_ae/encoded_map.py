@@ -15,7 +15,6 @@ from likeness.features.second_moments import SecondMoments
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from likeness.methods.merf_ae.deep import DeepEncoder
     from likeness.methods.merf_ae.encoder import Encoder
 
 RANDOM = "random"
@@ -51,7 +50,7 @@ class EncodedMap(Map):
     channels: int
     encoder_seed: int
     encoder_digest: str
-    network: "Encoder | DeepEncoder | None"
+    network: "Encoder | None"
 
     def _check_encoder(self) -> None:
         """Draw a random encoder, and refuse another one than the named.
@@ -98,9 +97,9 @@ class EncodedMap(Map):
 
     def with_files(self, folder: Path) -> Self:
         """The map with the encoder of a folder."""
-        from likeness.methods.merf_ae.deep import load_encoder
+        from likeness.methods.merf_ae.encoder import Encoder
 
-        return replace(self, network=load_encoder(folder / ENCODER)) if self.files else self  # type: ignore[type-var]
+        return replace(self, network=Encoder.load(folder / ENCODER)) if self.files else self  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class EncodedFourier(EncodedMap, FrequencyMap):
     encoder_seed: int = 0
     encoder_digest: str = ""
     digest: str = ""
-    network: "Encoder | DeepEncoder | None" = field(default=None, compare=False, repr=False)
+    network: "Encoder | None" = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Draw the frequencies once, and check that the encoder is the named one."""
@@ -187,7 +186,7 @@ class EncodedMoments(EncodedMap, SecondMoments):
     channels: int = 0
     encoder_seed: int = 0
     encoder_digest: str = ""
-    network: "Encoder | DeepEncoder | None" = field(default=None, compare=False, repr=False)
+    network: "Encoder | None" = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the numbers, and that the encoder is the named one."""

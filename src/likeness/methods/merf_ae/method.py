@@ -1,15 +1,13 @@
 """DP-MERF on codes of images, with an encoder that no private row has touched (Harder, Adamczewski and Park 2020)."""
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from likeness.config.typed import Section, require, setting
-from likeness.core.errors import ArtifactError, ParamsError, PlanError
-from likeness.data.schema.schema import Schema
+from likeness.core.errors import ParamsError, PlanError
 from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context, PublicFile
 from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier, EncodedMoments
@@ -28,13 +26,9 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    from likeness.methods.merf_ae.deep import DeepEncoder
     from likeness.methods.merf_ae.encoder import Encoder
 
 _WHERE = "merf_ae.privatize"
-_DEEP, _DEEP_VALUE = 0.25, 40  # time of a deep encoder, in the forecast's multiplications: of its own, and of a value
-_BYTES_A_VALUE = 6
-_TIMED = 32  # images
 _REFUSED = {
     "private": "an encoder trained on the private rows moves all their codes when one row changes, and the embedding's "
     "noise covers one row only. No (ε, δ) could be stated (the preprint's fault)",
@@ -48,9 +42,7 @@ _REFUSED = {
 class Privatize(Section):
     """Section ``merf_ae.privatize``."""
 
-    encoder: str = setting(
-        RANDOM, "random | a file of scripts/train_encoder.py or pack_network.py: OTHER, public images; never private"
-    )
+    encoder: str = setting(RANDOM, "random | a file of scripts/train_encoder.py: OTHER, public images; never private")
     encoder_sha256: str | None = setting(None, "of that file, as the script printed it; another file, another release")
     channels: int = setting(8, "of a random encoder's 3 x 3 convolution", least=1, most=MOST_FEATURES)
     code: int = setting(128, "numbers in a random encoder's code", least=1, most=MOST_FEATURES)
@@ -84,7 +76,7 @@ class Privatize(Section):
         if self.encoder in _REFUSED:
             raise ParamsError(
                 f"{_WHERE}.encoder: {self.encoder} is refused: {_REFUSED[self.encoder]}. Use random, or a file that "
-                "scripts/train_encoder.py or scripts/pack_network.py made from PUBLIC images."
+                "scripts/train_encoder.py made from PUBLIC images."
             )
         file = self.encoder.endswith(".safetensors")
         require(file or self.encoder == RANDOM, f"{_WHERE}.encoder", self.encoder, "random or a .safetensors file")
@@ -148,56 +140,14 @@ class MerfAe(TwoQueryMethod):
             feature = EncodedFourier(settings.num_frequencies, lengthscale, settings.seed, **encoded)
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
-    def _encoder(self, image: tuple[int, ...]) -> "Encoder | DeepEncoder":
+    def _encoder(self, image: tuple[int, ...]) -> "Encoder":
         """The encoder of the settings. A file is not compared with them."""
-        from likeness.methods.merf_ae.deep import load_encoder
         from likeness.methods.merf_ae.encoder import Encoder
 
         settings = self.privatize
         if settings.encoder == RANDOM:
             return Encoder.random(image, settings.channels, settings.code, settings.seed)
-        return load_encoder(Path(settings.encoder))
-
-    def _deep(self, image: tuple[int, ...] | None) -> "DeepEncoder | None":
-        """The encoder, if it is a deep one, whose cost counts."""
-        if image is None or self.privatize.encoder == RANDOM:
-            return None
-        from likeness.methods.merf_ae.deep import DeepEncoder
-
-        encoder = self._encoder(image)
-        return encoder if isinstance(encoder, DeepEncoder) else None
-
-    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
-        """Those of the encoder too; its steps also read and write values."""
-        deep = self._deep(context.schema.image)
-        row = 0 if deep is None else _DEEP * deep.multiplications + _DEEP_VALUE * deep.values
-        return super().multiplications(context, coordinates) + self.train.batch_size * row
-
-    def training_bytes(self, context: Context) -> float:
-        """Of the values of all steps, which the gradient needs."""
-        deep = self._deep(context.schema.image)
-        return 0.0 if deep is None else _BYTES_A_VALUE * self.train.batch_size * deep.values
-
-    def hints(self, schema: Schema) -> list[str]:
-        """Time that a deep encoder takes for the rows, measured on gray images."""
-        try:
-            deep = self._deep(schema.image)
-        except ArtifactError:  # check says so
-            deep = None
-        if deep is None:
-            return []
-        import torch
-
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        with torch.no_grad():
-            gray = torch.full((_TIMED, math.prod(deep.shape)), 0.5, dtype=torch.float64)
-            deep(gray[:1])
-            start = time.process_time()
-            deep(gray)
-            each = (time.process_time() - start) / _TIMED
-        torch.set_num_threads(threads)
-        return [f"merf_ae: the encoder takes about {1000 * each:.2g} s of one core for 1,000 images"]
+        return Encoder.load(Path(settings.encoder))
 
     def _declared(self, sha256: str, trained_on: str, shape: tuple[int, ...], context: Context) -> None:
         path = self.privatize.encoder
