@@ -16,7 +16,6 @@ def body(identity: str, word: str, kind: str) -> dict[str, Any]:
     """What stands in a record of these people; ``word`` in every text."""
     return {
         "cap": {"identity": identity, "cap_epsilon": 7.125, "person": word},
-        "limit": {"identity": identity, "scope": f"scope of {word}", "name": word, "epsilon": 3.875},
         "reserve": {"identity": identity, "key": f"key of {word}", "query": word, "rho": 0.0625},
         "commit": {"key": f"key of {word}", "path": word, "sha256": f"digest of {word}"},
         "lost": {"key": f"key of {word}", "reason": word},
@@ -32,7 +31,7 @@ def chain(*told: tuple[str, dict[str, Any]]) -> list[Record]:
     return records
 
 
-KINDS = ("cap", "limit", "reserve", "commit", "lost", "published")
+KINDS = ("cap", "reserve", "commit", "lost", "published")
 MIXED = chain(*((kind, body(*who, kind)) for kind in KINDS for who in ((THEIRS, f"{SECRET} theirs"), (OURS, "ours"))))
 
 

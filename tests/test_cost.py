@@ -114,8 +114,7 @@ def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[
 
 def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:
     content = yaml.safe_load((project / "params.yaml").read_text())
-    content["ledger"]["caps"]["user"] = {"epsilon": 1.0, "delta": 1e-5}
+    content["ledger"]["cap"] = {"epsilon": 1.0, "delta": 1e-5}
     (project / "params.yaml").write_text(yaml.safe_dump(content))
-    assert Project.load().limits == {"user": (1.0, 1e-5)}
-    with pytest.raises(BudgetError, match=r"user.*Waiting brings no budget back"):
+    with pytest.raises(BudgetError, match=r"lifetime cap is epsilon 1 .*Waiting brings no budget back"):
         afford(runs(("merf", 0.9), ("merf", 0.8)))

@@ -90,7 +90,6 @@ def test_a_script_that_runs_again_asks_no_second_question() -> None:
 
 def test_only_what_a_person_must_decide_is_needed() -> None:
     optional = (
-        "ledger.caps.",
         "ingest.unit.",
         "evaluate.card.",
     )  # sections that may be null; whoever writes one writes all of it

@@ -143,20 +143,20 @@ def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monke
     assert not any((*sends, shipped.telemetry.enable_resource_metrics, shipped.results.persist_by_default))
 
 
-def test_a_run_that_a_cap_has_no_room_for_is_refused_before_the_first_stage(toy: Path, prefect_server: None) -> None:
-    """The cap by month says when there is budget again; once there is room, the same flow runs."""
+def test_a_run_that_the_cap_has_no_room_for_is_refused_before_the_first_stage(toy: Path, prefect_server: None) -> None:
+    """Once there is room, the same flow runs."""
     from likeness.flows.synthesize import synthesize
 
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
     ledger = Ledger.create(locate())
     ledger.declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
-    ledger.change_limit("uci-adult-1994", "month", "", 0.5, 1e-5)
+    ledger.change_cap("uci-adult-1994", 0.5, 1e-5)
     state = synthesize(check_budget=True, return_state=True)
-    assert state.is_failed() and "month" in str(state.message) and "Budget remains again from" in str(state.message)
+    assert state.is_failed() and "lifetime cap is epsilon 0.5" in str(state.message)
     assert state.name == "OverBudget"  # a notification, or a filter of the server's page, can tell it from a failure
     assert not (toy / "a.txt").exists()
-    ledger.change_limit("uci-adult-1994", "month", "", 1.0, 1e-5)
+    ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
     state = synthesize(check_budget=True, return_state=True)
     assert state.is_completed() and state.message == "first Ran, middle Ran, last Ran"
 

@@ -48,7 +48,7 @@ SECTIONS: dict[type, str] = {
     Marginals: "${method}.",
 }
 _OPENS = {"ledger.home", "ledger.url"}  # the ledger is no file of DVC
-_SPENDS = {*_OPENS, "ledger.cap", "ledger.caps", "ledger.project", "categories.delta_share"}  # these only refuse
+_SPENDS = {*_OPENS, "ledger.cap", "categories.delta_share"}  # these only refuse
 _ENGINE = {"engine.kind", "engine.workers", "engine.scheduler"}  # changes no bit of any result
 _SEED = {"train.seed"}  # among the public facts of a recipe; only the training draws by it
 _UNIT = {"ingest.unit"}  # only asked whether its column is in the schema

@@ -265,6 +265,9 @@ def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
     assert ledger.commit("k", "00").time == reserved
     ledger.change_cap("people", 2.0, 1e-5)
     assert ledger.records()[-1].time == "2999-01-01"
+    monkeypatch.setattr("likeness.ledger.records._now", lambda: "2000-01-01")
+    ledger.change_cap("people", 1.0, 1e-5)
+    assert ledger.records()[-1].time == "2999-01-01"  # a clock that is set back
 
 
 def test_files_are_published_once_and_only_from_releases_of_these_people(ledger: Ledger) -> None:

@@ -12,7 +12,7 @@ from likeness.core.errors import LedgerError, LikenessError
 from likeness.core.paths import ProjectPaths
 
 if TYPE_CHECKING:
-    from likeness.ledger.budget import Cost, Headroom
+    from likeness.ledger.budget import Budget, Cost
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.ledger.records import Record
@@ -69,9 +69,6 @@ def _text(record: "Record") -> str:
     if record.kind == "cap":
         keys = f", {body['delta_keys']:g} for thresholds" if "delta_keys" in body else ""
         return f"{body['identity']}  {body['adjacency']}  cap ({float(body['epsilon']):g}, {body['delta']:g}{keys})"
-    if record.kind == "limit":
-        whose = body["name"] or "each"
-        return f"{body['identity']}  {body['scope']} {whose}  cap ({float(body['epsilon']):g}, {body['delta']:g})"
     if record.kind == "lost":
         who = body.get("asked_by", "unknown")
         return f"{body['identity']}  bytes given up, next draw is charged  key {body['key'][:12]}  by {who}"
@@ -81,12 +78,11 @@ def _text(record: "Record") -> str:
 
 
 def _origin(body: dict[str, Any]) -> str:
-    """User, commit and software of an entry. Entries of earlier versions have fewer facts."""
+    """User, commit and software of an entry."""
     commit = str(body.get("git_commit", "unknown"))[:12] + (" with changes" if body.get("git_changed") else "")
     software = {"likeness": body.get("likeness", "unknown"), **(body.get("software") or {})}
-    project = f"  project {body['project']}" if body.get("project") else ""
     return (
-        f"by {body.get('asked_by', 'unknown')}{project}  commit {commit}  params "
+        f"by {body.get('asked_by', 'unknown')}  commit {commit}  params "
         f"{str(body.get('params_sha256', 'unknown'))[:12]}  {', '.join(f'{k} {v}' for k, v in software.items())}"
     )
 
@@ -148,8 +144,6 @@ def ledger_verify(
 @ledger_app.command("budget")
 def ledger_budget(as_json: JSON = False) -> None:
     """Print cost and rest of each population's budget."""
-    from likeness.ledger.budget import limits_of
-
     ledger = _open()
     if as_json:
         say_json([_budget(ledger, name) for name in ledger.populations()])
@@ -167,17 +161,12 @@ def ledger_budget(as_json: JSON = False) -> None:
                 f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the "
                 f"{budget.selection_delta:g} for them"
             )
-        for (scope, whose), (epsilon, delta) in limits_of(ledger.records(), name).items():
-            say(f"  {scope} {whose or 'each'}: at most epsilon {epsilon:g} at delta {delta:g}")
 
 
 def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
     """The budget of a population for scripts."""
-    from likeness.ledger.budget import limits_of
-
     budget = ledger.budget(name)
     assert budget is not None
-    limits = limits_of(ledger.records(), name).items()
     thresholds = budget.selection_delta or budget.spent_delta
     cap, spent = ({"delta_keys": delta} if thresholds else {} for delta in (budget.selection_delta, budget.spent_delta))
     return {
@@ -187,10 +176,6 @@ def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
         "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **spent},
         "remaining_rho": _finite(budget.remaining_rho),
         "uncommitted": budget.uncommitted,
-        "limits": [
-            {"scope": scope, "name": whose, "epsilon": _finite(epsilon), "delta": delta}
-            for (scope, whose), (epsilon, delta) in limits
-        ],
     }
 
 
@@ -205,19 +190,19 @@ def ledger_afford(
     epsilon: Annotated[list[float] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
     as_json: JSON = False,
 ) -> None:
-    """Print the cost of runs, and whether every cap has room for all of them. Spends nothing.
+    """Print the cost of runs, and whether the cap has room for all of them. Spends nothing.
 
     Without options it is one run with params.yaml. With them it is each method with each epsilon.
     """
     from likeness.ledger.budget import Cost
     from likeness.pipeline.project import Project
-    from likeness.preflight.cost import afford, headroom_lines
+    from likeness.preflight.cost import afford, remainder
 
     project = Project.load()
     params = project.params
     projects = _grid(project, method or [params.method], epsilon or [params.privacy.epsilon])
     runs = [run.params for run in projects]
-    costs, rooms = afford(projects)
+    costs, budget = afford(projects)
     total = Cost.total(costs)
     grid = [
         {"method": run.method, "epsilon": _finite(run.privacy.epsilon), "rho": _finite(cost.rho)}
@@ -225,8 +210,7 @@ def ledger_afford(
     ]
     if as_json:
         of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": _finite(total.rho)}
-        caps = [_cap_after(room, total) for room in rooms]
-        say_json({**of_runs, "delta_keys": total.delta, "caps": caps})
+        say_json({**of_runs, "delta_keys": total.delta, **_cap_after(budget, total)})
         return
     names = [f"{run.method} at epsilon {run.privacy.epsilon:g}" for run in runs]
     if len(runs) > 1:
@@ -235,8 +219,7 @@ def ledger_afford(
         names = ["all of them"]
     keys = f", and delta {total.delta:.6g} for thresholds," if total.delta else ""
     say(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
-    for line in headroom_lines(rooms, total):
-        say(line)
+    say(remainder(budget, total))
 
 
 def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "list[Project]":
@@ -252,50 +235,36 @@ def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "lis
     return [with_target(project, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
 
 
-def _cap_after(room: "Headroom", cost: "Cost") -> dict[str, Any]:
-    """A cap for scripts, and its rest after a cost."""
+def _cap_after(budget: "Budget", cost: "Cost") -> dict[str, Any]:
+    """The cap for scripts, and its rest after a cost."""
     return {
-        "scope": room.scope,
-        "name": room.name,
-        "cap": {"epsilon": _finite(room.epsilon), "delta": room.delta},
-        "spent_rho": _finite(room.spent_rho),
-        "spent_delta_keys": room.spent_delta,
-        "remaining_rho": _finite(room.after(cost).remaining_rho),
+        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta},
+        "spent_rho": _finite(budget.spent_rho),
+        "spent_delta_keys": budget.spent_delta,
+        "remaining_rho": _finite(budget.after(cost).remaining_rho),
     }
 
 
 @ledger_app.command("cap")
 def ledger_cap(
     identity: Annotated[str, typer.Argument(help="Name of the people in the data: privacy.population.")],
-    epsilon: Annotated[float, typer.Option(help="Epsilon; inf lifts a cap by project, user or month.")],
+    epsilon: Annotated[float, typer.Option(help="Epsilon.")],
     delta: Annotated[float, typer.Option(help="Delta.")],
-    scope: Annotated[str, typer.Option(help="lifetime, project, user or month.")] = "lifetime",
-    name: Annotated[str, typer.Option(help="Of one project, user or month (YYYY-MM); none: of each.")] = "",
     delta_keys: Annotated[
         float | None,
         typer.Option(
-            help="Of a lifetime cap: the part of delta for private categories; none: no change. Do not let any "
-            "released value influence it."
+            help="The part of delta for private categories; none: no change. Do not let any released value influence "
+            "it."
         ),
     ] = None,
 ) -> None:
-    """Change a cap. The change stays on record for ever."""
-    if scope != "lifetime" and delta_keys is not None:
-        raise LedgerError(
-            "--delta-keys needs --scope lifetime. The other caps count the cost of thresholds by themselves."
-        )
-    if scope == "lifetime":
-        if name:
-            raise LedgerError("--name needs --scope project, user or month. A lifetime cap is the population's.")
-        ledger = _open()
-        ledger.change_cap(identity, epsilon, delta, delta_keys)
-        budget = ledger.budget(identity)
-        part = 0.0 if budget is None else budget.selection_delta
-        keys = f", {part:g} of it for thresholds" if part else ""
-        say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
-        return
-    _open().change_limit(identity, scope, name, epsilon, delta)
-    say(f"cap of {identity} by {scope} {name or '(each)'}: epsilon {epsilon:g} at delta {delta:g}")
+    """Change the lifetime cap. The change stays on record for ever."""
+    ledger = _open()
+    ledger.change_cap(identity, epsilon, delta, delta_keys)
+    budget = ledger.budget(identity)
+    part = 0.0 if budget is None else budget.selection_delta
+    keys = f", {part:g} of it for thresholds" if part else ""
+    say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
 
 
 @ledger_app.command("reanchor")

@@ -64,20 +64,11 @@ class Privacy(Section):
 
 @dataclass(frozen=True)
 class Cap(Section):
-    """Section ``ledger.cap``: the most that may ever be spent on one population. Also one of ``ledger.caps``."""
+    """Section ``ledger.cap``: the most that may ever be spent on one population."""
 
     is_whole: ClassVar[bool] = True  # half a cap would be a promise that nobody wrote
     epsilon: float = setting(help="the most epsilon that may be spent", above=0)
     delta: float = setting(help="at this delta", above=0, below=1)
-
-
-@dataclass(frozen=True)
-class Caps(Section):
-    """Section ``ledger.caps``: policy beside the lifetime cap; each holds for one population."""
-
-    project: Cap | None = setting(None, "for the project named above")
-    user: Cap | None = setting(None, "for each user of the computer")
-    month: Cap | None = setting(None, "for each month")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,14 +79,10 @@ class LedgerSettings(Section):
     cap: Cap = setting(Cap(10.0, 1e-5), "lifetime limit for these people; recorded at first use, then the ledger rules")
     url: str | None = setting(None, "null: SQLite in home; for a team postgresql+psycopg://host/database, no password")
     attempt: str = setting("1", "another value is a deliberate second release, at the full cost")
-    project: str | None = setting(None, "a name; needed by caps.project")
-    caps: Caps = setting(Caps(), "policy beside it: each null or {epsilon, delta}; recorded at first use too")
 
     def __post_init__(self) -> None:
         """Check names that the ledger writes."""
         require("~" not in self.attempt, "ledger.attempt", self.attempt, "free of '~', which marks a redraw")
-        if self.caps.project is not None:
-            require(bool(self.project), "ledger.project", self.project, "a name, as ledger.caps.project counts by it")
 
 
 @dataclass(frozen=True)

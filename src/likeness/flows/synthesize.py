@@ -57,7 +57,7 @@ def dvc_stage(stage: str, dvc: DVC, timeout: float) -> State[None]:
 
 @task(task_run_name="budget", retries=0, cache_policy=NO_CACHE, persist_result=False)
 def budget(root: str) -> State[None]:
-    """Ask the ledger whether every cap has room for a run, before a stage reads data: Affordable, or Failed."""
+    """Ask the ledger whether the cap has room for a run, before a stage reads data: Affordable, or Failed."""
     done = _likeness(Path(root), "ledger", "afford")
     if done.returncode:
         return Failed(message=done.stderr.strip() or "likeness ledger afford ended without a message")
@@ -164,7 +164,7 @@ def _rounded(value: Any) -> Any:
 
 
 def main() -> int:
-    """Run once in the working folder; with ``--check-budget``, only if every cap has room.
+    """Run once in the working folder; with ``--check-budget``, only if the cap has room.
 
     Without a server nobody looks at a run that does nothing, so Prefect is not started for it.
 

@@ -1,8 +1,4 @@
-"""What the records say was spent, what each cap leaves, and why a cost is refused. Pure functions of the chain.
-
-The *lifetime* cap of a population is the guarantee. Caps by *project*, *user* and *month* are policy. The asker states
-user and project, and the clock of the machine states the month.
-"""
+"""What the records say was spent, what the cap leaves, and why a cost is refused. Pure functions of the chain."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +12,6 @@ from likeness.privacy.calibration import epsilon_left, rho_left
 from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
 
 RELATIVE_TOLERANCE = 1e-9  # of ρ, for a plan that asks for exactly what is left
-SCOPES = ("project", "user", "month")
-"""Scopes of caps beside the lifetime cap; each cap is recorded for one population."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +61,11 @@ class Budget:
     spent_delta: float = 0.0
 
     @property
+    def cap_rho(self) -> float:
+        """ρ of the cap, at the δ that partition selection leaves."""
+        return rho_left(self.cap_epsilon, self.cap_delta, self.selection_delta)
+
+    @property
     def spent_epsilon(self) -> float:
         """ε spent at the cap's δ, the part for partition selection included."""
         return epsilon_left(self.spent_rho, self.cap_delta, self.selection_delta)
@@ -74,114 +73,51 @@ class Budget:
     @property
     def remaining_rho(self) -> float:
         """ρ that may still be spent."""
-        return max(0.0, rho_left(self.cap_epsilon, self.cap_delta, self.selection_delta) - self.spent_rho)
-
-
-@dataclass(frozen=True)
-class Asker:
-    """On whose behalf a release is requested: scoped caps count by it."""
-
-    user: str = ""
-    project: str = ""
-
-    @classmethod
-    def of(cls, details: Mapping[str, Any]) -> "Asker":
-        """Read an entry, whose user and project may be missing."""
-        return cls(str(details.get("asked_by") or ""), str(details.get("project") or ""))
-
-
-@dataclass(frozen=True)
-class Headroom:
-    """What one cap leaves.
-
-    Attributes:
-        population: name of the people.
-        scope: ``"lifetime"`` or one of :data:`SCOPES`.
-        name: which project, user or month.
-        epsilon: ε of the cap.
-        delta: δ of the cap.
-        spent_rho: ρ counted against it.
-        spent_delta: part of ``delta`` that partition selection took.
-        selection_delta: part of ``delta`` that partition selection may take, fixed with the cap. None, for caps that
-            are policy only: selection takes what it needs, and ε is that of ρ at the rest of δ.
-    """
-
-    population: str
-    scope: str
-    name: str
-    epsilon: float
-    delta: float
-    spent_rho: float
-    spent_delta: float = 0.0
-    selection_delta: float | None = None
-
-    @property
-    def cap_rho(self) -> float:
-        """ρ of the cap, at the δ that partition selection leaves."""
-        return rho_left(self.epsilon, self.delta, self._taken)
-
-    @property
-    def spent_epsilon(self) -> float:
-        """ε spent at ``delta``, the part for partition selection included."""
-        return epsilon_left(self.spent_rho, self.delta, self._taken)
-
-    @property
-    def _taken(self) -> float:
-        return self.spent_delta if self.selection_delta is None else self.selection_delta
-
-    @property
-    def remaining_rho(self) -> float:
-        """ρ that may still be spent under the cap."""
         return max(0.0, self.cap_rho - self.spent_rho)
 
     @property
-    def label(self) -> str:
-        """Name of the cap in messages."""
-        return self.scope if not self.name else f"{self.scope} {self.name}"
+    def delta_fits(self) -> bool:
+        """Whether partition selection took no more than its part of δ."""
+        return self.spent_delta <= self.selection_delta * (1 + RELATIVE_TOLERANCE)
 
-    def after(self, cost: Cost) -> "Headroom":
-        """The headroom once a cost is added."""
+    @property
+    def fits(self) -> bool:
+        """Whether the cap allows what was spent, in ρ and in δ."""
+        return self.delta_fits and self.spent_rho <= self.cap_rho * (1 + RELATIVE_TOLERANCE)
+
+    def after(self, cost: Cost) -> "Budget":
+        """The budget once a cost is added."""
         total = Cost.total([Cost(self.spent_rho, self.spent_delta), cost])
         return replace(self, spent_rho=total.rho, spent_delta=total.delta)
 
-    def fits(self, cost: Cost) -> bool:
-        """Whether the cap allows a cost, in ρ and in δ."""
-        after = self.after(cost)
-        return after.spent_rho <= after.cap_rho * (1 + RELATIVE_TOLERANCE) and after._delta_fits
+    def check(self, cost: Cost) -> None:
+        """Refuse a cost that the cap does not allow.
 
-    @property
-    def _delta_fits(self) -> bool:
-        if self.selection_delta is None:
-            return self.spent_delta < self.delta
-        return self.spent_delta <= self.selection_delta * (1 + RELATIVE_TOLERANCE)
-
-    def refusal(self, cost: Cost) -> str:
-        """Why the cap refuses a cost, and what to do."""
+        Raises:
+            BudgetError: the cap is too small.
+        """
         after = self.after(cost)
-        option = "" if self.scope == "lifetime" else f" --scope {self.scope}"
-        wait = "Waiting brings no budget back"
-        if self.scope == "month":
-            wait = f"Budget remains again from {next_month(self.name)}-01 (UTC)"
-        if after._delta_fits:
-            selection = f", {after._taken:.4g} of it for private categories" if after._taken else ""
+        if after.fits:
+            return
+        if after.delta_fits:
+            selection = f", {self.selection_delta:.4g} of it for private categories" if self.selection_delta else ""
             numbers = (
                 f"spent epsilon {self.spent_epsilon:.4g} (rho {self.spent_rho:.4g}), requested rho {cost.rho:.4g}, "
-                f"together epsilon {after.spent_epsilon:.4g}. The {self.label} cap is epsilon {self.epsilon:g} (rho "
-                f"{after.cap_rho:.4g}) at delta {self.delta:g}{selection}"
+                f"together epsilon {after.spent_epsilon:.4g}. The lifetime cap is epsilon {self.cap_epsilon:g} (rho "
+                f"{self.cap_rho:.4g}) at delta {self.cap_delta:g}{selection}"
             )
-            key = "privacy.epsilon"
+            key, option = "privacy.epsilon", ""
         else:
-            limit = f"is {self.delta:g} in all"
-            if self.selection_delta is not None:
-                limit, option = f"for them is {self.selection_delta:.4g} of {self.delta:g}", " --delta-keys"
             numbers = (
                 f"private categories spent delta {self.spent_delta:.4g}, requested {cost.delta:.4g}, together "
-                f"{after.spent_delta:.4g}. The delta of the {self.label} cap {limit}"
+                f"{after.spent_delta:.4g}. The delta of the lifetime cap for them is {self.selection_delta:.4g} of "
+                f"{self.cap_delta:g}"
             )
-            key = "categories.delta_share"
-        return (
-            f"over budget for '{self.population}': {numbers}. No private row was read for this release. {wait}. Lower "
-            f"{key}, or let the person responsible for the data raise the cap: likeness ledger cap{option}"
+            key, option = "categories.delta_share", " --delta-keys"
+        raise BudgetError(
+            f"over budget for '{self.population}': {numbers}. No private row was read for this release. Waiting brings "
+            f"no budget back. Lower {key}, or let the person responsible for the data raise the cap: likeness ledger "
+            f"cap{option}"
         )
 
 
@@ -203,56 +139,6 @@ def budget_of(records: Sequence[Record], population: str) -> Budget | None:
         uncommitted=sum(body["key"] not in committed for body in reserved),
         person=caps[-1].get("person"),
     )
-
-
-def limits_of(records: Sequence[Record], population: str) -> dict[tuple[str, str], tuple[float, float]]:
-    """Caps beside the lifetime cap, from (scope, name) to (ε, δ). Name ``""`` is everyone's; the last cap counts."""
-    return {
-        (str(r.body["scope"]), str(r.body["name"])): (float(r.body["epsilon"]), float(r.body["delta"]))
-        for r in records
-        if r.kind == "limit" and r.body["identity"] == population
-    }
-
-
-def headrooms(
-    records: Sequence[Record],
-    budget: Budget,
-    asker: Asker,
-    now: str,
-    planned: Mapping[str, tuple[float, float]] | None = None,
-) -> list[Headroom]:
-    """What each cap leaves for an asker, the lifetime cap first.
-
-    Args:
-        records: all records of the ledger.
-        budget: state of the population.
-        asker: user and project.
-        now: the day; see :func:`likeness.ledger.records.moment`.
-        planned: from scope to (ε, δ), caps that will be recorded where the records have none for everyone.
-    """
-    reserved = _reserved(records, budget.population)
-    limits = {(scope, ""): cap for scope, cap in (planned or {}).items()} | limits_of(records, budget.population)
-    cap = budget.cap_epsilon, budget.cap_delta, budget.spent_rho, budget.spent_delta, budget.selection_delta
-    result = [Headroom(budget.population, "lifetime", "", *cap)]
-    names = {"project": asker.project, "user": asker.user, "month": now[:7]}
-    for scope in SCOPES:
-        limit = limits.get((scope, names[scope]), limits.get((scope, "")))
-        if limit is not None:
-            counted = [r.body for r in reserved if _name_of(r, scope) == names[scope]]
-            spent = math.fsum(float(body["rho"]) for body in counted), _spent_delta(counted)
-            result.append(Headroom(budget.population, scope, names[scope] or "without a name", *limit, *spent))
-    return result
-
-
-def check_headrooms(caps: Sequence[Headroom], cost: Cost) -> None:
-    """Refuse a cost that a cap does not allow.
-
-    Raises:
-        BudgetError: the first cap that is too small.
-    """
-    for cap in caps:
-        if not cap.fits(cost):
-            raise BudgetError(cap.refusal(cost))
 
 
 def check_lattices(records: Sequence[Record], population: str, errors: Sequence[float]) -> None:
@@ -295,11 +181,6 @@ def cap_body(
     return {**body, **({} if person is None else {"person": person}), **selection}
 
 
-def limit_body(population: str, scope: str, name: str, epsilon: float, delta: float) -> dict[str, Any]:
-    """Content of the record of a cap by project, user or month."""
-    return {"identity": population, "scope": scope, "name": name, "epsilon": epsilon, "delta": delta}
-
-
 def check_person(population: str, on_record: str | None, requested: str | None) -> None:
     """Refuse to add up releases with different units of privacy.
 
@@ -316,19 +197,8 @@ def check_person(population: str, on_record: str | None, requested: str | None) 
         )
 
 
-def next_month(month: str) -> str:
-    """The month after one, as YYYY-MM."""
-    year, number = int(month[:4]), int(month[5:7])
-    return f"{year + number // 12:04d}-{number % 12 + 1:02d}"
-
-
 def _unit(person: str | None) -> str:
     return "a row" if person is None else f"all rows of one value of '{person}'"
-
-
-def _name_of(record: Record, scope: str) -> str:
-    asker = Asker.of(record.body)
-    return {"project": asker.project, "user": asker.user, "month": record.time[:7]}[scope]
 
 
 def _reserved(records: Sequence[Record], population: str) -> list[Record]:

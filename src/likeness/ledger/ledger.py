@@ -12,24 +12,17 @@ from typing import Any, Self
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.core.messages import LOG
 from likeness.ledger.budget import (
-    SCOPES,
-    Asker,
     Budget,
     Cost,
-    Headroom,
     budget_of,
     cap_body,
-    check_headrooms,
     check_lattices,
     check_person,
     discretization_error_of,
-    headrooms,
-    limit_body,
-    limits_of,
 )
 from likeness.ledger.chain import Chain
 from likeness.ledger.home import locate
-from likeness.ledger.records import Record, append, moment
+from likeness.ledger.records import Record, append
 from likeness.ledger.reservation import Reservation, check_owner, open_queries, sealed
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -156,60 +149,6 @@ class Ledger(Chain):
                 )
             append(records, "cap", cap_body(population, budget.adjacency, epsilon, delta, budget.person, part))
 
-    def declare_limits(self, population: str, limits: Mapping[str, tuple[float, float]]) -> None:
-        """Record new caps by project, user or month. Later the ledger's caps count.
-
-        Args:
-            population: name of the people.
-            limits: from scope to (ε, δ).
-
-        Raises:
-            PlanError: ε or δ is out of range.
-            BudgetError: the settings name another cap than the record.
-            LedgerError: the population is not on record.
-        """
-        for scope, (epsilon, delta) in limits.items():
-            rho_for(epsilon, delta)
-            with self.appending() as records:
-                _on_record(records, population)
-                limit = limits_of(records, population).get((scope, ""))
-                if limit is None:
-                    append(records, "limit", limit_body(population, scope, "", epsilon, delta))
-                elif limit != (epsilon, delta):
-                    raise BudgetError(
-                        f"ledger.caps.{scope} in params.yaml is (epsilon {epsilon:g}, delta {delta:g}). The ledger's "
-                        f"cap for '{population}' is ({limit[0]:g}, {limit[1]:g}), and the ledger counts. Correct "
-                        f"params.yaml, or change the cap on record: likeness ledger cap --scope {scope}"
-                    )
-
-    def change_limit(self, population: str, scope: str, name: str, epsilon: float, delta: float) -> None:
-        """Record a new cap by project, user or month, for one name or for everyone. ε = inf lifts it.
-
-        Raises:
-            PlanError: ε or δ is out of range.
-            LedgerError: the population is not on record, or the scope is unknown.
-        """
-        rho_for(epsilon, delta)
-        if scope not in SCOPES:
-            raise LedgerError(f"there is no cap by '{scope}'. Give --scope lifetime, {' or '.join(SCOPES)}.")
-        with self.appending() as records:
-            _on_record(records, population)
-            append(records, "limit", limit_body(population, scope, name, epsilon, delta))
-
-    def headrooms(
-        self, fallback: Budget, asker: Asker, planned: Mapping[str, tuple[float, float]] | None = None
-    ) -> list[Headroom]:
-        """What each cap leaves for an asker now.
-
-        Args:
-            fallback: budget by params.yaml, for a population that is not on record.
-            asker: user and project.
-            planned: see :func:`likeness.ledger.budget.headrooms`.
-        """
-        records = self.records()
-        budget = budget_of(records, fallback.population) or fallback
-        return headrooms(records, budget, asker, moment(records), planned)
-
     def budget(self, population: str) -> Budget | None:
         """State of one population; None if it is not on record."""
         return budget_of(self.records(), population)
@@ -234,7 +173,7 @@ class Ledger(Chain):
         A second request with one key gets the first record and costs nothing.
 
         Raises:
-            BudgetError: the release, or its plan, exceeds a cap; the rows are on record under another population; or
+            BudgetError: the release, or its plan, exceeds the cap; the rows are on record under another population; or
                 the population has too many or too coarse releases.
         """
         with self.appending() as records:
@@ -253,8 +192,7 @@ class Ledger(Chain):
             rest = open_queries(records, request)
             errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
             check_lattices(records, request.population, errors)
-            caps = headrooms(records, budget, Asker.of(request.details), moment(records))
-            check_headrooms(caps, Cost.total([request.cost, *rest]))
+            budget.check(Cost.total([request.cost, *rest]))
             body = {
                 **request.details,
                 "key": request.key,

@@ -21,8 +21,8 @@ class Record:
 
     Attributes:
         seq: number of the record, from 1. It gives the order.
-        time: a day in UTC, which never goes back. Only a cap by month depends on it.
-        kind: genesis, cap, limit, reserve, commit, lost or published.
+        time: a day in UTC, which never goes back.
+        kind: genesis, cap, reserve, commit, lost or published.
         body: content of the record.
         previous: digest of the record before.
         digest: see :func:`digest_of`.
@@ -55,7 +55,7 @@ def append(records: list[Record], kind: str, body: dict[str, Any], time: str | N
 
 
 def moment(records: list[Record]) -> str:
-    """Today in UTC, or the last record's day if that is later: a clock that is set back opens no month again.
+    """Today in UTC, or the last record's day if that is later.
 
     A day, because a bundle shows whole records: seconds would tell how long the door read private rows.
     """

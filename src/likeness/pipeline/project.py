@@ -408,7 +408,7 @@ class Project:
 
     @cached_property
     def ledger_to_spend(self) -> "Ledger":
-        """The ledger with the caps of the population on record, for the door.
+        """The ledger with the cap of the population on record, for the door.
 
         Raises:
             LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy.
@@ -424,7 +424,6 @@ class Project:
         ledger.declare_population(
             privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_selection
         )
-        ledger.declare_limits(privacy.population, self.limits)
         return ledger
 
     @property
@@ -446,21 +445,14 @@ class Project:
         runs = rho_for(cap.epsilon, cap.delta) / rho_for(privacy.epsilon, privacy.delta)
         return max(one, min(one * math.floor(runs), half) if math.isfinite(runs) else half)
 
-    @property
-    def limits(self) -> dict[str, tuple[float, float]]:
-        """Caps of the settings beside the lifetime cap, from scope to (ε, δ)."""
-        caps = self.params.ledger.caps
-        scopes = {"project": caps.project, "user": caps.user, "month": caps.month}
-        return {scope: (cap.epsilon, cap.delta) for scope, cap in scopes.items() if cap is not None}
-
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """User, project, commit, settings and software: public facts."""
+        """User, commit, settings and software: public facts."""
         from likeness.core.hashing import sha256_json
         from likeness.pipeline.provenance import provenance, public_settings
 
         settings = {"params_sha256": sha256_json(public_settings(self.params))}
-        return {**provenance(self.root), "project": self.params.ledger.project or "", **settings}
+        return {**provenance(self.root), **settings}
 
     # --- the private rows
 

@@ -1,4 +1,4 @@
-"""The cost of a run before it starts: its releases that are not on record, and the headroom of each cap.
+"""The cost of a run before it starts: its releases that are not on record, and what the cap leaves.
 
 Only the door charges. This is a preview for schedules and grids of methods and ε. It reads no private row: the keyed
 hash of the source and the manifest of the encoded table identify the rows of an earlier run.
@@ -15,8 +15,7 @@ from likeness.config.typed import build
 from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.ledger.budget import Asker, Budget, Cost, Headroom, check_headrooms, headrooms
-from likeness.ledger.records import moment
+from likeness.ledger.budget import Budget, Cost
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
@@ -124,15 +123,10 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
             yield named.name, key_of(named, row_set.encoding)
 
 
-def headrooms_for(project: Project) -> list[Headroom]:
-    """The headroom of every cap for a run with these settings by this user."""
-    return project.ledger.headrooms(_declared(project), Asker.of(project.provenance), project.limits)
-
-
 def refusal_ahead(project: Project) -> str:
-    """Why a run on new rows would be over budget; empty if every cap has room for it.
+    """Why a run on new rows would be over budget; empty if the cap has room for it.
 
-    Without a ledger, the caps are those of params.yaml. It opens no row, no source and no team's database.
+    Without a ledger, the cap is that of params.yaml. It opens no row, no source and no team's database.
 
     Raises:
         LikenessError: the settings cannot be planned, or the ledger cannot be read.
@@ -140,15 +134,17 @@ def refusal_ahead(project: Project) -> str:
     home = project.ledger_home
     if home.url is not None:
         return ""
-    if not home.database.exists():
-        rooms = headrooms([], _declared(project), Asker.of(project.provenance), moment([]), project.limits)
-    else:
-        rooms = headrooms_for(project)
+    budget = _budget(project) if home.database.exists() else _declared(project)
     try:
-        check_headrooms(rooms, Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
+        budget.check(Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
     except BudgetError as error:
         return str(error)
     return ""
+
+
+def _budget(project: Project) -> Budget:
+    """The budget on record, or that of a population that is new to the ledger."""
+    return project.ledger.budget(project.params.privacy.population) or _declared(project)
 
 
 def _declared(project: Project) -> Budget:
@@ -158,25 +154,25 @@ def _declared(project: Project) -> Budget:
     return Budget(privacy.population, adjacency, cap.epsilon, cap.delta, 0.0, 0, selection_delta=share)
 
 
-def afford(runs: Sequence[Project]) -> tuple[list[Cost], list[Headroom]]:
-    """The charges of runs of these projects, and the caps with room for all of them.
+def afford(runs: Sequence[Project]) -> tuple[list[Cost], Budget]:
+    """The charges of runs of these projects, and the budget with room for all of them.
 
     It takes all rows as new first. Only if that does not fit, it looks at the source.
 
     Raises:
-        BudgetError: a cap has no room; nothing was read.
+        BudgetError: the cap has no room; nothing was read.
     """
-    rooms = headrooms_for(runs[0])
+    budget = _budget(runs[0])
     costs = grid_costs(runs, None)
     try:
-        check_headrooms(rooms, Cost.total(costs))
+        budget.check(Cost.total(costs))
     except BudgetError:
         dataset = last_rows(runs[0])
         if dataset is None:
             raise
         costs = grid_costs(runs, dataset)
-        check_headrooms(rooms, Cost.total(costs))
-    return costs, rooms
+        budget.check(Cost.total(costs))
+    return costs, budget
 
 
 def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:
@@ -190,18 +186,14 @@ def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]
     return costs
 
 
-def headroom_lines(rooms: Sequence[Headroom], cost: Cost) -> list[str]:
-    """One line a cap: the cost so far, the cost after the run, and the rest."""
-    return [_headroom_line(room, room.after(cost)) for room in rooms]
-
-
-def _headroom_line(room: Headroom, after: Headroom) -> str:
+def remainder(budget: Budget, cost: Cost) -> str:
+    """One line: what was spent, what is spent after a cost, and what is left then."""
+    after = budget.after(cost)
     line = (
-        f"{room.label} cap of {room.population}: epsilon {room.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
-        f"{room.epsilon:g} afterwards at delta {room.delta:g}; rho {after.remaining_rho:.4g} of {after.cap_rho:.4g} "
-        "would remain"
+        f"lifetime cap of {budget.population}: epsilon {budget.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
+        f"{budget.cap_epsilon:g} afterwards at delta {budget.cap_delta:g}; rho {after.remaining_rho:.4g} of "
+        f"{after.cap_rho:.4g} would remain"
     )
     if not after.spent_delta:
         return line
-    most = room.delta if room.selection_delta is None else room.selection_delta
-    return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {most:.4g}"
+    return f"{line}; thresholds would have taken {after.spent_delta:.4g} of their delta {budget.selection_delta:.4g}"

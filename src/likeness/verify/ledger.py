@@ -10,7 +10,7 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, require
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.ledger.budget import SCOPES, budget_of, discretization_error_of
+from likeness.ledger.budget import budget_of, discretization_error_of
 from likeness.ledger.records import SALT, Record, digest_of
 from likeness.methods.row_set import rows_of
 from likeness.privacy.lattice_error import ALLOWANCE
@@ -20,11 +20,10 @@ _EXACT = 1e-9
 _SALTS = {SALT, "content_salt"}
 _WHOLE = {"seq", "previous", "digest", "time", "kind", "body"}
 _HIDDEN = {"seq", "previous", "digest", "population", "content"}
-_ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", "project", "software"}
+_ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", "software"}
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
     "cap": ({"identity", "adjacency", "epsilon", "delta"}, {"person", "delta_keys"}),
-    "limit": ({"identity", "scope", "name", "epsilon", "delta"}, set()),
     "reserve": (
         {*REQUEST_KEYS, "key", "rho", "plan", "stage", "method", "dimension", "noise_multiplier"},
         {*SOMETIMES, *_ASKED, "rows_digest"},
@@ -87,8 +86,7 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
     require(
         always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
     )
-    listed = set(body.get("files", {})) <= set(names.ALWAYS) and body.get("scope", SCOPES[0]) in SCOPES
-    require(listed, f"record {place} names a file or a scope that Likeness does not write")
+    require(set(body.get("files", {})) <= set(names.ALWAYS), f"record {place} names a file that is not of a bundle")
     _check_texts(body, "", place)
 
 
