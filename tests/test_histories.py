@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 from benchmarks.histories import CHAIN, HOUSEHOLDS, chain, households, law_error, row_sets
 from likeness import Synthesizer
 from likeness.cli.app import app
-from likeness.core.errors import ArtifactError, ParamsError, PlanError
+from likeness.core.errors import ArtifactError, BudgetError, ParamsError, PlanError
 from likeness.data.histories.rows import broken_links
 from likeness.data.histories.schema import MEMORY, HistorySchema
+from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
 from likeness.evaluation.histories import history_distances
 from likeness.inference.estimates import Question, estimate
@@ -145,6 +146,25 @@ def _parts(released: Any) -> Any:
     from likeness.methods.maps import from_spec
 
     return from_spec({key: value for key, value in released.receipt.feature.items() if key != "terms"}).parts
+
+
+def test_a_table_of_histories_alone_is_about_the_same_people() -> None:
+    """People without their events, events without their people, and either beside another table."""
+    people, events = people_and_events(60)
+    fitted({"people": people, "events": events}, {**SPEC, **AGE}, settings=FASTEST)
+    given = {"epsilon": 1.0, "delta": 1e-5, "cap": (2.0, 1e-4), "settings": FASTEST}
+    both, alone = HistorySchema.from_dict({**SPEC, **AGE}), HistorySchema.from_dict(SPEC)
+    columns = {**AGE["people"], "id": {"kind": "integer", "lower": 0, "upper": 99}}
+    table = {"name": "people", "source": "made up", "task": "none", "label": None, "columns": columns}
+    other = events.assign(score=1)
+    for schema, frames in (
+        (alone, events.sample(frac=1, random_state=0)),
+        (both, {"people": people.assign(age="old"), "events": events}),
+        (both, {"people": people, "events": other}),
+        (Schema.from_dict(table, "people"), people),
+    ):
+        with pytest.raises(BudgetError, match="accounted under population 'toys'"):
+            Synthesizer(schema=schema, population=type(schema).__name__, device="cpu", **given).fit(frames)
 
 
 def test_nothing_follows_an_end() -> None:

@@ -157,20 +157,6 @@ def test_the_same_people_under_another_name_are_known_by_another_question_too(le
     other.fit(table.assign(a=table["a"] / 2))  # other rows
 
 
-def test_what_an_older_version_released_stays_the_answer(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It knew the rows in their order only, and did not record those of the source."""
-    with monkeypatch.context() as older:
-        older.setattr(
-            "likeness.pipeline.private_rows.digest_of_release", lambda adjacency, ledger, ordered, unordered: ordered()
-        )
-        older.setattr("likeness.data.source.row_digests.SourceDigest.digest", lambda source: "")
-        first = small().fit(rows())
-    assert not any("rows_digest" in record.body for record in Ledger.open(locate()).records())
-    spent = count()
-    assert small().fit(rows()).releases_["embedding"].receipt == first.releases_["embedding"].receipt
-    assert count() == spent
-
-
 def test_the_order_of_rows_is_theirs_under_replace_one(ledger: Ledger) -> None:
     """Pairs of rows are fixed by their places there."""
     fixed = {"adjacency": "replace_one", "num_records": 400}

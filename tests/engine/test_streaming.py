@@ -292,7 +292,7 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     preprocess.main(project)
     expected = SourceDigest(SourceDigest.key_of(ledger.key))
     list(typed_rows(project, LOCAL, expected))
-    assert project.rows()[0].rows_digest == expected.digest() != ""
+    assert project.rows()[0].rows_digests == (expected.digest(),) != ("",)
     ProjectPaths.table.unlink()
     for name in "ab":
         pq.write_table(raw(0), tmp_path / f"source/{name}.parquet")

@@ -5,7 +5,7 @@ digest of the released file. Costs are ρ of zero-concentrated differential priv
 add up over releases, methods, versions of the data, clones and branches. Storage is :mod:`likeness.ledger.chain`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -109,15 +109,15 @@ class Ledger(Chain):
         if budget is not None:
             _check_declared(budget, adjacency, epsilon, delta, person)
 
-    def check_owner(self, population: str, digest: str, rows_digest: str) -> None:
+    def check_owner(self, population: str, digest: str, rows_digests: Sequence[str]) -> None:
         """Raise the error of :meth:`reserve` for rows that are on record under another population, before its cost.
 
         Args:
             population: name of the people.
             digest: keyed hash of the typed rows.
-            rows_digest: keyed hash of the rows of the source.
+            rows_digests: keyed hashes of the rows of each table of the source.
         """
-        check_owner(self.records(), population, digest, rows_digest, self.key)
+        check_owner(self.records(), population, digest, rows_digests, self.key)
 
     def change_cap(self, population: str, epsilon: float, delta: float, selection_delta: float | None = None) -> None:
         """Record a new lifetime cap, a person's decision that stays visible for ever.
@@ -182,7 +182,7 @@ class Ledger(Chain):
                     return record
             if not (request.rho > 0 and request.delta >= 0):
                 raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: dvc repro plan")
-            check_owner(records, request.population, request.digest, request.rows_digest, self.key)
+            check_owner(records, request.population, request.digest, request.rows_digests, self.key)
             budget = budget_of(records, request.population)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(
@@ -204,7 +204,7 @@ class Ledger(Chain):
                 "slot": request.attempt,
                 "encoding": request.encoding,
                 **({"delta_keys": request.delta} if request.delta else {}),
-                **({"rows_digest": sealed(request.rows_digest, self.key)} if request.rows_digest else {}),
+                "rows_digests": [sealed(digest, self.key) for digest in request.rows_digests],
             }
             return append(records, "reserve", body)
 

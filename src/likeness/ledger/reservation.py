@@ -2,7 +2,7 @@
 
 import hmac
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,7 @@ class Reservation:
         unit: unit of privacy where a person may have several rows; None: a row is a person.
         delta: δ of the partition selection.
         others_delta: from the name of each other partition selection of the plan to its δ.
-        rows_digest: keyed hash of the rows of the source, for any schema; empty if it is missing.
+        rows_digests: keyed hashes of the rows of each table of the source, for any schema.
         beside: digests of the encodings of the plan's other rows of these people, such as those of their histories.
     """
 
@@ -53,7 +53,7 @@ class Reservation:
     unit: PrivacyUnit | None = None
     delta: float = 0.0
     others_delta: Mapping[str, float] = field(default_factory=dict)
-    rows_digest: str = ""
+    rows_digests: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
 
     @property
@@ -81,17 +81,17 @@ def sealed(digest: str, key: bytes, salt: str | None = None) -> str:
     return f"{salt}:{hmac.digest(key, f'{salt}{digest}'.encode(), 'sha256').hex()}"
 
 
-def check_owner(records: list[Record], population: str, digest: str, rows_digest: str, key: bytes) -> None:
+def check_owner(records: list[Record], population: str, digest: str, rows_digests: Sequence[str], key: bytes) -> None:
     """Refuse rows that are on record under another name: a new name would get around the cap.
 
-    Rows are equal if they are typed alike or if they come from one source: another schema or split is no other
-    population.
+    Rows are equal if they are typed alike or if a table of their sources is the same: another schema or split is no
+    other population. People without their events, or events without their people, are the same people.
 
     Args:
         records: of the ledger.
         population: name of the people.
         digest: keyed hash of the typed rows.
-        rows_digest: keyed hash of the rows of the source; empty if it is missing.
+        rows_digests: keyed hashes of the rows of each table of the source.
         key: of the ledger.
 
     Raises:
@@ -101,9 +101,9 @@ def check_owner(records: list[Record], population: str, digest: str, rows_digest
         body = record.body
         if record.kind != "reserve" or body["identity"] == population:
             continue
-        source = str(body.get("rows_digest", ""))
-        same_source = bool(rows_digest and source) and source == sealed(rows_digest, key, source.partition(":")[0])
-        if body["digest"] == digest or same_source:
+        known = map(str, body["rows_digests"])
+        same = any(one == sealed(mine, key, one.partition(":")[0]) for one in known for mine in rows_digests)
+        if body["digest"] == digest or same:
             owner = body["identity"]
             raise BudgetError(
                 f"these rows are accounted under population '{owner}' (entry {record.seq}). A new name would forget "

@@ -5,7 +5,7 @@ person, and about one row a pair of events that follow each other. Both releases
 (:class:`likeness.release.records.EachPerson`), so the noise does not grow with the number of events.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,24 +27,23 @@ if TYPE_CHECKING:
 
 
 def read_histories(
-    schema: HistorySchema, events: pd.DataFrame, people: pd.DataFrame | None, source: SourceDigest
-) -> HistoryRows:
-    """Both row sets of two frames.
+    schema: HistorySchema, events: pd.DataFrame, people: pd.DataFrame | None, key: bytes
+) -> tuple[HistoryRows, list[str]]:
+    """Both row sets of two frames, and the digest of the rows of each frame.
 
     Raises:
         DataError: a frame does not fit the schema, or there is no person.
     """
-    table, names = read_frame_people(events, schema.events, schema.person, "events", source)
-    if schema.people is None:
-        rows = history_rows(schema, table, names)
-    else:
-        assert people is not None
-        rows = history_rows(
-            schema, table, names, *read_frame_people(people, schema.people, schema.person, "people", source)
-        )
+    tables: list[Any] = []
+    sources = []
+    for name, frame, columns in (("events", events, schema.events), ("people", people, schema.people)):
+        if frame is not None and columns is not None:
+            sources.append(SourceDigest(SourceDigest.key_of(key)))
+            tables += read_frame_people(frame, columns, schema.person, name, sources[-1])
+    rows = history_rows(schema, *tables)
     if rows.people.empty:
         raise DataError("the frames hold no person. Nothing was spent. Give training rows.")
-    return rows
+    return rows, [source.digest() for source in sources]
 
 
 def write_histories(project: "Project", schema: HistorySchema) -> None:
@@ -59,11 +58,11 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
         raise ArtifactError(
             f"{paths.stages} is that of one table, and the schema has two. Run: likeness new . --upgrade"
         )
-    source = SourceDigest(SourceDigest.key_of(ledger.key))
-    tables = []
+    tables, sources = [], []
     for place, columns in ((project.database or project.source, schema.events), (project.people_source, schema.people)):
         if place is not None and columns is not None:
-            table, _, names = read_place(place, columns, None, schema.person, source, ingest.format)
+            sources.append(SourceDigest(SourceDigest.key_of(ledger.key)))
+            table, _, names = read_place(place, columns, None, schema.person, sources[-1], ingest.format)
             assert names is not None
             tables.append((table, names, split_by_person(names, ingest.split.test_fraction, ingest.split.seed)))
     parts = {}
@@ -72,8 +71,8 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
         parts[part] = history_rows(schema, *(one for pair in chosen for one in pair))
     count = len(parts["train"].people)
     digest = digest_of_histories(schema, parts["train"], ledger.key)
-    manifest = manifest_of(project.complete_params, ledger.id, digest, count, source.digest())
-    ledger.check_owner(manifest["identity"], digest, manifest["rows_digest"])  # the door does it too, but later
+    manifest = manifest_of(project.complete_params, ledger.id, digest, count, [source.digest() for source in sources])
+    ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])  # the door does it too, but later
     people = [_marked(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
     following = [_marked(rows.transitions, part, rows.numbers) for part, rows in parts.items()]
     write_private(pd.concat(people, ignore_index=True), paths.table, manifest)

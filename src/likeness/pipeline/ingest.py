@@ -142,7 +142,7 @@ def training_digest(project: "Project", written: Path) -> tuple[str, int]:
         chunks = iter_private(written, [*schema.names, SPLIT], _chunk_rows(schema))
         return unordered_digest((chunk[chunk[SPLIT] == "train"] for chunk in chunks), schema, ledger.key)
 
-    return digest_of_release(project.params.privacy.adjacency, ledger, ordered, unordered), count
+    return digest_of_release(project.params.privacy.adjacency, ordered, unordered), count
 
 
 def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":

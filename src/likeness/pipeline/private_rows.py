@@ -9,7 +9,7 @@ If a person may have several rows, each row carries the number of its person, so
 the people stay in the source.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from likeness.core.remote import Place
     from likeness.data.source.databases import Database
     from likeness.data.source.row_digests import SourceDigest
-    from likeness.ledger.ledger import Ledger
     from likeness.pipeline.project import Project
     from likeness.release.partition_selection import Partitions
     from likeness.release.records import Records
@@ -45,7 +44,9 @@ _SETTINGS = {"identity": "privacy.population", "adjacency": "privacy.adjacency",
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 
 
-def manifest_of(params: Params, ledger_id: str, digest: str, num_records: int, rows_digest: str = "") -> dict[str, Any]:
+def manifest_of(
+    params: Params, ledger_id: str, digest: str, num_records: int, rows_digests: Sequence[str] = ()
+) -> dict[str, Any]:
     """The manifest of an ingested table; it holds the number of training rows only where that is public.
 
     Args:
@@ -53,7 +54,7 @@ def manifest_of(params: Params, ledger_id: str, digest: str, num_records: int, r
         ledger_id: of the ledger whose key made the digests.
         digest: of the training rows.
         num_records: number of training rows.
-        rows_digest: of the rows of the source.
+        rows_digests: of the rows of each table of the source.
 
     Raises:
         DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
@@ -68,7 +69,7 @@ def manifest_of(params: Params, ledger_id: str, digest: str, num_records: int, r
         "adjacency": params.privacy.adjacency,
         "ledger": ledger_id,
         "digest": digest,
-        "rows_digest": rows_digest,
+        "rows_digests": [digest for digest in rows_digests if digest],
         "num_records": num_records if public else None,
         "unit": _unit(params),
     }
@@ -110,7 +111,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
     _check_number(params, manifest["num_records"])
     unit = None if manifest.get("unit") is None else PrivacyUnit.from_dict(manifest["unit"])
     rows = manifest["identity"], manifest["digest"], params.ledger.attempt, manifest.get("encoding", ""), unit
-    return Dataset(*rows, manifest.get("rows_digest", "")), manifest
+    return Dataset(*rows, tuple(manifest["rows_digests"])), manifest
 
 
 def _check_number(params: Params, count: int | None) -> None:
@@ -210,21 +211,13 @@ def split_parts(
     return split_by_content(table, schema, split.test_fraction, split.seed)
 
 
-def digest_of_release(
-    adjacency: str, ledger: "Ledger", ordered: Callable[[], str], unordered: Callable[[], str]
-) -> str:
+def digest_of_release(adjacency: str, ordered: Callable[[], str], unordered: Callable[[], str]) -> str:
     """The digest of the training rows in a request.
 
     Under ``replace_one`` the places of rows fix their pairs, so the order belongs to the request. Else no sum depends
-    on the order, and rows in any order are one request. Older versions, which did not record the rows of the source,
-    had the digest in order only: their releases stay the answer.
+    on the order, and rows in any order are one request.
     """
-    if adjacency == Adjacency.REPLACE_ONE:
-        return ordered()
-    reserved = (record.body for record in ledger.records() if record.kind == "reserve")
-    older = {str(body["digest"]) for body in reserved if "rows_digest" not in body}
-    digest = ordered() if older else ""
-    return digest if digest in older else unordered()
+    return ordered() if adjacency == Adjacency.REPLACE_ONE else unordered()
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def in_memory(
     train: "DataFrame",
     ledger: "Ledger",
     people: "Series[str] | None" = None,
-    rows_digest: str = "",
+    rows_digests: Sequence[str] = (),
 ) -> RowsInMemory:
     """Rows in memory as the stages prepare those of a source: equal digests, so equal releases.
 
@@ -92,7 +92,7 @@ def in_memory(
         train: typed with ``schema``, every row a training row.
         ledger: whose key makes the digests.
         people: whose row each is, under ``ingest.unit``.
-        rows_digest: of the given rows, with all columns.
+        rows_digests: of the rows of each given table, with all columns.
 
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
@@ -109,17 +109,18 @@ def in_memory(
         train, numbers = train[keep], numbered(people[keep])
     digest = digest_of_release(
         params.privacy.adjacency,
-        ledger,
         lambda: typed_digest(train, schema, ledger.key),
         lambda: unordered_digest([train], schema, ledger.key),
     )
-    manifest = encoded_manifest(manifest_of(params, ledger.id, digest, len(train), rows_digest), schema)
+    manifest = encoded_manifest(manifest_of(params, ledger.id, digest, len(train), rows_digests), schema)
     rows = manifest["identity"], digest, params.ledger.attempt, manifest["encoding"], params.ingest.unit
-    dataset = Dataset(*rows, rows_digest)
+    dataset = Dataset(*rows, tuple(manifest["rows_digests"]))
     return RowsInMemory(train, schema, numbers, dataset)
 
 
-def history_doors(project: "Project", schema: "HistorySchema", rows: "HistoryRows", rows_digest: str) -> "list[Door]":
+def history_doors(
+    project: "Project", schema: "HistorySchema", rows: "HistoryRows", rows_digests: Sequence[str]
+) -> "list[Door]":
     """A door to each row set of a project."""
     from likeness.pipeline.history_rows import digest_of_histories
     from likeness.release.door import Door
@@ -137,7 +138,7 @@ def history_doors(project: "Project", schema: "HistorySchema", rows: "HistoryRow
             attempt=params.ledger.attempt,
             encoding=row_set.encoding,
             unit=params.ingest.unit,
-            rows_digest=rows_digest,
+            rows_digests=tuple(digest for digest in rows_digests if digest),
             beside=tuple(one.encoding for one in project.row_sets),
         )
         read: Callable[[], Iterator[Records]] = partial(encoded_chunks, table, row_set.context.schema, numbers)

@@ -359,7 +359,7 @@ def _check_owner(project: Project) -> None:
     if manifest["identity"] == population or manifest["ledger"] != project.ledger.id:
         return
     if read_json(paths.source).get("hmac") == project.source_digest():
-        project.ledger.check_owner(population, manifest["digest"], manifest.get("rows_digest", ""))
+        project.ledger.check_owner(population, manifest["digest"], manifest["rows_digests"])
 
 
 def _refused(action: Callable[[], Any]) -> list[LikenessError]:

@@ -153,7 +153,7 @@ def _reservation(
         others_delta={other.query: other.delta_keys for other in plan.queries if other.delta_keys},
         delta=request.get("delta_keys", 0.0),
         digest=dataset.digest,
-        rows_digest=dataset.rows_digest,
+        rows_digests=dataset.rows_digests,
         beside=dataset.beside,
         attempt=dataset.attempt,
         encoding=dataset.encoding,

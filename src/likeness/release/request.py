@@ -30,8 +30,8 @@ class Dataset:
         attempt: a deliberate second release of a request has another one.
         encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
         unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
-        rows_digest: keyed hash of the rows of the source, in no order and with all columns; no part of the request.
-            Empty where an older version prepared the rows.
+        rows_digests: keyed hashes of the rows of each table of the source, in no order and with all columns; no part of
+            the request.
         beside: encodings of the plan's other rows of these people; no part of the request.
     """
 
@@ -40,7 +40,7 @@ class Dataset:
     attempt: str = "1"
     encoding: str = ""
     unit: PrivacyUnit | None = None
-    rows_digest: str = ""
+    rows_digests: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
 
 

@@ -24,8 +24,8 @@ def main(project: Project) -> None:
 
     def made(written: Path) -> dict[str, Any]:
         digest, count = training_digest(project, written)
-        manifest = manifest_of(project.params, ledger.id, digest, count, source.digest())
-        ledger.check_owner(manifest["identity"], digest, manifest["rows_digest"])  # the door does it too, but later
+        manifest = manifest_of(project.params, ledger.id, digest, count, [source.digest()])
+        ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])  # the door does it too, but later
         return manifest
 
     with project.engine() as engine:

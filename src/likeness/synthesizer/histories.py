@@ -71,7 +71,6 @@ def fit_histories(given: "Synthesizer", schema: HistorySchema, tables: Any, pers
     Raises:
         LikenessError: see :meth:`likeness.Synthesizer.fit`.
     """
-    from likeness.data.source.row_digests import SourceDigest
     from likeness.generators.base import Compute
     from likeness.methods.fit import fit_all
     from likeness.pipeline.account import stated
@@ -86,10 +85,9 @@ def fit_histories(given: "Synthesizer", schema: HistorySchema, tables: Any, pers
     frames = {name: opened(frame) for name, frame in tables.items()}
     project = project_of(given, schema)
     plan, train = project.plan, project.params.train
-    source = SourceDigest(SourceDigest.key_of(project.ledger.key))
     people = frames["people"][0] if "people" in frames else None
-    rows = read_histories(schema, frames["events"][0], people, source)
-    doors = history_doors(project, schema, rows, source.digest())
+    rows, digests = read_histories(schema, frames["events"][0], people, project.ledger.key)
+    doors = history_doors(project, schema, rows, digests)
     released = release_all(project.method, project.row_sets, doors)
     privacy = stated(project, plan, project.schema, list(released.values()))
     compute = Compute(train.device, train.threads, train.precision)

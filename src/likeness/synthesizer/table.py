@@ -120,7 +120,7 @@ def _private_rows(project: "Project", table: "DataFrame") -> "RowsInMemory":
         typed = read_frame(table, project.written_schema, source=source)
     else:
         typed, people = read_frame_people(table, project.written_schema, unit.column, source=source)
-    return in_memory(project.params, project.written_schema, typed, ledger, people, source.digest())
+    return in_memory(project.params, project.written_schema, typed, ledger, people, [source.digest()])
 
 
 def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]:

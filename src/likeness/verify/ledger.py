@@ -25,8 +25,8 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
     "cap": ({"identity", "adjacency", "epsilon", "delta"}, {"person", "delta_keys"}),
     "reserve": (
-        {*REQUEST_KEYS, "key", "rho", "plan", "stage", "method", "dimension", "noise_multiplier"},
-        {*SOMETIMES, *_ASKED, "rows_digest"},
+        {*REQUEST_KEYS, "key", "rho", "rows_digests", "plan", "stage", "method", "dimension", "noise_multiplier"},
+        {*SOMETIMES, *_ASKED},
     ),
     "commit": ({"key", "identity", "reserve_seq", "sha256"}, set()),
     "lost": ({"key", "identity"}, _ASKED),
@@ -41,7 +41,7 @@ _FORMS = {
     "ledger_id": "[0-9a-f]{16}",
     "likeness": VERSION,
     "releases": _SHA,
-    "rows_digest": f"[0-9a-f]{{32}}:{_SHA}",
+    "rows_digests": f"[0-9a-f]{{32}}:{_SHA}",
 }
 """Patterns of texts that no person chose, by key. Other texts are one short line."""
 _OF_ALL = {"files": "sha256", "software": "likeness"}
