@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 from likeness.config.typed import Section, require, setting
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
+from likeness.core.text import normal_texts
 
 _DATABASES = ("sqlite", "postgresql+psycopg")
 _SQLITE = "sqlite:///"  # before the place of a file
@@ -94,6 +95,12 @@ class Split(Section):
     test: str = setting("test", "value of the column in test rows")
     test_fraction: float = setting(0.2, "share of the rows held out for tests, without a column", above=0, below=1)
     seed: int = setting(0, "public; draws the test rows")
+
+    def __post_init__(self) -> None:
+        """Check ranges; texts take the normal form that cells and names have."""
+        super().__post_init__()
+        for key in ("column", "train", "test"):
+            object.__setattr__(self, key, normal_texts(getattr(self, key)))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from likeness.core.errors import ReleaseError
+from likeness.core.text import normal_text
 
 _NORM_BITS = 30  # the square of a norm of 2**30 fits an int64, and so do sums over 2**32 records
 MOST_CATEGORIES = 1000
@@ -24,6 +25,9 @@ class PrivacyUnit:
 
     column: str = field(metadata={"help": "of the source; its values name the people, and it is never released"})
     max_rows: int = field(metadata={"help": "the most rows of one person that are used, public; noise grows with it"})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "column", normal_text(self.column))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -1,8 +1,11 @@
 """The one normal form of texts, so that what looks equal is equal; and what to say where it is not."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
+
+from likeness.core.errors import SchemaError
 
 # Space separators of Unicode 15; a test compares them with the category Zs.
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -23,6 +26,22 @@ def normal_text(text: str) -> str:
     if text.isascii():
         return text.strip()
     return unicodedata.normalize("NFC", text.translate(_PLAIN)).strip()
+
+
+def normal_texts(value: Any) -> Any:
+    """A value as YAML has it, with the normal form of every text in it, also of keys.
+
+    Raises:
+        SchemaError: two keys of a mapping have one normal form.
+    """
+    if isinstance(value, str):
+        return normal_text(value)
+    if isinstance(value, Mapping):
+        normal = {normal_texts(key): normal_texts(item) for key, item in value.items()}
+        if len(normal) < len(value):
+            raise SchemaError(f"{', '.join(map(str, normal))}: two of the keys have one normal form. Keep one.")
+        return normal
+    return type(value)(map(normal_texts, value)) if isinstance(value, list | tuple) else value
 
 
 def folded(text: str) -> str:

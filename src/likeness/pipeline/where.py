@@ -11,6 +11,7 @@ import numpy as np
 
 from likeness.config.typed import allowed
 from likeness.core.errors import ParamsError
+from likeness.core.text import normal_text
 from likeness.data.encoding.bins import unit_of
 from likeness.data.encoding.condition import Condition
 from likeness.data.rules.allowed import Allowed, read, step_of
@@ -43,7 +44,8 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...
 def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowed]:
     """What ``where`` allows, by the name of the column; see :func:`conditions`."""
     given = {}
-    for name, value in where.items():
+    for written, value in where.items():
+        name = normal_text(written)
         key = f"sample.where.{name}"
         allowed(key, name, schema.names)
         given[name] = read(value, schema.column(name), key)

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from likeness.core.errors import DataError
+from likeness.core.text import normal_text
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 
 _PANDAS = "pandas"
@@ -60,7 +61,9 @@ def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFra
     if isinstance(frame, pd.DataFrame):
         sparse = {name: one.subtype for name, one in frame.dtypes.items() if isinstance(one, pd.SparseDtype)}
         frame = frame.astype(sparse) if sparse else frame
-        return frame, FrameType(dtypes={str(name): dtype_name(dtype) for name, dtype in frame.dtypes.items()})
+        return frame, FrameType(
+            dtypes={normal_text(str(name)): dtype_name(dtype) for name, dtype in frame.dtypes.items()}
+        )
     import narwhals as nw
 
     eager = nw.from_native(frame, eager_only=True, pass_through=True)
@@ -69,7 +72,7 @@ def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFra
         words = f"{rule} a frame of pandas, polars or pyarrow, with its rows in memory"
         raise DataError(f"{words}, got {kind}. Convert it, or collect it.")
     table = eager.to_arrow()
-    dtypes = {one.name: arrow_name(one.type) for one in table.schema}
+    dtypes = {normal_text(one.name): arrow_name(one.type) for one in table.schema}
     # pandas does not know all types of places in a dictionary.
     plain = [one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one for one in table.columns]
     table = pa.Table.from_arrays(plain, names=table.column_names)

@@ -8,6 +8,7 @@ from typing import Any
 
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import SchemaError
+from likeness.core.text import did_you_mean, normal_texts
 from likeness.data.histories.rules import GAP, about, rules_among
 from likeness.data.rules.rule import Rule
 from likeness.data.rules.rules import rules_section
@@ -57,6 +58,8 @@ class HistorySchema:
     rules: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
+        for key in ("person", "order", "fixed", "ends"):
+            object.__setattr__(self, key, normal_texts(getattr(self, key)))
         if type(self.most) is not int or not 2 <= self.most < MOST_CATEGORIES:
             raise SchemaError(f"most must be a whole number from 2 to {MOST_CATEGORIES - 1}. Correct it.")
         if self.which not in WHICH:
@@ -116,7 +119,8 @@ class HistorySchema:
         """
         unknown = [str(key) for key in mapping if key not in KEYS]
         if unknown:
-            raise SchemaError(f"{where}: {unknown[0]} is not a key of histories. Keys: {', '.join(KEYS)}.")
+            close = did_you_mean(unknown[0], KEYS)
+            raise SchemaError(f"{where}: {unknown[0]} is not a key of histories.{close} Keys: {', '.join(KEYS)}.")
         if not isinstance(mapping.get("person"), str):
             raise SchemaError(f"{where}: person is missing. Give the name of the column that names people.")
         head = {"name": mapping.get("name"), "source": mapping.get("source"), "task": "none"}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.config.typed import allowed
 from likeness.core.errors import ParamsError
+from likeness.core.text import normal_text
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
 
@@ -144,7 +145,7 @@ def _places(value: Any, column: Column, key: str) -> Iterator[int]:
     """Places of the categories that a value means; of an ordinal column, also those of a range or a comparison."""
     kind, ends, comparison = column.type, _ends(value), _compared(value)
     assert isinstance(kind, Categorical)
-    text = kind.spelling(str(value), column)
+    text = kind.spelling(normal_text(str(value)), column)
     if text in column.categories or not kind.is_ordered or (ends is None and comparison is None):
         allowed(key, text, column.categories)
         yield column.categories.index(text)
@@ -157,7 +158,9 @@ def _places(value: Any, column: Column, key: str) -> Iterator[int]:
         return
     assert ends is not None
     first, last = column.categories[0], column.categories[-1]
-    words = [str(default if end is None else end) for end, default in zip(ends, (first, last), strict=True)]
+    words = [
+        normal_text(str(default if end is None else end)) for end, default in zip(ends, (first, last), strict=True)
+    ]
     for word in words:
         allowed(key, word, column.categories)
     low, high = (column.categories.index(word) for word in words)
@@ -178,7 +181,7 @@ def _ends(value: Any) -> tuple[Any, Any] | None:
 
 def _compared(value: Any) -> tuple[str, str] | None:
     """Sign and word of a comparison; None for anything else."""
-    match = _COMPARISON.fullmatch(value) if isinstance(value, str) else None
+    match = _COMPARISON.fullmatch(normal_text(value)) if isinstance(value, str) else None
     return None if match is None else (match[1], match[2])
 
 

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import ParamsError, SchemaError
+from likeness.core.text import normal_texts
 from likeness.data.rules.allowed import Allowed
 from likeness.data.rules.calendars import Calendar
 from likeness.data.rules.computed import Computing, Derived, Determines, Equal, OneOf
@@ -36,6 +37,7 @@ def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | 
         SchemaError: naming the rule, or two that contradict each other.
     """
     by_name = {column.name: column for column in columns}
+    spec, derived = normal_texts(spec), normal_texts(derived)
     if not isinstance(spec, list | tuple):
         raise SchemaError("rules must be a list, as - {if: {age: < 15}, then: {marital_status: never-married}}.")
     if not isinstance(derived, Mapping):

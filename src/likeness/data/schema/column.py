@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from likeness.core.errors import SchemaError
+from likeness.core.text import normal_text
 from likeness.data.schema.dtypes import EXAMPLES, parsed
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
 
@@ -16,7 +17,7 @@ PERSON_COLUMN = "__person__"
 
 @dataclass(frozen=True)
 class Column:
-    """Public knowledge of one column.
+    """Public knowledge of one column. Its texts are kept in their normal form (:mod:`likeness.core.text`).
 
     Attributes:
         name: as in the header of the source.
@@ -61,6 +62,10 @@ class Column:
     cuts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        for key in ("name", "other", "categories", "missing_values"):
+            value = getattr(self, key)
+            normal = tuple(map(normal_text, value)) if isinstance(value, tuple) else value and normal_text(value)
+            object.__setattr__(self, key, normal)
         faults = tuple((key, f"column '{self.name}' {text}") for key, text in self._faults())
         if faults:
             raise SchemaError(faults[0][1], faults)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from likeness.core.errors import SchemaError
+from likeness.core.text import normal_text
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE, Numeric
 
@@ -61,7 +62,7 @@ class _Reading:
             self.fault("reason", "reason is missing. Say in words why the column is dropped.")
         if self.faults:
             _refuse(self.faults)
-        return Dropped(self.name, str(reason))
+        return Dropped(normal_text(self.name), str(reason))
 
     def column(self, kind: str) -> Column:
         rules = KINDS_BY_NAME.get(kind)

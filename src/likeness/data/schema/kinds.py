@@ -388,10 +388,9 @@ class Categorical(Kind):
                 "known to be frequent with an other for the rest, or give the column kind drop.",
             )
         if len(set(column.categories)) != len(column.categories):
-            yield "categories", "lists a category twice. Keep one."
-        if any(not text or text != text.strip() for text in column.categories):
-            words = "has a category that is empty or has blanks around it. An empty cell is a missing value."
-            yield "categories", words
+            yield "categories", "lists a category twice, by the normal form of texts. Keep one."
+        if not all(column.categories):
+            yield "categories", "has a category that is empty. An empty cell is a missing value."
         if column.other is not None and column.other not in column.categories:
             yield "other", f"has other '{column.other}', which is not among its categories. Add it."
         if set(column.missing_values) & set(column.categories):
@@ -401,7 +400,7 @@ class Categorical(Kind):
         if self.needs_public:
             words = f"is {self.name}, so {self.needs_public} must be public: list categories. Or use kind categorical."
             yield "categories", words
-        elif column.other is None or not column.other or column.other != column.other.strip():
+        elif not column.other:
             yield "other", "has private categories and no other. Give a text for what is not released; it is public."
         elif column.other in column.missing_values:
             yield "missing_values", "has the same text in other and in missing_values. Keep it in one of them."

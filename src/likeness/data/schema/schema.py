@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from likeness.core.errors import SchemaError
+from likeness.core.text import did_you_mean, normal_text, normal_texts
 from likeness.data.rules.rule import Rule
 from likeness.data.rules.rules import RuledTable, rules_from, rules_section, thresholds
 from likeness.data.schema.column import SPLIT_COLUMN, Column
@@ -210,8 +211,9 @@ class Schema:
         try:
             unknown = [str(key) for key in mapping if key not in KEYS]
             if unknown:
-                raise SchemaError(f"{unknown[0]} is not a key of a schema. Keys: {', '.join(KEYS)}.")
-            label, image = mapping.get("label"), image_shape(mapping.get("image"))
+                close = did_you_mean(unknown[0], KEYS)
+                raise SchemaError(f"{unknown[0]} is not a key of a schema.{close} Keys: {', '.join(KEYS)}.")
+            label, image = normal_texts(mapping.get("label")), image_shape(mapping.get("image"))
             pixels = () if image is None else pixel_columns(image)
             listed = [column_from(name, spec) for name, spec in entries(mapping.get("columns"), image)]
             columns = tuple(column for column in listed if isinstance(column, Column))
@@ -246,10 +248,12 @@ class Schema:
 
     def column(self, name: str) -> Column:
         """The column of that name."""
+        normal = normal_text(name)
         for column in self.columns:
-            if column.name == name:
+            if column.name == normal:
                 return column
-        raise SchemaError(f"'{name}' is not a column of {self.name}. Columns: {', '.join(self.names)}.")
+        close = did_you_mean(name, self.names)
+        raise SchemaError(f"'{name}' is not a column of {self.name}.{close} Columns: {', '.join(self.names)}.")
 
     def part(self, names: Iterable[str]) -> "Schema":
         """A schema of some of the columns, without label, rules and image."""

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from likeness.core.errors import DataError
+from likeness.core.text import normal_text
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical
@@ -134,13 +137,16 @@ def category_type(column: Column) -> "pd.CategoricalDtype[Any]":
 
 
 def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
-    """Cells as stripped text; whole floats lose their '.0', which a null in an integer column of Parquet brings."""
+    """Cells as texts in their normal form. Whole floats lose '.0', which a null in a column of integers brings."""
     if pd.api.types.is_float_dtype(values.dtype):
         values = values.astype("float32") if values.dtype == "float16" else values  # which has no 2**53
         whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
         as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
         return as_text.where(values.notna(), None).astype(TEXT)
-    return values.astype(TEXT).str.strip()
+    texts = values.astype(TEXT).str.strip()
+    if pc.all(pc.string_is_ascii(pa.array(texts, pa.large_string(), from_pandas=True))).as_py() is False:
+        texts = texts.map({text: normal_text(text) for text in texts.dropna().unique()}).astype(TEXT)
+    return texts
 
 
 def cells_of(

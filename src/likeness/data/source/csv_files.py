@@ -17,6 +17,7 @@ import pandas as pd
 
 from likeness.config.params import FileFormat
 from likeness.core.remote import Place
+from likeness.core.text import normal_text
 from likeness.data.source.opening import unbroken, unpacked
 
 _LONGEST = 1 << 20  # bytes of a header
@@ -57,7 +58,7 @@ def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFr
     header = None
     for cells in unbroken(_cells(path, layout, rows), path):
         if header is None:
-            header = cells.iloc[0].astype("object").str.strip().tolist()
+            header = list(map(normal_text, cells.iloc[0]))
             cells = cells.iloc[1:]
         yield cells.set_axis(header, axis="columns").reset_index(drop=True)
 
@@ -73,7 +74,7 @@ def _header(line: str, rules: dict[str, Any]) -> list[str]:
     (cells,) = csv.reader([line], strict=True, **rules)
     if not cells:
         raise ValueError("no header")
-    return [cell.strip() for cell in cells]
+    return list(map(normal_text, cells))
 
 
 def _cells(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:

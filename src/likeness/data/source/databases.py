@@ -17,6 +17,7 @@ import pandas as pd
 
 from likeness.core.errors import DataError
 from likeness.core.hashing import canonical_json
+from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
@@ -199,7 +200,7 @@ class Database:
 
 
 def _names(result: "CursorResult[Any]") -> list[str]:
-    return list(map(str, result.keys()))
+    return [normal_text(str(name)) for name in result.keys()]  # noqa: SIM118 (it is no mapping)
 
 
 def _plain(cell: Any) -> Any:

@@ -11,6 +11,7 @@ import pandas as pd
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
+from likeness.core.text import normal_text
 from likeness.data.source.opening import unbroken
 from likeness.data.source.python_cells import python_texts, text_of
 
@@ -53,7 +54,7 @@ def _full_rows(file: Any, where: str, layout: FileFormat) -> Iterator[tuple[Any,
 
 
 def _header(cells: Iterator[tuple[Any, ...]]) -> list[str]:
-    header = [(text_of(name) or "").strip() for name in next(cells)]
+    header = [normal_text(text_of(name) or "") for name in next(cells)]
     return header[: max(place for place, name in enumerate(header, start=1) if name)]
 
 

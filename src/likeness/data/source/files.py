@@ -14,6 +14,7 @@ import pyarrow as pa
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
+from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import check_texts, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
@@ -215,7 +216,7 @@ def _frame_cells(
 ) -> pd.DataFrame:
     if not isinstance(df, pd.DataFrame):
         raise DataError(f"{where}: must be a pandas DataFrame, got {type(df).__name__}. Convert it.")
-    present = [str(name) for name in df.columns]
+    present = [normal_text(str(name)) for name in df.columns]
     check_names(present, names, where, IN_FRAME)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
+from likeness.core.text import code_points, normal_text
 from likeness.data.schema.dates import number_of
 from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, Numeric, guess
 from likeness.data.source.opening import FORMATS, SWAPPED_MARKS, is_excel, is_text
@@ -47,7 +48,8 @@ def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule:
     twice = [name for name in wanted if counts[name] > 1]
     faults = []
     if missing:
-        faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {', '.join(wanted)}.")
+        named = ", ".join(f"{name}{code_points(name)}" for name in wanted)
+        faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {named}.")
         if others := sum(name not in wanted for name in present):
             faults.append(f"the schema does not name {others} of the table's columns.")
     if twice:
@@ -139,7 +141,7 @@ def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
     empty = frame.iloc[:0]
     texts = [name for name in empty.columns if isinstance(name, str)]  # a number is pandas' own name, and of no row
     _check_header(texts, "the DataFrame", are_public=False)
-    names = [str(name) for name in empty.columns]
+    names = [normal_text(str(name)) for name in empty.columns]
     _check_header(names, "the DataFrame", are_public=True)
     return {name: _kind_of_series(empty.iloc[:, place]) for place, name in enumerate(names)}
 
@@ -223,7 +225,7 @@ def _fields(path: Place) -> tuple[list[str], list[Any]]:
     if not (path.is_file() or path.is_dir()):
         raise DataError(f"{path.name}: no such file. Give the path of the table.")
     fields = parquet_fields(path)
-    return [str(field.name) for field in fields], [field.type for field in fields]
+    return [normal_text(field.name) for field in fields], [field.type for field in fields]
 
 
 def _kind_of_cells(cells: Sequence[str]) -> str:

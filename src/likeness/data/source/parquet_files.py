@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, inside
+from likeness.core.text import normal_text
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.source.cells import texts_of
@@ -73,7 +74,8 @@ def _files(folder: Place, where: str, folders: tuple[tuple[str, str | None], ...
             name, mark, value = item.name.partition("=")
             if not (name and mark):
                 raise _wrong_folder(where)
-            files += _files(item, where, (*folders, (unquote(name), None if value == _MISSING else unquote(value))))
+            cell = None if value == _MISSING else unquote(value)
+            files += _files(item, where, (*folders, (normal_text(unquote(name)), cell)))
         elif item.suffix == ".parquet":
             files.append(SourcePart(item, None, folders))
     return files
@@ -106,7 +108,7 @@ def parquet_dtypes(path: Place) -> dict[str, str]:
     dtypes = {name: dtype_name(dtype) for name, dtype in content.empty_table().to_pandas().dtypes.items()}
     decimals = {one.name: arrow_name(one.type) for one in content if pa.types.is_decimal(one.type)}
     # Without rows pandas takes categories of texts for objects.
-    return {name: word.replace("[object", "[str") for name, word in (dtypes | decimals).items()}
+    return {normal_text(name): word.replace("[object", "[str") for name, word in (dtypes | decimals).items()}
 
 
 def texts_without_cells(kind: pa.DataType, texts: Sequence[str]) -> list[str]:
@@ -175,12 +177,15 @@ def parquet_chunks(
     file = _opened(part.path)
     fields = file.schema_arrow
     folders = dict(part.folders)
-    pixels = [] if shape is None or wanted[0] in fields.names else list(wanted[: math.prod(shape)])
-    images = image_column({field.name: field.type for field in fields}, part.path.name) if pixels else None
+    present = list(map(normal_text, fields.names))
+    pixels = [] if shape is None or wanted[0] in present else list(wanted[: math.prod(shape)])
+    types = dict(zip(present, fields.types, strict=True))
+    images = image_column(types, part.path.name) if pixels else None
     wanted = list(wanted[len(pixels) :])
-    check_names([*fields.names, *folders], wanted, part.path.name, IN_FILE)
+    check_names([*present, *folders], wanted, part.path.name, IN_FILE)
     plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
-    read = [name for name in [*wanted, *([] if images is None else [images])] if name not in folders]
+    written = dict(zip(present, fields.names, strict=True))
+    read = [written[name] for name in [*wanted, *([] if images is None else [images])] if name not in folders]
     read = read if source is None else list(dict.fromkeys([*read, *plain]))
     rows = max(1, min(rows, MOST_CELLS // len(read)))
 
@@ -190,6 +195,7 @@ def parquet_chunks(
             empty = [pa.array([], field.type) for field in map(fields.field, read)]
             batches = iter([pa.RecordBatch.from_arrays(empty, names=read)])
         for batch in batches:
+            batch = pa.RecordBatch.from_arrays(batch.columns, list(map(normal_text, batch.schema.names)))
             for name, value in folders.items():
                 batch = batch.append_column(name, pa.array([value] * len(batch), pa.string()))
             batch = batch if images is None else only_bytes(batch, images)

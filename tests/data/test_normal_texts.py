@@ -1,0 +1,142 @@
+"""Names, categories and words for missing have one normal form, in the schema and in every reader."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from likeness.core.errors import DataError, SchemaError
+from likeness.data.histories.schema import HistorySchema
+from likeness.data.schema.schema import Schema
+from likeness.data.source.databases import Database
+from likeness.data.source.files import read_frame, read_people, read_source
+from likeness.data.source.header import header_of, kinds_of_frame
+from likeness.pipeline.where import conditions
+
+SHARP = "gro\u0308ße"  # NFD
+PLACES = ["Ko\u0308ln", "Sa\u0303o\u00a0Paulo", "\ufeffKöln", "Bad\u202fEms", "kei\u00adne\u200b", "Bonn", "\u200b"]
+READ = ["Köln", "São Paulo", "Köln", "Bad Ems", None, "rest", None]
+
+
+def schema_of(**beside: Any) -> Schema:
+    place = {
+        "kind": "categorical", "categories": ["Köln", "Sa\u0303o Paulo", "Bad Ems", "rest"], "other": "rest",
+        "missing_values": ["ke\u00adine"], "nullable": True,
+    }  # fmt: skip
+    size = {"kind": "integer", "lower": 0, "upper": 9}
+    mapping = {"name": "t", "source": "made up", "task": "none", "columns": {"größe": size, "o\u200brt": place}}
+    return Schema.from_dict(mapping | beside, "t.yaml")
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame({f"{SHARP} ": range(len(PLACES)), "ort\u200b": PLACES})
+
+
+def of_csv(folder: Path) -> pd.DataFrame:
+    table().to_csv(folder / "t.csv", index=False)
+    return read_source(folder / "t.csv", schema_of())[0]
+
+
+def of_excel(folder: Path) -> pd.DataFrame:
+    table().to_excel(folder / "t.xlsx", index=False)
+    return read_source(folder / "t.xlsx", schema_of())[0]
+
+
+def of_parquet(folder: Path) -> pd.DataFrame:
+    table().to_parquet(folder / "t.parquet")
+    return read_source(folder / "t.parquet", schema_of())[0]
+
+
+def of_partitions(folder: Path) -> pd.DataFrame:
+    for place, row in table().iterrows():
+        part = folder / "t" / f"{SHARP}={place}"
+        part.mkdir(parents=True)
+        row[["ort\u200b"]].to_frame().T.to_parquet(part / "0.parquet", index=False)
+    return read_source(folder / "t", schema_of())[0]
+
+
+def of_database(folder: Path) -> pd.DataFrame:
+    with sqlite3.connect(folder / "t.db") as connection:
+        table().to_sql("t", connection, index=False)
+    connection.close()
+    rows = Database(f"sqlite:///{folder / 't.db'}", "t").read(schema_of())[0]
+    return rows.sort_values("größe", ignore_index=True)
+
+
+def of_frame(_folder: Path) -> pd.DataFrame:
+    return read_frame(table(), schema_of())
+
+
+def of_categories(_folder: Path) -> pd.DataFrame:
+    return read_frame(table().astype({"ort\u200b": "category"}), schema_of())
+
+
+def of_arrow(_folder: Path) -> pd.DataFrame:
+    return read_frame(pa.Table.from_pandas(table()).to_pandas(types_mapper=pd.ArrowDtype), schema_of())
+
+
+READERS: tuple[Callable[[Path], pd.DataFrame], ...] = (
+    *(of_csv, of_excel, of_parquet, of_partitions, of_database, of_frame, of_categories, of_arrow),
+)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_every_reader_gives_one_table(read: Callable[[Path], pd.DataFrame], tmp_path: Path) -> None:
+    found = read(tmp_path)
+    assert list(found.columns) == ["größe", "ort"] and found["größe"].tolist() == [*range(len(PLACES))]
+    cells = found["ort"].astype("object")
+    assert cells.where(cells.notna(), None).tolist() == READ
+
+
+def test_a_schema_keeps_normal_texts_and_reads_them_back() -> None:
+    rules = [{"if": {SHARP: "< 3"}, "then": {"ort": ["Ko\u0308ln"]}}]
+    schema = schema_of(rules=rules)
+    assert schema.names == ("größe", "ort") and schema.column("ort").missing_values == ("keine",)
+    assert schema.column(SHARP).name == "größe" and Schema.from_dict(schema.to_dict(), "copy") == schema
+    assert conditions({SHARP: 3, "ort": "Ko\u0308ln"}, schema) == conditions({"größe": 3, "ort": "Köln"}, schema)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"größe": {}, SHARP: {}}, "column 'größe' is listed twice"),
+        ({"größe": {"kind": "drop", "reason": "x"}, SHARP: {}}, "column 'größe' is listed twice"),
+        ({"a": {"kind": "categorical", "categories": ["ö", "o\u0308"]}}, "lists a category twice"),
+        ({"a": {"kind": "categorical", "categories": ["a", "\u200b"]}}, "a category that is empty"),
+        ({"a": {"kind": "categorical", "categories": ["ö"], "missing_values": ["o\u0308"]}}, "the same text in"),
+        ({"a": {}, "__spl\u00adit__": {}}, "reserved"),
+    ],
+)
+def test_equal_looking_texts_are_one(columns: dict[str, Any], words: str) -> None:
+    size = {"kind": "integer", "lower": 0, "upper": 9}
+    with pytest.raises(SchemaError, match=words):
+        schema_of(columns={name: spec or size for name, spec in columns.items()})
+
+
+def test_names_of_settings_and_histories_are_normal_too(tmp_path: Path) -> None:
+    people = pd.DataFrame({f"na{SHARP}": ["Zoe\u0308", "Zoë"], "te\u00adil": ["tra\u00adin", "test"]})
+    pd.concat([table().head(2), people], axis=1).to_csv(tmp_path / "t.csv", index=False)
+    _, split, names = read_people(tmp_path / "t.csv", schema_of(), "teil", "nagröße")
+    assert split is not None and names is not None
+    assert split.tolist() == ["train", "test"] and len(names) == 2
+    event = {SHARP: {"kind": "integer", "lower": 0, "upper": 9}, "a": {"kind": "categorical", "categories": ["ö", "x"]}}
+    mapping = {"name": "h", "source": "s", "person": "na\u00adme", "order": SHARP, "most": 3, "events": event}
+    histories = HistorySchema.from_dict(mapping | {"ends": {"a": ["o\u0308"]}})
+    assert (histories.person, histories.order, histories.ends) == ("name", "größe", {"a": ("ö",)})
+
+
+def test_headers_are_normal_and_two_of_one_form_are_refused(tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "t.csv", index=False)
+    assert header_of(tmp_path / "t.csv") == ["größe", "ort"] == list(kinds_of_frame(table()))
+    with pytest.raises(DataError, match="'größe' occurs twice"):
+        read_frame(table().assign(größe=1), schema_of())
+
+
+def test_a_missing_name_shows_what_others_look_like(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        read_frame(table().rename(columns={f"{SHARP} ": "gr\u03cc\u00dfe"}), schema_of())
+    assert "column 'größe' is missing" in str(caught.value) and "größe (ö U+00F6, ß U+00DF), ort" in str(caught.value)
