@@ -1,8 +1,6 @@
 """params.yaml: what ships loads; everything else is refused by name."""
 
 import copy
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from typer.testing import CliRunner
 
 from likeness.bundle.settings import params_of, settings_of
 from likeness.cli.app import app
-from likeness.config.explain import defaults, fresh, keys, merged, plain
+from likeness.config.explain import defaults, keys, plain
 from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.config.typed import build
@@ -67,25 +65,15 @@ def difference(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, 
     return parts
 
 
-def test_a_new_default_reaches_new_projects_and_new_fits_and_no_file_without_the_key(tmp_path: Path) -> None:
-    new, old = fresh(METHODS["marginals"]), plain(method_from(params_from(NEEDED)))
-    train = {"tolerance": 0.001, "kl_hidden": 0.8, "kl_adaptive": 0.5, "strong_gain": 10.0, "rare_cells": 1.0}
-    assert new["train"] == train and old["train"]["kl_hidden"] == 1
-    assert not any(old["train"][key] for key in train if key != "kl_hidden")
-    assert yaml.safe_load(printed("marginals"))["marginals"] == merged(old, new) != old
+def test_files_without_a_section_projects_and_fits_have_the_same_method(tmp_path: Path) -> None:
+    default = plain(METHODS["marginals"]())
+    assert plain(method_from(params_from(NEEDED))) == default
+    assert yaml.safe_load(printed("marginals"))["marginals"] == default
     write_project(tmp_path / "new")
-    assert yaml.safe_load((tmp_path / "new/params.yaml").read_text())["marginals"] == new
+    assert "marginals" not in yaml.safe_load((tmp_path / "new/params.yaml").read_text())
+    assert plain(method_from(Synthesizer(population="p").params())) == default
     fit = Synthesizer(population="p", settings={"train": {"iterations": 5}}).params()
-    assert fit.sections["marginals"] == {**new, "train": {**new["train"], "iterations": 5}}
-    settings = Synthesizer(population="p", settings={"train": {"tolerance": 0}}).params()
-    assert method_from(settings).training.tolerance == 0  # type: ignore[attr-defined]
-
-
-def test_a_script_that_runs_again_asks_no_second_question() -> None:
-    new = {name: fresh(method) for name, method in METHODS.items()}
-    untrained = {name: {key: one[key] for key in one if key != "train"} for name, one in new.items()}
-    released = {"marginals": {"auxiliary": {"quantiles": {"edges": "auto"}}}}  # as scripts have it from the beginning
-    assert {name: one for name, one in untrained.items() if one} == released
+    assert plain(method_from(fit)) == {**default, "train": {**default["train"], "iterations": 5}}
 
 
 def test_only_what_a_person_must_decide_is_needed() -> None:
@@ -109,7 +97,7 @@ def test_only_what_a_person_must_decide_is_needed() -> None:
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_the_printed_section_of_a_method_is_that_of_a_new_project(name: str) -> None:
     text = printed(name)
-    assert yaml.safe_load(text) == {name: merged(defaults(METHODS[name]), fresh(METHODS[name]))}
+    assert yaml.safe_load(text) == {name: defaults(METHODS[name])}
     assert {name: plain(build(METHODS[name], yaml.safe_load(text)[name], name))} == yaml.safe_load(text)
     assert max(map(len, text.splitlines())) <= 120
 
@@ -131,13 +119,12 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     monkeypatch.chdir(ROOT)
     text = (ROOT / "params.yaml").read_text()
     assert text.endswith(printed()) and len(printed().splitlines()) <= 122
-    base = {**defaults(Params), "marginals": merged(defaults(METHODS["marginals"]), fresh(METHODS["marginals"]))}
+    base = {**defaults(Params), "marginals": defaults(METHODS["marginals"])}
     assert set(difference(resolved(load_params()), base)) == {*NEEDED, "sample"}  # everything else has its default
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
     assert content["method"] == "marginals" and content["privacy"]["population"] is None
-    section = merged(defaults(METHODS["marginals"]), fresh(METHODS["marginals"]))
-    assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": section})
+    assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": defaults(METHODS["marginals"])})
 
 
 def test_every_key_says_what_it_means() -> None:
@@ -169,40 +156,13 @@ def test_every_method_plans_without_a_section(name: str, monkeypatch: pytest.Mon
     assert sum(share.share for share in method_from(params).shares(Project(Path(), params).context)) == pytest.approx(1)
 
 
-OLD: dict[str, Any] = {
-    "privacy": {"epsilon": 1, "delta": 1e-5, "identity": "somebody"},
-    "ledger": {"slot": "two"},
-    "marginals": {"train": {"information_price": 0.5, "exchange_rounds": 1}},
-}
-NEW: dict[str, Any] = {
-    "privacy": NEEDED["privacy"],
-    "ledger": {"attempt": "two"},
-    "marginals": {"train": {"kl_penalty": 0.5, "swap_rounds": 1}},
-}
-
-
-def test_old_names_are_the_same_settings_and_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    ingest = {"source": "t.csv", "schema": "data/schema/adult.yaml"}
-    old, new = (params_from({**NEEDED, **words, "ingest": ingest}) for words in (OLD, NEW))
-    assert resolved(old) == resolved(new)
-    assert Project(Path(), old).plan == Project(Path(), new).plan and Project(Path(), old).plan.identity == "somebody"
-    assert replace(old, sections={}) == replace(new, sections={}) and method_from(old) == method_from(new)
-    train = {**OLD["marginals"]["train"], **NEW["marginals"]["train"]}
-    double = {name: {**OLD[name], **NEW[name]} for name in OLD} | {"marginals": {"train": train}}
-    for section, words in double.items():
-        with pytest.raises(ParamsError, match=r"(\S+)\.\w+ and \1\.\w+ are two names of one setting. Keep \1\.\w+"):
-            method_from(params_from({**NEEDED, section: words}))
-
-
-def test_settings_of_a_bundle_keep_their_words_and_are_read_in_both() -> None:
-    params = params_from({**NEEDED, **NEW})
+def test_settings_of_a_bundle_have_the_words_of_params_yaml_and_are_read_back() -> None:
+    train = {"kl_penalty": 0.5, "swap_rounds": 1}
+    params = params_from({**NEEDED, "ledger": {"attempt": "two"}, "marginals": {"train": train}})
     schema = Schema.load(ROOT / "data/schema/adult.yaml")
     settings = settings_of(Project(ROOT, params, schema))
-    assert settings["privacy"]["identity"] == "somebody" and settings["slot"] == "two"
-    assert settings["marginals"]["train"]["information_price"] == 0.5
-    assert {"exchange_rounds", "iterations"} <= set(settings["marginals"]["train"])
-    assert not {"population", "attempt", "kl_penalty", "swap_rounds"} & set(re.findall(r"\w+", json.dumps(settings)))
+    assert settings["privacy"]["population"] == "somebody" and settings["attempt"] == "two"
+    assert {key: settings["marginals"]["train"][key] for key in train} == train
     again = params_of(settings)
     assert settings_of(Project(ROOT, again, schema)) == settings and method_from(again) == method_from(params)
     assert (again.privacy, again.ledger.attempt) == (params.privacy, "two")

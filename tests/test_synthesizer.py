@@ -1,7 +1,6 @@
 """The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -312,11 +311,6 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     changed = {"schema": loaded.schema_, "ledger_home": None}
     assert loaded.get_params() == {**fitted.get_params(), **changed}
     assert loaded.params().sections == fitted.params().sections
-    said = json.loads((tmp_path / "saved/synthesizer.json").read_text())
-    old = tmp_path / "old"
-    shutil.copytree(tmp_path / "saved", old)
-    (old / "synthesizer.json").write_text(json.dumps({key: value for key, value in said.items() if key != "new"}))
-    assert Synthesizer.load(old).params().sections == {"marginals": fitted.settings}, "new defaults for an old fit"
     text = "".join(path.read_text() for path in (tmp_path / "saved").iterdir() if path.is_file())
     assert str(tmp_path) not in text
     assert loaded.model_.marginal(["c", "y"]).equals(fitted.model_.marginal(["c", "y"]))
@@ -333,9 +327,6 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     drawn = [pd.read_csv(tmp_path / f"r_{place}.csv") for place in (0, 1, 2)]
     assert [one.a.tolist() for one in drawn] == [pytest.approx(one.a.tolist()) for one in tables]
     assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
-    words = (tmp_path / "saved/synthesizer.json").read_text().replace('"population"', '"identity"')
-    (tmp_path / "saved/synthesizer.json").write_text(words.replace('"attempt"', '"slot"'))
-    assert Synthesizer.load(tmp_path / "saved").get_params() == loaded.get_params()
     spent = count()
     assert loaded.fit(rows()).sample(9).equals(fitted.sample(9)) and count() == spent
     released = tmp_path / "saved/released"

@@ -168,7 +168,7 @@ def test_work_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def mixture(rounds: int) -> ProductMixture:
     columns = [MixtureColumn(Cells(start, size)) for start, size in zip((0, 3, 8, 10), SIZES, strict=True)]
-    model = ProductMixture(columns, num_classes=2, num_components=6, width=14, exchange_rounds=rounds)
+    model = ProductMixture(columns, num_classes=2, num_components=6, width=14, swap_rounds=rounds)
     model.start_from(np.ones(14), seeded(0))
     return model
 
@@ -197,11 +197,9 @@ def test_drawn_rows_are_nearer_to_the_model_also_where_a_category_is_given() -> 
         assert off[3] < 0.3 * off[0]
 
 
-def test_generators_of_before_exchange_nothing_and_a_hostile_number_of_rounds_is_refused() -> None:
+def test_a_hostile_number_of_rounds_is_refused() -> None:
     spec = mixture(3).spec()
-    assert ProductMixture.from_spec(spec).exchange_rounds == 3
-    del spec["exchange_rounds"]
-    assert ProductMixture.from_spec(spec).exchange_rounds == 0
+    assert ProductMixture.from_spec(spec).swap_rounds == 3
     for rounds in (-1, 101, 2.5, "3", None, True):
         with pytest.raises(ValueError, match="rounds"):
-            ProductMixture.from_spec({**spec, "exchange_rounds": rounds})
+            ProductMixture.from_spec({**spec, "swap_rounds": rounds})

@@ -400,7 +400,7 @@ def test_ranges_lists_and_missing_come_from_the_exact_conditional_distribution()
     """Against rejection, with a bin that a range cuts. 5 standard deviations of 12 means: 1e-5 false alarms in all."""
     edges, firsts, shares = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0), (0, 3), (0.5, 0.1, 0.4, 0.9, 0.1)
     number = MixtureColumn(Cells(3, 3, (0.5,), missing=True), edges, edges[:-1], edges[1:], firsts, shares)
-    model = started(ProductMixture([COLUMNS[0], number, COLUMNS[2]], 2, 5, width=7, exchange_rounds=2), 3)
+    model = started(ProductMixture([COLUMNS[0], number, COLUMNS[2]], 2, 5, width=7, swap_rounds=2), 3)
     saved = SavedGenerator(model, (0.7, 0.3), {})
     whole, labels = saved.draw(100_000, seed=0)
     missing, value = whole[:, 4] == 1, whole[:, 3]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import schema_with
+from toys import EQUAL_WIDTH, schema_with
 
 from likeness import Synthesizer
 from likeness.config.typed import build
@@ -40,7 +40,7 @@ ODD = ((0, 1), (0, 2), (0, 3), (0, 5), (1, 2), (1, 4), (1, 6), (2, 4), (2, 5), (
 
 
 def query_of(**settings: Any) -> Query:
-    method = build(Marginals, {"privatize": {"bins": 3, **settings}}, "marginals")
+    method = build(Marginals, {**EQUAL_WIDTH, "privatize": {"bins": 3, **settings}}, "marginals")
     method.check(CONTEXT)
     return method.embedding_query(CONTEXT, {})
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import ledger_of_people, plan_with, schema_with
+from toys import EQUAL_WIDTH, ledger_of_people, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, PlanError
@@ -35,7 +35,7 @@ CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 
 
 def method_of(**settings: Any) -> Marginals:
-    return build(Marginals, {"privatize": {"bins": 16, **settings}}, "marginals")
+    return build(Marginals, {**EQUAL_WIDTH, "privatize": {"bins": 16, **settings}}, "marginals")
 
 
 def query_of(**settings: Any) -> Query:

@@ -405,10 +405,6 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             r"moments\.plan\.shares\.fourier must be 0 while moments\.auxiliary\.fourier\.num_frequencies is 0",
         ),
         (
-            {"train": {"iterations": 5, "batch_size": 10}},
-            r"moments\.train\.iterations can only be 0\. Remove it\.",
-        ),
-        (
             {"train": {"network": {"network": "fully_connected"}}},
             r"moments\.train\.network\.network must be one of auto, convolutional",
         ),
@@ -438,7 +434,6 @@ def test_cells_of_noise_alone_do_not_count() -> None:
         "less than none",
         "features for nothing",
         "features not there",
-        "a closed form trained",
         "a network of rows",
         "two layers",
         "no length",
@@ -475,11 +470,6 @@ def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
     # A twentieth is more than six deviations of the noise on means and numbers of records together.
     assert saved.network.means[:, 0].tolist() == pytest.approx([gray, gray], rel=0.05)  # type: ignore
     assert [iteration for iteration, _ in losses] == [0] and 0 < losses[0][1] < 0.05
-
-
-def test_a_file_may_name_the_settings_of_training_that_the_closed_form_does_not_need() -> None:
-    old = {"iterations": 0, "batch_size": 1000, "learning_rate": 0.001, "schedule": "cosine", "texture": 0.5}
-    assert build(moments.Moments, {"train": old}, "moments").train == TrainMoments(texture=0.5)
 
 
 def test_what_a_network_leaves_out_is_that_of_images() -> None:

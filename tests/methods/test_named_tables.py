@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from toys import schema_with
+from toys import EQUAL_WIDTH, schema_with
 
 from likeness import Synthesizer
 from likeness.config.typed import build
@@ -38,7 +38,7 @@ CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 
 def feature_of(**settings: Any) -> PairMarginals:
     """Of settings as params.yaml gives them."""
-    method = build(Marginals, {"privatize": {"bins": 4, **settings}}, "marginals")
+    method = build(Marginals, {**EQUAL_WIDTH, "privatize": {"bins": 4, **settings}}, "marginals")
     method.check(CONTEXT)
     feature = method.embedding_query(CONTEXT, {}).feature
     assert isinstance(feature, PairMarginals)
@@ -160,7 +160,7 @@ def test_every_share_that_is_taken_can_be_released(share: float) -> None:
 def test_triples_of_two_columns_are_refused() -> None:
     columns = {name: {"kind": "categorical", "categories": ["u", "v"]} for name in "ab"}
     narrow = schema_with(columns, name="n")
-    method = build(Marginals, {"privatize": {"tables": "triples"}}, "marginals")
+    method = build(Marginals, {**EQUAL_WIDTH, "privatize": {"tables": "triples"}}, "marginals")
     with pytest.raises(PlanError, match="tables is triples, but the table has two feature columns"):
         method.check(Context(narrow, "add_remove_one", None, 0))
 
@@ -168,7 +168,7 @@ def test_triples_of_two_columns_are_refused() -> None:
 def test_too_many_triples_are_refused_before_they_are_listed() -> None:
     columns = {f"c{place}": {"kind": "categorical", "categories": ["u", "v"]} for place in range(1_000)}
     wide = schema_with(columns, name="w")
-    method = build(Marginals, {"privatize": {"tables": "triples"}}, "marginals")
+    method = build(Marginals, {**EQUAL_WIDTH, "privatize": {"tables": "triples"}}, "marginals")
     with pytest.raises(PlanError, match=r"166,167,000 tables, more than 30,000\. Name those"):
         method.check(Context(wide, "add_remove_one", None, 0))
 

@@ -71,7 +71,7 @@ def test_trees_keep_what_stands_out_and_give_the_prior_its_part_of_the_noise() -
 
 def test_check_notes_wide_bounds_where_bins_have_equal_width() -> None:
     schema = replace(CONTEXT.schema, columns=(*CONTEXT.schema.columns, AMOUNT))
-    for settings, noted in (({}, True), ({"edges": "auto"}, False), ({"edges": "auto", "columns": ["wide"]}, True)):
+    for settings, noted in (({"edges": "equal_width"}, True), ({}, False), ({"columns": ["wide"]}, True)):
         hints = build(Marginals, {"auxiliary": {"quantiles": settings}}, "marginals").hints(schema)
         assert bool(hints) is noted
         assert not noted or ("wide, v" in hints[0] and "edges: auto" in hints[0])

@@ -19,7 +19,7 @@ from likeness.config.params import (
     Sample,
     Train,
 )
-from likeness.config.typed import build, with_old_names
+from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
 from likeness.pipeline.project import Project
@@ -35,7 +35,7 @@ def settings_of(project: Project) -> dict[str, Any]:
         "format": 1,
         "method": params.method,
         "privacy": asdict(params.privacy),
-        "slot": params.ledger.attempt,
+        "attempt": params.ledger.attempt,
         "unit": None if unit is None else unit.to_dict(),
         "categories": asdict(params.categories),
         "train": asdict(params.train),
@@ -43,7 +43,7 @@ def settings_of(project: Project) -> dict[str, Any]:
         **({} if params.evaluate.card is None else {"card": asdict(params.evaluate.card)}),
         params.method: renamed(asdict(recipe), names),  # type: ignore[call-overload]
     }
-    plain: dict[str, Any] = json.loads(canonical_json(with_old_names(value)))
+    plain: dict[str, Any] = json.loads(canonical_json(value))
     return plain
 
 
@@ -58,7 +58,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
-        ledger=LedgerSettings(cap=Cap(math.inf, 0.5), attempt=str(settings["slot"])),
+        ledger=LedgerSettings(cap=Cap(math.inf, 0.5), attempt=str(settings["attempt"])),
         ingest=Ingest("", SCHEMA, unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),

@@ -2,7 +2,7 @@
 
 import typing
 from dataclasses import is_dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,16 +17,13 @@ def params(
     ] = None,
 ) -> None:
     """Print settings with their help texts, ready for params.yaml."""
-    from likeness.config.explain import defaults, fresh, merged, with_help
+    from likeness.config.explain import defaults, with_help
     from likeness.config.load import read_params
     from likeness.methods import DEFAULT, METHODS, resolved
 
-    def of_new_project(method: str) -> dict[str, Any]:
-        return merged(defaults(METHODS[method]), fresh(METHODS[method]))  # type: ignore[no-any-return]
-
     if section is None:
         here = ProjectPaths.params
-        values = {**defaults(Params), "method": DEFAULT, DEFAULT: of_new_project(DEFAULT)}
+        values = {**defaults(Params), "method": DEFAULT, DEFAULT: defaults(METHODS[DEFAULT])}
         if here.exists():
             values = resolved(read_params(here))
         typer.echo(with_help(Params, values, METHODS))
@@ -37,6 +34,6 @@ def params(
             f"'{section}' is no method or section. Methods: {', '.join(METHODS)}. Sections: {', '.join(hints)}."
         )
     if section in METHODS:
-        typer.echo(with_help(Params, {section: of_new_project(section)}, METHODS).lstrip("\n"))
+        typer.echo(with_help(Params, {section: defaults(METHODS[section])}, METHODS).lstrip("\n"))
     else:
         typer.echo(with_help(Params, {section: defaults(Params)[section]}).lstrip("\n"))

@@ -45,8 +45,6 @@ def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
         inner = _inner(hints[item.name])
         if inner is None or default is None:
             words = None if default is MISSING else yaml_value(plain(default))
-            if "fresh" in item.metadata:
-                words = f"{words}; new projects: {yaml_value(plain(item.metadata['fresh']))}"
             yield Key(name, words, item.metadata.get("help", ""), rule_of(item))
         if inner is not None:
             yield from keys(inner, name, default if is_dataclass(default) else None)
@@ -60,24 +58,6 @@ def defaults(section: Any) -> dict[str, Any]:
         required = defaults(hint) if is_dataclass(hint) else None
         values[item.name] = required if default is MISSING else plain(default)
     return values
-
-
-def fresh(section: Any) -> dict[str, Any]:
-    """The keys of a section for which new work takes another value than the default."""
-    hints, values = typing.get_type_hints(section), {}
-    for item in fields(section):
-        inner = _inner(hints[item.name])
-        value = item.metadata.get("fresh", {} if inner is None else fresh(inner))
-        if value != {}:
-            values[item.name] = plain(value)
-    return values
-
-
-def merged(base: Any, over: Any) -> Any:
-    """Nested mappings as one: ``base``, and what ``over`` says in its place."""
-    if not (isinstance(base, Mapping) and isinstance(over, Mapping)):
-        return over
-    return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
 
 
 def plain(value: Any) -> Any:

@@ -16,22 +16,6 @@ from likeness.core.errors import ParamsError
 
 T = TypeVar("T")
 
-OLD_NAMES = {
-    "privacy.population": "identity",
-    "ledger.attempt": "slot",
-    "marginals.train.kl_penalty": "information_price",
-    "marginals.train.swap_rounds": "exchange_rounds",
-}
-"""Old names of settings: settings.json of a bundle has them, params.yaml may have them."""
-
-WITHOUT_EFFECT = {
-    "moments.train.iterations": 0,
-    "moments.train.batch_size": None,
-    "moments.train.learning_rate": None,
-    "moments.train.schedule": None,
-}
-"""Settings that a file may still have, and the only value of each; None: any."""
-
 
 def setting(
     default: Any = MISSING,
@@ -43,7 +27,6 @@ def setting(
     below: float | None = None,
     options: Iterable[str] = (),
     rule: str = "",
-    fresh: Any = MISSING,
 ) -> Any:
     """A field of a section.
 
@@ -56,9 +39,6 @@ def setting(
         below: number that the value is less than.
         options: the only allowed words.
         rule: the range in words, in the place of the generated ones.
-        fresh: the value that a new project writes and a new fit takes, where it is better than the default. The
-            default stays: a file without the key must mean the release that it meant. A key that changes what is asked
-            has none: a script that runs again must not ask a second question.
     """
     metadata: dict[str, Any] = {
         "help": help,
@@ -66,7 +46,6 @@ def setting(
         "options": tuple(options),
         "rule": rule,
     }
-    metadata |= {} if fresh is MISSING else {"fresh": fresh}
     if isinstance(default, Callable):  # type: ignore[arg-type]
         return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -137,7 +116,6 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     """
     if not isinstance(mapping, Mapping):
         raise ParamsError(f"{where} must be a section with settings, got {mapping!r}")
-    mapping = renamed(mapping, where)
     settings = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in settings:
@@ -156,34 +134,6 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
         return cls(**values)
     except OutOfRangeError as error:
         raise ParamsError(_join(where, error)) from None
-
-
-def renamed(mapping: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The section ``where`` with today's names in the place of the old ones, without settings that have no effect.
-
-    Raises:
-        ParamsError: it has both names of a setting, or wants the effect.
-    """
-    values = dict(mapping)
-    for key, only in WITHOUT_EFFECT.items():
-        section, _, name = key.rpartition(".")
-        if section == where and name in values and values.pop(name) != only and only is not None:
-            raise ParamsError(f"{key} can only be {only}. Remove it.")
-    for key, old in OLD_NAMES.items():
-        section, _, name = key.rpartition(".")
-        if section == where and old in values:
-            if name in values:
-                raise ParamsError(f"{key} and {_join(where, old)} are two names of one setting. Keep {key}.")
-            values[name] = values.pop(old)
-    return values
-
-
-def with_old_names(value: Any, where: str = "") -> Any:
-    """Inverse of :func:`renamed` in all sections, for files whose format must not change."""
-    if not isinstance(value, Mapping):
-        return value
-    keys = {key: _join(where, key) for key in value}
-    return {OLD_NAMES.get(keys[key], key): with_old_names(item, keys[key]) for key, item in value.items()}
 
 
 def _without(hint: Any, where: str) -> Any:

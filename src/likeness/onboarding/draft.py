@@ -17,7 +17,6 @@ from likeness.config.edit import edited
 from likeness.config.explain import plain
 from likeness.config.load import params_from
 from likeness.config.params import ONE_PERSON, FileFormat, Sample
-from likeness.config.typed import renamed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import NAMES_PERSON, held, questions_of, task_of
@@ -236,9 +235,8 @@ def draft_params(
         ParamsError: a setting that stays is wrong.
     """
     content = yaml.safe_load(text)
-    ingest, privacy = content.get("ingest") or {}, content.get("privacy") or {}
-    identity = "privacy.population" if privacy == renamed(privacy, "privacy") else "privacy.identity"
-    changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, identity: population}
+    ingest = content.get("ingest") or {}
+    changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, "privacy.population": population}
     changes |= {"ingest.people": people} if people is not None or "people" in ingest else {}
     changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
     unit = None if person is None or histories else {"column": person, "max_rows": max_rows}
@@ -255,9 +253,9 @@ def draft_params(
     sample, defaults = content.get("sample") or {}, Sample()
     changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
-    questions = {identity: _PEOPLE} if population is None else {}
+    questions = {"privacy.population": _PEOPLE} if population is None else {}
     questions |= {"ingest.unit": _MAX_ROWS} if unit is not None and max_rows is None else {}
-    answered = {**changes, identity: population or "?"}
+    answered = {**changes, "privacy.population": population or "?"}
     answered |= {} if unit is None else {"ingest.unit": {**unit, "max_rows": max_rows or 1}}
     params_from(yaml.safe_load(edited(text, answered, {})))
     return edited(text, changes, questions)

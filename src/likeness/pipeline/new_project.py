@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from likeness.config.explain import fresh, with_help
+from likeness.config.explain import with_help
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
 from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths
@@ -25,7 +25,6 @@ _QUESTIONS = {
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "population": None},
     # DVC reads dvc.yaml only where the schema has a name; `init` writes another.
     "ingest": {"source": None, "schema": f"{ProjectPaths.schemas.as_posix()}/table.yaml"},
-    DEFAULT: fresh(METHODS[DEFAULT]),
 }
 _PAIRS = {
     str(ProjectPaths.table): (str(ProjectPaths.table), str(ProjectPaths.next_table)),

@@ -13,7 +13,7 @@ import yaml
 
 from likeness.config.load import load_params, params_from
 from likeness.config.params import Params
-from likeness.config.typed import build, renamed
+from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import place_at
@@ -232,7 +232,6 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
         return None, [_fault(str(error)) for error in _refused(lambda: load_params(paths.params))]
     faults = []
     privacy = content.get("privacy")
-    privacy = renamed(privacy, "privacy") if isinstance(privacy, dict) and "population" not in privacy else privacy
     if isinstance(privacy, dict) and privacy.get("population") is None:
         words = "a name for the PEOPLE in the data. New versions of the data keep it"
         faults.append(_fault(f"privacy.population is an open question: {words}."))

@@ -8,16 +8,14 @@ import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
-from likeness.config.explain import fresh
 from likeness.config.params import AUTO, LedgerSettings, Params, Privacy, Sample, Train
-from likeness.config.typed import allowed, build
+from likeness.config.typed import build
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.estimator import Estimator
 from likeness.data.histories.schema import HistorySchema
-from likeness.methods import DEFAULT, METHODS
+from likeness.methods import DEFAULT
 from likeness.report.statement import statement
 from likeness.synthesizer.parameters import settings_of
 
@@ -58,7 +56,7 @@ class Synthesizer(Estimator):
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
             ``likeness params ledger`` for people who are new to the ledger.
         attempt: another value is a deliberate second release, at the full cost.
-        settings: the method's section of params.yaml, or a part of it; other keys have the values of a new project.
+        settings: the method's section of params.yaml, or a part of it; other keys have their defaults.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
         card: section ``evaluate.card`` of params.yaml, such as ``{"share": 0.03}``: that part of ρ pays for noisy
             numbers about the table of :meth:`sample` without arguments. They may be published. None: no card.
@@ -89,7 +87,6 @@ class Synthesizer(Estimator):
     loss_curve_: "list[tuple[int, float]] | dict[str, list[tuple[int, float]]]"
     privacy_: dict[str, Any]
     _fitted: "Fitted"
-    _new: Mapping[str, Mapping[str, Any]] = MappingProxyType({})  # of a loaded one: what new work took at its time
 
     def __init__(
         self,
@@ -360,7 +357,7 @@ class Synthesizer(Estimator):
         from likeness.synthesizer.files import save
 
         self.check_fitted("releases_")
-        save(self._fitted, self.get_params(deep=False), self._new_values(), Path(path))
+        save(self._fitted, self.get_params(deep=False), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> "Synthesizer":
@@ -373,10 +370,8 @@ class Synthesizer(Estimator):
         from likeness.synthesizer.files import load
 
         try:
-            params, new, fitted = load(Path(path))
-            loaded = cls(**params)
-            loaded._new = {loaded.method: new}  # a fit again asks what this one asked
-            return loaded._keep(fitted)
+            params, fitted = load(Path(path))
+            return cls(**params)._keep(fitted)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ArtifactError(f"{path}: a file was changed by hand. Restore the folder from a copy.") from None
 
@@ -416,10 +411,4 @@ class Synthesizer(Estimator):
 
     def params(self) -> Params:
         """The parameters as the stages have them, checked by their rules."""
-        return settings_of(self, self._new_values())
-
-    def _new_values(self) -> Mapping[str, Any]:
-        """The method's section as new work takes it; of a loaded synthesizer, as it took it at its time."""
-        allowed("method", self.method, METHODS)
-        loaded = self._new.get(self.method)
-        return fresh(METHODS[self.method]) if loaded is None else loaded
+        return settings_of(self)

@@ -36,13 +36,12 @@ _GENERATOR = "generator"
 _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a file; it is a place on this machine
 
 
-def save(fitted: Fitted, params: Mapping[str, Any], new: Mapping[str, Any], target: Path) -> None:
+def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
     """Write all that may be published into a new folder, which ``likeness sample`` reads as it reads a bundle.
 
     Args:
         fitted: the fit.
         params: of the synthesizer.
-        new: the method's section as new work took it.
         target: the folder.
 
     Raises:
@@ -52,7 +51,7 @@ def save(fitted: Fitted, params: Mapping[str, Any], new: Mapping[str, Any], targ
         raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
     target.parent.mkdir(parents=True, exist_ok=True)
     stored = {name: value for name, value in params.items() if name not in _LEFT_OUT}
-    saved = {"format": 1, "params": plain(stored), "new": new, "frame": fitted.frame.to_dict()}
+    saved = {"format": 1, "params": plain(stored), "frame": fitted.frame.to_dict()}
     if isinstance(fitted, FittedHistories):
         saved["frames"] = {name: frame.to_dict() for name, frame in fitted.frames.items()}
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
@@ -69,8 +68,8 @@ def save(fitted: Fitted, params: Mapping[str, Any], new: Mapping[str, Any], targ
         folder.rename(target)
 
 
-def load(folder: Path) -> tuple[dict[str, Any], Mapping[str, Any], Fitted]:
-    """Parameters, the method's section as new work took it, and the fit, of a folder in which each file has its form.
+def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
+    """Parameters and fit of a folder in which each file has its form.
 
     Raises:
         ArtifactError: :func:`save` did not write the folder.
@@ -92,7 +91,7 @@ def load(folder: Path) -> tuple[dict[str, Any], Mapping[str, Any], Fitted]:
         frames = {ONE_TABLE.tables[0]: FrameType(**settings.get("frame", {}))}
         fitted = FittedTable(*facts, frames, SavedGenerator.load(folder / _GENERATOR))
     _check(fitted, folder)
-    return {**from_plain(settings["params"]), "schema": schema}, settings.get("new", {}), fitted
+    return {**from_plain(settings["params"]), "schema": schema}, fitted
 
 
 def _check(fitted: Fitted, folder: Path) -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeness.config.explain import merged
 from likeness.config.params import (
     ONE_PERSON,
     ONE_ROW,
@@ -18,11 +17,12 @@ from likeness.config.params import (
     Privacy,
     Train,
 )
-from likeness.config.typed import build, renamed, require
+from likeness.config.typed import allowed, build, require
 from likeness.core.errors import ParamsError
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
+from likeness.methods import METHODS
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.project import Project
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 _PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records")
 
 
-def settings_of(given: "Synthesizer", new: Mapping[str, Any]) -> Params:
+def settings_of(given: "Synthesizer") -> Params:
     """The parameters as the stages have them, checked by their rules.
 
     Args:
         given: whose parameters.
-        new: the method's section as new work takes it; ``settings`` goes before it.
 
     Raises:
         ParamsError: a parameter is wrong.
     """
+    allowed("method", given.method, METHODS)
     unit = _unit(given)
     privacy = {name: plain(getattr(given, name)) for name in _PRIVACY_KEYS}
     privacy["population"] = "?" if given.population is None else given.population  # a fit refuses None
@@ -59,7 +59,7 @@ def settings_of(given: "Synthesizer", new: Mapping[str, Any]) -> Params:
         ledger=build(LedgerSettings, ledger, "ledger"),
         ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
         train=build(Train, training, "train"),
-        sections={given.method: merged(new, plain(given.settings or {}))},
+        sections={given.method: plain(given.settings or {})},
         categories=build(Categories, plain(given.categories or {}), "categories"),
         evaluate=Evaluate(card=None if given.card is None else build(Card, plain(given.card), "card")),
     )
@@ -146,7 +146,9 @@ def plain(value: Any) -> Any:
 
 def from_plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters from JSON: the cap is a pair, and epsilon a number."""
-    named = renamed(renamed(params, "privacy"), "ledger")  # old folders have other words
-    named["epsilon"] = float(named["epsilon"])
-    named["cap"] = None if named["cap"] is None else tuple(float(value) for value in named["cap"])
-    return named
+    cap = params["cap"]
+    return {
+        **params,
+        "epsilon": float(params["epsilon"]),
+        "cap": None if cap is None else tuple(float(value) for value in cap),
+    }

@@ -101,39 +101,34 @@ class TrainMixture(Section):
         rule="at least 0, and finite",
     )
     kl_hidden: float = setting(
-        1.0,
+        0.8,
         "factor of the penalty where noise hides the cells of pairs; 1: the penalty as it is",
         above=0,
         most=1,
-        fresh=0.8,
     )
     kl_adaptive: float = setting(
-        0.0,
+        0.5,
         "power by which the penalty of a column falls with its dependence; 0: one for all",
         least=0,
         most=1,
-        fresh=0.5,
     )
     strong_gain: float = setting(
-        0.0,
+        10.0,
         "weight of strong pairs in a second fit there, to their released strength; 0: none",
         least=0,
-        fresh=10.0,
     )
     rare_cells: float = setting(
-        0.0,
+        1.0,
         "weight of believed counts of single cells that noise hides; 0: believe noise",
         least=0,
         most=1e6,
-        fresh=1.0,
     )
     schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
-        0.0,
+        0.001,
         "the fit ends where twenty steps lower the loss by a smaller part; 0: never early",
         least=0,
         below=1,
-        fresh=0.001,
     )
     swap_rounds: int = setting(
         3,

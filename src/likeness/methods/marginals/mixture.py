@@ -144,7 +144,7 @@ class ProductMixture(Generator):
         num_classes: int,
         num_components: int,
         width: int,
-        exchange_rounds: int = 0,
+        swap_rounds: int = 0,
         functions: Sequence[Sequence[int]] = (),
     ) -> None:
         """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
@@ -152,10 +152,10 @@ class ProductMixture(Generator):
         For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`. ``functions`` are pairs of
         places of columns: the first determines the second, by the value that is the most frequent in the mixture.
         """
-        if type(exchange_rounds) is not int or not 0 <= exchange_rounds <= MOST_SWAP_ROUNDS:
-            raise ValueError(f"mixture: exchange_rounds must be a whole number from 0 to {MOST_SWAP_ROUNDS}")
+        if type(swap_rounds) is not int or not 0 <= swap_rounds <= MOST_SWAP_ROUNDS:
+            raise ValueError(f"mixture: swap_rounds must be a whole number from 0 to {MOST_SWAP_ROUNDS}")
         self.num_components = num_components
-        self.exchange_rounds = exchange_rounds
+        self.swap_rounds = swap_rounds
         self.columns = tuple(columns)
         self.num_classes = num_classes
         self.width = width
@@ -243,7 +243,7 @@ class ProductMixture(Generator):
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
-        chosen = swap_pairs(chosen, labels, components, parts, posterior, self.exchange_rounds, random)
+        chosen = swap_pairs(chosen, labels, components, parts, posterior, self.swap_rounds, random)
         for (first, second), values in determined.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)

@@ -42,10 +42,9 @@ class Quantiles(Section):
         256, "of equal width on each column's public scale, beside those of its spikes", least=2, most=MOST_CELLS
     )
     edges: str = setting(
-        "equal_width",
+        "auto",
         "equal_width | learned: between quantiles | auto: learned where bounds are wide",
         options=("learned", "equal_width", "auto"),
-        fresh="auto",
     )
     hidden: str = setting(
         "equal_width",
