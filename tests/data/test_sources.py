@@ -121,23 +121,17 @@ def test_a_quote_without_its_partner_is_refused_and_may_be_plain_text(
 ) -> None:
     path = tmp_path / "t.csv"
     path.write_text(written)
-    with pytest.raises(DataError, match=r"each quote .* partner.*ingest\.format\.quote: ''"):
-        list(csv_chunks(path, FileFormat(**layout), 100))
+    for read in (header_of, kinds_of) if "v" in written else (kinds_of,):
+        with pytest.raises(DataError, match=r"on its own line.*ingest\.format\.quote: ''"):
+            read(path, FileFormat(**layout))
     path.write_text(written.replace("v", ",v"))
     assert sum(map(len, csv_chunks(path, FileFormat(quote=""), 100))) >= 2
 
 
-def test_a_header_is_one_line_for_every_reader(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text('x,"u\nv"\n1,2\n')
-    for read in (header_of, kinds_of):
-        with pytest.raises(DataError, match="the header is one line"):
-            read(tmp_path / "t.csv")
-
-
 def test_quotes_that_are_whole_are_read_as_they_are(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text('x,u\n1,"2\n3"\n"4 ""5""",6" pipe\n"",\n')
+    (tmp_path / "t.csv").write_text('x,u\n1,"2, 3"\n"4 ""5""",6" pipe\n"",\n')
     (cells,) = csv_chunks(tmp_path / "t.csv", PLAIN, 100)
-    assert cells.to_numpy().tolist() == [["1", "2\n3"], ['4 "5"', '6" pipe'], ["", ""]]
+    assert cells.to_numpy().tolist() == [["1", "2, 3"], ['4 "5"', '6" pipe'], ["", ""]]
 
 
 PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}

@@ -132,7 +132,8 @@ def _is_plain_encoding(name: str) -> bool:
         "".encode(name)
     except (LookupError, UnicodeError):
         return False
-    return not codecs.lookup(name).name.startswith(("utf-7", "hz", "iso2022"))
+    stateful = ("utf-7", "hz", "iso2022", "unicode", "raw-unicode", "punycode", "idna")
+    return not codecs.lookup(name).name.startswith(stateful)
 
 
 @dataclass(frozen=True)

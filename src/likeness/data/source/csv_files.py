@@ -2,27 +2,38 @@
 
 ``ingest.format`` says how a file is written, or its first line does. No later line is looked at: its rows are private,
 and a row must not change how others are read.
+
+A record is a line. Lines are split first, and each is parsed by itself:
+
+- LF or CRLF ends a line. Any other carriage return is refused, and so is a NUL. U+0085 and U+2028 are text.
+- A line of spaces and tabs alone is no record. A line without its last cells lacks them. One with too many is refused.
+- A cell that begins with a quote ends with one, on its own line. A quote inside another cell is text.
+- A first line ``sep=;`` is Excel's word for the separator, and no header.
 """
 
 import codecs
 import csv
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator
-from io import TextIOWrapper
-from itertools import chain, islice
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice, zip_longest
 from typing import IO, Any
 
 import pandas as pd
+import pyarrow as pa
 
 from likeness.config.params import FileFormat
+from likeness.core.errors import DataError
 from likeness.core.remote import Place
 from likeness.core.text import normal_text
-from likeness.data.source.opening import unbroken, unpacked
+from likeness.data.source.opening import MOST_CELLS, unbroken, unpacked
+from likeness.data.source.python_cells import TEXT
 
-_LONGEST = 1 << 20  # bytes of a header
-_AT_ONCE = 1000  # rows that are looked at before pandas reads them
+_LONGEST = 1 << 20  # characters of a line
+_BLOCK = 1 << 18  # bytes of one read
+_AT_ONCE = 4096  # lines whose cells are Python's objects at one time
 _SEPARATORS = ",;\t|"  # the first of those that divide the first line most often
+_HINT = re.compile(r'"?sep=([\t !#-&(-/:-@[-^`{-~])"?', re.IGNORECASE)
 _MARKS = {  # UTF-32's begins with UTF-16's
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -32,7 +43,7 @@ _MARKS = {  # UTF-32's begins with UTF-16's
 
 
 def csv_names(path: Place, layout: FileFormat) -> list[str]:
-    """Names of the columns. No byte behind the first line is decoded.
+    """Names of the columns. No byte behind the header is decoded.
 
     Args:
         path: of the file.
@@ -41,7 +52,12 @@ def csv_names(path: Place, layout: FileFormat) -> list[str]:
     Raises:
         DataError: it is no table.
     """
-    return next(unbroken(_names(path, layout), path))
+
+    def names() -> Iterator[list[str]]:
+        with unpacked(path) as file:
+            yield _Table(file, layout, path.name).names
+
+    return next(unbroken(names(), path))
 
 
 def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
@@ -53,92 +69,116 @@ def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFr
         rows: most rows of a chunk.
 
     Raises:
-        DataError: it is no table.
-    """
-    header = None
-    for cells in unbroken(_cells(path, layout, rows), path):
-        if header is None:
-            header = list(map(normal_text, cells.iloc[0]))
-            cells = cells.iloc[1:]
-        yield cells.set_axis(header, axis="columns").reset_index(drop=True)
-
-
-def _names(path: Place, layout: FileFormat) -> Iterator[list[str]]:
-    with unpacked(path) as file:
-        line, _ = _first_line(file, layout)
-    yield _header(line, _rules(line, layout))
-
-
-def _header(line: str, rules: dict[str, Any]) -> list[str]:
-    """The names in the first line. One whose end lies in quotes is refused: the header would have another line."""
-    (cells,) = csv.reader([line], strict=True, **rules)
-    if not cells:
-        raise ValueError("no header")
-    return list(map(normal_text, cells))
-
-
-def _cells(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
-    """The header is a row here: else pandas renames doubles and accepts a long row."""
-    with unpacked(path) as file:
-        line, encoding = _first_line(file, layout)
-    rules = _rules(line, layout)
-    _header(line, rules)
-    with unpacked(path) as file, TextIOWrapper(file, encoding, newline="") as lines:
-        text: Any = _Checked(lines, rules)
-        yield from pd.read_csv(text, header=None, dtype="str", na_filter=False, chunksize=rows, iterator=True, **rules)
-
-
-class _Checked:
-    """A file for pandas, without stray quotes. pandas would take the rows up to the next quote for one cell.
-
-    csv refuses text behind a closing quote, and a file that ends within quotes.
+        DataError: it is no table, or a line of it is no record.
     """
 
-    def __init__(self, lines: Iterable[str], rules: dict[str, Any]) -> None:
-        self._lines, self._passed = lines, list[str]()
-        self._rows = csv.reader(self, strict=True, **rules)
+    def chunks() -> Iterator[pd.DataFrame]:
+        with unpacked(path) as file:
+            table = _Table(file, layout, path.name)
+            lines, most = table.lines(), max(1, min(rows, MOST_CELLS // len(table.names)))
+            yield table.frame(list(islice(lines, most)))
+            while some := list(islice(lines, most)):
+                yield table.frame(some)
 
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self._passed.append(line)
-            yield line
-
-    def read(self, _size: int = -1) -> str:
-        """The text of the next rows, whatever size is asked for."""
-        deque(islice(self._rows, _AT_ONCE), maxlen=0)
-        text = "".join(self._passed)
-        self._passed.clear()
-        return text
+    return unbroken(chunks(), path)
 
 
-def _first_line(file: IO[bytes], layout: FileFormat) -> tuple[str, str]:
-    """The first line that is not blank, and the encoding of the file."""
-    start = file.read(4)
-    encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8-sig")
-    if layout.encoding is not None and codecs.lookup(layout.encoding).name != "utf-8":
-        encoding = layout.encoding
-    decoder, line = codecs.getincrementaldecoder(encoding)(), ""
-    single = chain((start[place : place + 1] for place in range(len(start))), iter(lambda: file.read(1), b""))
-    for byte in islice(single, _LONGEST):
-        line += decoder.decode(byte)
-        if line.endswith(("\n", "\r")):
-            if line.strip():
-                break
-            line = ""
-    return line.rstrip("\r\n"), encoding
+class _Table:
+    """An open file whose header is read."""
+
+    def __init__(self, file: IO[bytes], layout: FileFormat, where: str) -> None:
+        self._file, self._where = file, where
+        start = file.read(4)
+        encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8-sig")
+        if layout.encoding is not None and codecs.lookup(layout.encoding).name != "utf-8":
+            encoding = layout.encoding
+        self._decoder, self._ahead = codecs.getincrementaldecoder(encoding)(), iter(start)
+        line, separator = self._first_line(), layout.separator
+        if hint := _HINT.fullmatch(line):
+            line, separator = self._first_line(), separator or hint[1]
+        quotes = {"quotechar": layout.quote} if layout.quote else {"quoting": csv.QUOTE_NONE}
+        self._rules: dict[str, Any] = {"delimiter": separator or _separator(line, layout.quote), **quotes}
+        (cells,) = self._records([line])
+        if not cells:
+            raise self._refusal("cannot be read as a table: its header is empty. Name each column in the first line.")
+        self.names = list(map(normal_text, cells))
+
+    def lines(self) -> Iterator[str]:
+        """The lines behind the header that are not blank."""
+        blank = " \t".replace(self._rules["delimiter"], "")
+        return (line for line in chain.from_iterable(self._blocks()) if line.strip(blank))
+
+    def frame(self, lines: Sequence[str]) -> pd.DataFrame:
+        """Cells of lines, each line by itself."""
+        parts = [self._columns(lines[start : start + _AT_ONCE]) for start in range(0, len(lines) or 1, _AT_ONCE)]
+        columns = [TEXT.__from_arrow__(pa.chunked_array(cells)) for cells in zip(*parts, strict=True)]
+        return pd.DataFrame(dict(enumerate(columns))).set_axis(self.names, axis="columns")
+
+    def _columns(self, lines: Sequence[str]) -> list[pa.Array]:
+        columns = list(zip_longest(self.names, *self._records(lines), fillvalue=""))
+        if len(columns) > len(self.names):
+            raise self._refusal(
+                "a row has more cells than the header. Put quotes around cells that hold the separator, or correct "
+                "ingest.format.separator."
+            )
+        return [pa.array(cells[1:], pa.large_string()) for cells in columns]
+
+    def _records(self, lines: Sequence[str]) -> list[list[str]]:
+        """The cells of each line. A quote without its partner would join two lines."""
+        records = None
+        with suppress(csv.Error):
+            records = list(csv.reader(lines, strict=True, **self._rules))
+        if records is None or len(records) != len(lines):
+            raise self._refusal(
+                "a cell begins with a quote, and does not end with one on its own line. Or a cell has more than "
+                f"{csv.field_size_limit():,} characters. Excel, Parquet and databases hold cells with line breaks. If "
+                "quotes are plain text, set ingest.format.quote: ''."
+            )
+        return records
+
+    def _first_line(self) -> str:
+        """The next line that is not blank, read byte by byte."""
+        single = chain((bytes([byte]) for byte in self._ahead), iter(lambda: self._file.read(1), b""))
+        line = ""
+        while len(line) <= _LONGEST and (byte := next(single, b"")):
+            line += self._decoder.decode(byte)
+            if line.endswith("\n"):
+                if line.strip():
+                    break
+                line = ""
+        return self._split(line if line.endswith("\n") else f"{line}\r\n")[0]
+
+    def _blocks(self) -> Iterator[list[str]]:
+        rest, more = "", True
+        while more:
+            data = bytes(self._ahead) + self._file.read(_BLOCK)
+            more = bool(data)
+            whole, end, rest = (rest + self._decoder.decode(data, not more) + "\r\n" * (not more)).rpartition("\n")
+            if end:
+                yield self._split(whole + end)
+            if len(rest) > _LONGEST:
+                self._split(rest)
+
+    def _split(self, text: str) -> list[str]:
+        """Whole lines, without their ends."""
+        text = text.replace("\r\n", "\n")
+        if "\r" in text or "\0" in text:
+            raise self._refusal(
+                "holds a carriage return within a line, or a NUL. A line ends with LF or CRLF. Save the file so. "
+                "Excel, Parquet and databases hold such cells."
+            )
+        lines = text.split("\n")
+        if max(map(len, lines)) > _LONGEST:
+            raise self._refusal(f"a line has more than {_LONGEST:,} characters. Correct it.")
+        return lines[:-1]
+
+    def _refusal(self, fault: str) -> DataError:
+        return DataError(f"{self._where}: {fault}")
 
 
-def _separator(line: str, layout: FileFormat) -> str:
-    """That of the settings; else the candidate that stands in the first line most often, outside of quotes."""
-    if layout.separator is not None:
-        return layout.separator
-    if layout.quote:
-        quote = re.escape(layout.quote)
+def _separator(line: str, quote: str) -> str:
+    """The candidate that stands in the first line most often, outside of quotes."""
+    if quote:
+        quote = re.escape(quote)
         line = re.sub(f"{quote}[^{quote}]*{quote}", "", line)
     return max(_SEPARATORS, key=line.count)
-
-
-def _rules(line: str, layout: FileFormat) -> dict[str, Any]:
-    """How rows are written, in the words of csv and of pandas."""
-    quotes = {"quotechar": layout.quote} if layout.quote else {"quoting": csv.QUOTE_NONE}
-    return {"delimiter": _separator(line, layout), **quotes}

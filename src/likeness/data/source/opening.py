@@ -4,19 +4,17 @@ Such an error may quote a row.
 """
 
 import bz2
-import csv
 import gzip
 import lzma
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import PurePosixPath
 from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
-from likeness.core.errors import DataError
+from likeness.core.errors import DataError, LikenessError
 from likeness.core.remote import Place
 
 T = TypeVar("T")
@@ -35,6 +33,7 @@ _OPENERS: dict[str, Callable[[Any], Any]] = {
     ".zip": _only_file,
     ".zst": lambda file: pa.input_stream(file, compression="zstd"),
 }
+MOST_CELLS = 1 << 22  # of a chunk
 _TEXTS, _EXCEL = (".csv", ".tsv"), ".xlsx"
 FORMATS = (
     "a .csv or .tsv file (also as .gz, .bz2, .xz, .zst, .zip), an .xlsx or .parquet file, a folder of .parquet files"
@@ -42,21 +41,6 @@ FORMATS = (
 """What a source may be, in words. Images are beside it."""
 SWAPPED_MARKS = str.maketrans(",.", ".,")
 """For numbers with a decimal comma. A point becomes a comma, so that a mark of thousands stays unreadable."""
-BROKEN = (
-    OSError,
-    ValueError,
-    RuntimeError,  # a zip with a password
-    NotImplementedError,
-    EOFError,
-    KeyError,
-    SyntaxError,  # of the XML in an Excel file
-    csv.Error,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    pa.ArrowException,
-)
-"""What libraries raise on a damaged file."""
 
 
 @contextmanager
@@ -96,7 +80,7 @@ def unbroken(pieces: Iterator[T], path: Place) -> Iterator[T]:
     last = object()
     while True:
         piece = None
-        with suppress(*BROKEN):
+        with contained():
             piece = next(pieces, last)
         if piece is None:
             raise unreadable(path)
@@ -105,12 +89,20 @@ def unbroken(pieces: Iterator[T], path: Place) -> Iterator[T]:
         yield piece  # type: ignore[misc]
 
 
+@contextmanager
+def contained() -> Iterator[None]:
+    """Drop errors of libraries on a damaged file: each library has its own, and it may quote a row."""
+    try:
+        yield
+    except (LikenessError, MemoryError):
+        raise
+    except Exception:
+        pass
+
+
 def unreadable(path: Place) -> DataError:
     """The refusal of a damaged file; raise it outside of except blocks, so that no library's error is its cause."""
+    words = f"{path.name}: cannot be read as a table. Check that it is complete."
     if is_text(path.name):
-        return DataError(
-            f"{path.name}: cannot be read as a table. Check that it is complete, in UTF-8 or ingest.format.encoding, "
-            "that no row has more cells than the header, that the header is one line, and that each quote around a "
-            "cell has its partner. If quotes are plain text, set ingest.format.quote: ''. A .zip must hold one file."
-        )
-    return DataError(f"{path.name}: cannot be read as a table. Check that it is complete.")
+        words += " Check that it is in UTF-8 or ingest.format.encoding. A .zip must hold one file."
+    return DataError(words)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -19,10 +18,9 @@ from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.source.cells import texts_of
 from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.header import IN_FILE, check_names
-from likeness.data.source.opening import BROKEN, unbroken, unreadable
+from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
 from likeness.data.source.row_digests import SourceDigest
 
-MOST_CELLS = 1 << 22  # of a chunk
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -145,7 +143,7 @@ def _group_sizes(file: pq.ParquetFile) -> list[int]:
 
 def _opened(path: Place) -> pq.ParquetFile:
     file = None
-    with suppress(*BROKEN):
+    with contained():
         place = path if isinstance(path, Path) else path.open()
         file = pq.ParquetFile(place, buffer_size=_BUFFER, pre_buffer=False)
     if file is None:
