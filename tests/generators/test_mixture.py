@@ -15,8 +15,9 @@ from likeness.data.encoding.layout import Block, Layout
 from likeness.features.cells import Cells
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
+from likeness.methods.marginals.blocks import one_way_marginals
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
-from likeness.methods.marginals.objective import MarginalObjective, one_way_marginals
+from likeness.methods.marginals.objective import MarginalObjective
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.rare_cells import RareCells
 from likeness.methods.marginals.training import minimize

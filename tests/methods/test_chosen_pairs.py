@@ -21,9 +21,9 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.methods.maps import from_spec
+from likeness.methods.marginals.blocks import one_way_marginals
 from likeness.methods.marginals.measures import measures_of_cells
 from likeness.methods.marginals.method import Marginals
-from likeness.methods.marginals.objective import one_way_marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.workload import drawn_pairs
 from likeness.privacy.adjacency import Adjacency

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from likeness.methods.marginals.blocks import Block
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.release.released import Released
 
@@ -33,7 +34,6 @@ MEAN_WEIGHT = 20
 _LEAST_WEIGHT = MEAN_WEIGHT // 2
 _HALVINGS = 100  # more than float64 has digits
 Counts = NDArray[np.int64]
-Block = tuple[int, int, NDArray[np.float64]]
 
 
 def squared_weights(first: PairMarginals, released: Released, first_share: float) -> tuple[int, ...]:

@@ -25,7 +25,8 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
-from likeness.methods.marginals.first_look import MEAN_WEIGHT, PAIRS_FIRST, Block, both, squared_weights
+from likeness.methods.marginals.blocks import Block, one_way_marginals
+from likeness.methods.marginals.first_look import MEAN_WEIGHT, PAIRS_FIRST, both, squared_weights
 from likeness.methods.marginals.measures import measures_of_cells
 from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
@@ -292,7 +293,6 @@ class Marginals(Method):
         from threadpoolctl import threadpool_limits
 
         from likeness.generators.base import Trained, environment
-        from likeness.methods.marginals.objective import one_way_marginals
         from likeness.methods.marginals.training import minimize
 
         settings = self.training

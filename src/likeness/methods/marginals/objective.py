@@ -4,18 +4,15 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from likeness.methods.marginals.rare_cells import RareCells
-    from likeness.methods.marginals.structural_zeros import StructuralZeros
+from likeness.methods.marginals.blocks import Block, Table, one_way_marginals
+from likeness.methods.marginals.rare_cells import RareCells
+from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 Float32 = NDArray[np.float32]
-Block = tuple[int, int, NDArray[np.float64]]
-Table = tuple[tuple[int, ...], NDArray[np.float64]]
 _Halves = tuple[tuple[int, ...], tuple[int, ...]]
 _Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64], float]  # halves, columns, counts, squared weight
 _BELIEF = 0.7  # how the penalty goes with one over the noise
@@ -69,10 +66,10 @@ class MarginalObjective:
         kl_adaptive: float = 0.0,
         tables: Sequence[Table] = (),
         squared_table_weights: Sequence[float] = (),
-        certain: "StructuralZeros | None" = None,
+        certain: StructuralZeros | None = None,
         hold_columns: bool = False,
         targets: tuple[Sequence[Block], Sequence[float]] | None = None,
-        rare: "RareCells | None" = None,
+        rare: RareCells | None = None,
         rare_weight: float = 1.0,
     ) -> None:
         """Lay blocks and tables out as matrices.
@@ -238,7 +235,7 @@ class _AllResiduals:
         squared_weights: Sequence[float],
         records: float,
         scale: float,
-        certain: "StructuralZeros | None" = None,
+        certain: StructuralZeros | None = None,
     ) -> None:
         """Lay the blocks out as one matrix a class; ``scale``: noise of a share of weight 1."""
         ends = np.cumsum(sizes)
@@ -364,33 +361,3 @@ def _add_outer_slope(
         _add_outer_slope(columns, places[:-1], np.einsum("kab,kb->ka", cube, last), d_columns)
     else:
         d_columns[places[0]][...] += slope
-
-
-def one_way_marginals(
-    blocks: Iterable[Block], sizes: Sequence[int], squared_weights: Iterable[float]
-) -> NDArray[np.float64]:
-    """One-way marginals of all columns from the noisy pairs: shape (num_classes, W), sum 1 in each column.
-
-    Each pair gives one estimate, whose variance is the other column's number of cells over the squared weight. They are
-    averaged by inverse variance and projected on the simplex. Post-processing.
-    """
-    sums: list[NDArray[np.float64] | float] = [0.0] * len(sizes)
-    for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
-        sums[i] = sums[i] + counts.sum(axis=2) * weight / sizes[j]
-        sums[j] = sums[j] + counts.sum(axis=1) * weight / sizes[i]
-    # A column's estimates add up to the number of records times the sum of their weights, which cancels.
-    return np.concatenate([_on_simplex(np.asarray(estimate)) for estimate in sums], axis=1)
-
-
-def _on_simplex(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Nearest distribution of each row, in Euclidean distance, after scaling to sum 1; uniform where nothing is left.
-
-    What is cut off at 0 is taken equally from the other cells, so small cells do not grow (Held et al. 1974).
-    """
-    totals = counts.sum(axis=1, keepdims=True)
-    shares = np.where(totals > 0, counts / np.where(totals > 0, totals, 1), 1 / counts.shape[1])
-    descending = -np.sort(-shares, axis=1)
-    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, shares.shape[1] + 1)
-    last = (descending > excess).sum(axis=1, keepdims=True) - 1
-    projected: NDArray[np.float64] = np.maximum(shares - np.take_along_axis(excess, last, axis=1), 0)
-    return projected

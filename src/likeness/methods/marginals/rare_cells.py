@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.methods.marginals.first_look import Block
+from likeness.methods.marginals.blocks import Block
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 _HIDDEN = 2.0  # standard deviations

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.methods.marginals.first_look import Block
+from likeness.methods.marginals.blocks import Block
 
 _CLEARLY = 3  # standard deviations of the noise's squared length
 _MOST = 2.5  # times: a fit that sees less than that of a pair has another form

@@ -14,7 +14,7 @@ from likeness.data.rules.allowed import Allowed
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
-from likeness.methods.marginals.objective import Block
+from likeness.methods.marginals.blocks import Block
 
 _SAME = 1e-9  # on the unit scale: the end of a bin is that of a range
 Mask = NDArray[np.bool_]
