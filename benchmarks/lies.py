@@ -115,11 +115,12 @@ from benchmarks.lie_plants import (
     without,
 )
 from likeness.bundle import contents as names
+from likeness.bundle.files import opened
 from likeness.bundle.verdict import Check
 from likeness.core.errors import ArtifactError
 from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.privacy.receipt import MECHANISM
-from likeness.verify import verify
+from likeness.verify import checks_of
 
 OPENED = "opened"
 """In place of a check: the bundle is refused before any check is made."""
@@ -273,7 +274,7 @@ LIES: tuple[Lie, ...] = (
     Lie("the settings have an unknown key", "form", "settings.json is not written",
         set_value(names.SETTINGS, "note", NOTE)),
     Lie("the settings have a key twice", "form", "settings.json is not written",
-        edit_file(names.SETTINGS, '"slot": "1"', f'"slot": "{NOTE}", "slot": "1"')),
+        edit_file(names.SETTINGS, '"attempt": "1"', f'"attempt": "{NOTE}", "attempt": "1"')),
     Lie("the plan has an unknown key", "form", "plan.json is not written", set_value(names.PLAN_FILE, "note", NOTE)),
     Lie("the schema has a comment", "form", "schema.yaml is not written",
         edit_file(names.SCHEMA, "name: staff", f"name: staff # {NOTE}")),
@@ -569,7 +570,8 @@ def judged(lie: Lie, honest: dict[str, Path]) -> list[Check]:
     """What the whole verifier says of a lie; a bundle that is refused is one wrong check."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return verify(lie.told(honest, Path(folder)), lie.retrain)
+            with opened(lie.told(honest, Path(folder))) as place:
+                return list(checks_of(place, lie.retrain))
         except ArtifactError as refusal:
             return [Check(OPENED, False, str(refusal))]
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from likeness.bundle.contents import CHECKSUMS
+from likeness.bundle.files import sums
 from likeness.bundle.verdict import Check
 from likeness.cli import run as cli_run
 from likeness.cli.compare import read_run
 from likeness.cli.summary import scores, summary_text
 from likeness.core.paths import ProjectPaths
+from likeness.synthesizer.published import SAVED
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -35,6 +38,8 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     (project / "reports/internal/metrics.json").write_text(json.dumps({**scores, "other": 3}))
     saved.mkdir()
     (saved / "privacy.json").write_text(json.dumps(account(2.0, None)))
+    (saved / SAVED).write_text("{}")
+    (saved / CHECKSUMS).write_text(sums(saved))
     return project, saved
 
 

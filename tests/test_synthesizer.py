@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 
 import likeness
 from likeness import Schema, Synthesizer
+from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.config.params import LedgerSettings
 from likeness.core.errors import (
+    ArtifactError,
     BudgetError,
     DataError,
     LedgerError,
@@ -331,6 +333,10 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.fit(rows()).sample(9).equals(fitted.sample(9)) and count() == spent
     released = tmp_path / "saved/released"
     (released / "embedding.safetensors").write_bytes((released / "class_counts.safetensors").read_bytes())
+    for read in (Synthesizer.load, Published.read):
+        with pytest.raises(ArtifactError, match=r"embedding\.safetensors was changed"):
+            read(tmp_path / "saved")
+    (tmp_path / "saved/SHA256SUMS").write_text(sums(tmp_path / "saved"))
     with pytest.raises(ReleaseError, match="not those of privacy"):
         Synthesizer.load(tmp_path / "saved")
     with pytest.raises(LikenessError, match=r"no saved synthesizer.*Give the folder of save"):
@@ -481,5 +487,6 @@ def test_a_file_of_another_form_is_named_when_rows_are_drawn(
 ) -> None:
     small().fit(rows()).save(tmp_path / "saved")
     (tmp_path / "saved" / file).write_text(text)
+    (tmp_path / "saved/SHA256SUMS").write_text(sums(tmp_path / "saved"))
     with pytest.raises(LikenessError, match=f"{file} was changed by hand"):
         draw(tmp_path / "saved", 9, 0, {})

@@ -17,7 +17,6 @@ from likeness.methods.marginals.quantiles import QUANTILES
 from likeness.pipeline.consistency import auxiliary_of, queries_of
 from likeness.pipeline.project import Project
 from likeness.release.request import check_answer
-from likeness.report.statement import statement
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +38,6 @@ def test_the_synthesizer_draws_from_learned_bins_and_says_so(fitted: tuple[Synth
     # In eight bins of equal width, all amounts but the zeros would be spread over 125,000.
     assert np.quantile(amounts[amounts > 0], 0.8) < 1_000_000 / 256
     assert f"- {LEARNED}" in synthesizer.statement.splitlines()
-    without = {key: value for key, value in synthesizer.privacy.items() if key != "notes"}
-    assert statement({**without, "notes": []}) == statement(without)  # an account of an earlier version
 
 
 def test_bins_from_elsewhere_are_another_query(fitted: tuple[Synthesizer, Path]) -> None:

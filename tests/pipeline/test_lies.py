@@ -16,7 +16,7 @@ from benchmarks.lies import LIES, OPENED, Lie, judged
 from likeness import verify as verifier
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, opened
-from likeness.bundle.verdict import Check, Wrong
+from likeness.bundle.verdict import Check, Wrong, asked
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, ReleaseError
@@ -74,7 +74,7 @@ def _asked(lie: Lie, place: Path, places: set[tuple[str, int]]) -> Check:
             places.add((Path(frame.filename).name, frame.lineno or 0))
             raise
 
-    return verifier._one(lie.check, check, Bundle(place, lie.retrain))
+    return asked(lie.check, check, Bundle(place, lie.retrain))
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -89,8 +89,8 @@ def test_a_lie_about_epsilon_is_not_believed_without_dp_accounting(
 ) -> None:
     monkeypatch.setattr(receipts, "find_spec", lambda _: None)
     place = BY_NAME[says].told(honest, tmp_path)
-    assert verifier._one("epsilon", CHECKS["epsilon"], Bundle(place)).passed is False
-    true = verifier._one("epsilon", CHECKS["epsilon"], Bundle(next(iter(honest.values()))))
+    assert asked("epsilon", CHECKS["epsilon"], Bundle(place)).passed is False
+    true = asked("epsilon", CHECKS["epsilon"], Bundle(next(iter(honest.values()))))
     assert true.passed and "autodp:" in true.text
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.bundle.contents import CHECKSUMS, LEDGER, PLAN_FILE, PRIVACY, SETTINGS, STATEMENT
+from likeness.core.text import in_markdown
 from likeness.data.schema.schema import Schema
 from likeness.report.statement import trained_on
 
@@ -26,15 +27,15 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         *(f"- config_name: {name if linked else 'default'}\n  data_files: {name}.parquet" for name in tables),
         "---",
         "",
-        f"# {schema.name}: synthetic {'people' if linked else 'rows'}",
+        f"# {in_markdown(schema.name)}: synthetic {'people' if linked else 'rows'}",
         "",
         f"{rows:,} synthetic {'people with their events' if linked else 'rows'}; none of them is a person. "
         f"Made by the method `{privacy['method']}` of Likeness from "
         f"{len(trained_on(privacy))} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
-        f"({privacy['adjacency']}, unit: {privacy['unit']}). [{STATEMENT}]({STATEMENT}) says what that promises and "
-        "what it does not.",
+        f"({privacy['adjacency']}, unit: {in_markdown(privacy['unit'])}). [{STATEMENT}]({STATEMENT}) says what that "
+        "promises and what it does not.",
         "",
-        f"Source of the public schema: {schema.source}",
+        f"Source of the public schema: {in_markdown(schema.source)}",
         "",
         "| file | what |",
         "| --- | --- |",

@@ -5,12 +5,13 @@ unpacks no more bytes than an honest zip file of this size can hold.
 """
 
 import json
+import math
 import stat
 import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +21,12 @@ from typing import Any, BinaryIO
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
 from likeness.bundle.settings import params_of, settings_of
-from likeness.bundle.verdict import require
+from likeness.bundle.verdict import asked, require
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ONE_TABLE, json_text
+from likeness.core.text import shown
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.schema import Schema, schema_text
 from likeness.ledger.records import Record
@@ -56,10 +58,12 @@ class Bundle:
     Attributes:
         folder: the folder.
         retrain: whether the training check trains the generator again.
+        most_minutes: which the training may take.
     """
 
     folder: Path
     retrain: bool = False
+    most_minutes: float = math.inf
 
     def text(self, name: str) -> str:
         """Content of a text file, with its line ends."""
@@ -173,15 +177,16 @@ def opened(path: Path) -> Iterator[Path]:
         yield path
         return
     if not path.exists():
-        raise ArtifactError(f"{path} does not exist. Give the path of a bundle.")
+        raise ArtifactError(f"{shown(path)} does not exist. Give the path of a bundle.")
     if not path.is_file():
-        raise ArtifactError(f"{path} is neither a folder nor a file. Give the path of a bundle.")
+        raise ArtifactError(f"{shown(path)} is neither a folder nor a file. Give the path of a bundle.")
     with tempfile.TemporaryDirectory() as temporary:
         try:
             with zipfile.ZipFile(path) as archive, path.open("rb") as file:
                 _unpack(archive, file, path, Path(temporary))
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, zlib.error):
-            raise ArtifactError(f"{path} is neither a folder nor a zip file that can be read. Get it again.") from None
+            words = "is neither a folder nor a zip file that can be read. Get it again."
+            raise ArtifactError(f"{shown(path)} {words}") from None
         _check_regular(Path(temporary))
         yield Path(temporary)
 
@@ -191,34 +196,35 @@ def _check_regular(folder: Path) -> None:
     for inner in sorted(_FOLDERS):
         place = folder / inner
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise ArtifactError(f"{folder}: '{inner}' is not a folder")
+            raise ArtifactError(f"{shown(folder)}: '{inner}' is not a folder")
     listed = [folder / name for name in (*names.ALWAYS, *names.PUBLIC_FILES)]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
         try:
             status = file.lstat()
         except FileNotFoundError:
             continue
+        name = f"{shown(folder)}: '{shown(file.relative_to(folder))}'"
         if not stat.S_ISREG(status.st_mode):
-            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is not a regular file")
+            raise ArtifactError(f"{name} is not a regular file")
         if status.st_size > _MOST_BYTES.get(file.suffix, _MOST_OTHER):
-            raise ArtifactError(f"{folder}: '{file.relative_to(folder)}' is longer than Likeness writes it")
+            raise ArtifactError(f"{name} is longer than Likeness writes it")
 
 
 def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) -> None:
     """Unpack in pieces. Refuse each byte that Likeness does not write, and a name that occurs twice."""
     place, seen = 0, set()
     if sum(item.file_size for item in archive.infolist()) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
-        raise ArtifactError(f"{path}: is packed more densely than a bundle of Likeness")
+        raise ArtifactError(f"{shown(path)} is packed more densely than a bundle of Likeness")
     for item in sorted(archive.infolist(), key=lambda item: item.header_offset):
         name = item.filename
         if not names.allowed_name(name) or name in seen:
-            raise ArtifactError(f"{path}: '{name}' does not belong in a bundle, or occurs twice")
+            raise ArtifactError(f"{shown(path)}: '{shown(name)}' does not belong in a bundle, or occurs twice")
         if item.file_size > max(_SMALL, _MOST_RATIO * item.compress_size):
-            raise ArtifactError(f"{path}: '{name}' is packed more densely than a file of Likeness")
+            raise ArtifactError(f"{shown(path)}: '{shown(name)}' is packed more densely than a file of Likeness")
         header = _headers(item)[0]
         file.seek(place)
         if item.header_offset != place or file.read(len(header)) != header:
-            raise ArtifactError(f"{path}: {_OTHER_BYTES}")
+            raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         _inflate(file, item, target / name)
         place += len(header) + item.compress_size
@@ -228,7 +234,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(directory), place, 0)
     file.seek(place)
     if file.read(len(directory) + len(end) + 1) != directory + end:
-        raise ArtifactError(f"{path}: {_OTHER_BYTES}")
+        raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
 
 
 def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
@@ -280,6 +286,26 @@ def files(bundle: Bundle) -> str:
     return f"{len(present)} files, all of them part of a bundle"
 
 
+def sums(folder: Path) -> str:
+    """Content of SHA256SUMS: each other file of a folder."""
+    names_in = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return "".join(
+        f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in names_in if name != names.CHECKSUMS
+    )
+
+
+def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
+    """Refuse a folder of a stranger that one of some checks finds wrong, before anything in it is believed.
+
+    Raises:
+        ArtifactError: naming file and rule.
+    """
+    for check in checks:
+        said = asked(check.__name__, check, Bundle(folder))
+        if not said.passed:
+            raise ArtifactError(f"{shown(folder)}: {said.text}. Get it again from its author.")
+
+
 def checksums(bundle: Bundle) -> str:
     """SHA256SUMS agrees with the bytes."""
     present = sorted(str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if path.is_file())
@@ -293,25 +319,15 @@ def checksums(bundle: Bundle) -> str:
     return f"{len(present)} files unchanged"
 
 
-def _as_given(ours: Any, given: Any) -> Any:
-    """Settings without the keys that a file lacks: these were read as their defaults."""
-    if not isinstance(ours, Mapping) or not isinstance(given, Mapping):
-        return ours
-    return {key: _as_given(value, given[key]) for key, value in ours.items() if key in given}
-
-
 def form(bundle: Bundle) -> str:
     """Each file but the table has exactly the bytes that this version writes for its content.
 
     So no file has a key, comment or padding that other checks miss. The check of the table does this for the table.
-    A method's settings may lack keys that are newer than the bundle; these have their defaults.
     """
-    settings, method = settings_of(bundle.project), bundle.params.method
-    settings[method] = _as_given(settings[method], bundle.json(names.SETTINGS).get(method))
     texts = {
-        names.SETTINGS: json_text(settings),
+        names.SETTINGS: json_text(settings_of(bundle.project)),
         names.PLAN_FILE: json_text(bundle.plan.to_dict()),
-        names.SCHEMA: schema_text(bundle.public_schema),
+        names.SCHEMA: schema_text(bundle.public_schema.published),
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
         names.LEDGER: chain_text(bundle.chain),
     }

@@ -1,11 +1,22 @@
 """The result of a check: right, wrong with a reason, or not testable here."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-MOST_WORDS = 200
-"""Most characters of a text that a person chose."""
+from likeness.core.errors import LikenessError, MissingPackageError
+from likeness.core.text import LONGEST as MOST_WORDS
+from likeness.core.text import shown
+
+__all__ = ["MOST_WORDS", "VERSION", "Check", "Untestable", "Wrong", "asked", "require"]
+
+T = TypeVar("T")
+
 VERSION = "[0-9][0-9A-Za-z.+!_-]{0,40}"
 """Pattern of a library's version."""
+_MOST_REASON = 2000  # characters
+_MEMORY = re.compile("alloc|memory|too big|too large|maximum allowed|overflow", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -29,3 +40,25 @@ def require(condition: bool, reason: str) -> None:
     """Raise :class:`Wrong` for a reason, unless the condition holds."""
     if not condition:
         raise Wrong(reason)
+
+
+def asked(name: str, check: Callable[[T], str], bundle: T) -> Check:
+    """What a check says of a bundle, in one line without controls: a stranger wrote parts of it."""
+    try:
+        passed, text = True, check(bundle)
+    except (Untestable, MissingPackageError) as reason:
+        passed, text = None, str(reason)
+    except (Wrong, LikenessError) as reason:
+        passed, text = False, str(reason)
+    except Exception as error:  # any error that a stranger's file causes is a verdict about the file
+        if _needs_memory(error):
+            passed, text = None, "it needs more memory than there is. Run the check on a larger machine"
+        else:
+            passed, text = False, f"cannot be read ({type(error).__name__}: {shown(error)})"
+    return Check(name, passed, shown(text, _MOST_REASON))
+
+
+def _needs_memory(error: Exception) -> bool:
+    """Whether an array did not fit: numpy and torch say so by several errors."""
+    worded = isinstance(error, RuntimeError | ValueError) and not isinstance(error, RecursionError)
+    return isinstance(error, MemoryError | OverflowError) or (worded and bool(_MEMORY.search(str(error))))

@@ -9,6 +9,7 @@ from pathlib import Path
 from likeness.bundle import contents
 from likeness.bundle.data_card import data_card
 from likeness.bundle.extract import chain_extract, chain_text
+from likeness.bundle.files import sums
 from likeness.bundle.settings import settings_of
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
@@ -54,7 +55,8 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         write_json(folder / contents.PRIVACY, privacy)
         spec = project.root / Outputs.place(project.outputs.generator_files[0])
         releases = read_json(spec)["provenance"]["releases"]
-        (folder / contents.SCHEMA).write_bytes(schema_text(schema).encode())  # without comments, which nobody can check
+        # Without comments and dropped columns, which nobody can check.
+        (folder / contents.SCHEMA).write_bytes(schema_text(schema.published).encode())
         (folder / contents.STATEMENT).write_bytes(statement(privacy).encode())
         (folder / contents.CARD).write_bytes(data_card(privacy, project.written_schema).encode())
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.published(project.outputs)}
@@ -65,8 +67,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         stray = [name for name in names if not contents.allowed_name(name)]
         if stray:
             raise ReleaseError(f"{stray[0]} must not be in a bundle. Please report this line.")
-        sums = "".join(f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in names)
-        (folder / contents.CHECKSUMS).write_bytes(sums.encode())
+        (folder / contents.CHECKSUMS).write_bytes(sums(folder).encode())
         names = sorted([*names, contents.CHECKSUMS])
         if target.suffix == ".zip":
             packed = Path(temporary) / "bundle.zip"

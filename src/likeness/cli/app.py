@@ -90,6 +90,9 @@ def verify(
     retrain: Annotated[
         bool, typer.Option("--retrain", help="Train the generator again too. It takes as long as the training.")
     ] = False,
+    most_minutes: Annotated[
+        float | None, typer.Option(min=0.1, help="Stop after so many minutes: the rest is not tested. Default: 120.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
 ) -> None:
     """Recompute every claim of a bundle.
@@ -97,9 +100,10 @@ def verify(
     Exit code 0: everything was recomputed and is right. 1: something is wrong. 2: this is no bundle. 3: nothing is
     wrong, but not everything could be tested.
     """
+    from likeness.verify import MOST_MINUTES
     from likeness.verify import verify as checks_of
 
-    checks = checks_of(path, retrain)
+    checks = checks_of(path, retrain, most_minutes or MOST_MINUTES)
     say_json([vars(check) for check in checks]) if as_json else say(cli_run.checks_text(checks))
     code = cli_run.give_verdict(checks, as_json)
     if code:

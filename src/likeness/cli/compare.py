@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likeness.bundle.contents import PRIVACY
 from likeness.bundle.files import opened
 from likeness.cli.console import table
 from likeness.cli.summary import scores
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.text import shown
+from likeness.synthesizer.published import check_given
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 NOT_PRIVATE = "computed on real rows, NOT private: keep them inside"
@@ -41,10 +44,11 @@ def read_run(path: Path) -> Run:
         paths = ProjectPaths(folder)
         if paths.privacy.exists():
             return Run(read_json(paths.privacy), _flat(scores(paths) or {}))
-        if (folder / "privacy.json").exists():
-            return Run(read_json(folder / "privacy.json"), {})
+        if (folder / PRIVACY).exists():
+            check_given(folder)
+            return Run(read_json(folder / PRIVACY), {})
     raise ArtifactError(
-        f"{path} holds no run. Give a project's folder after dvc repro, a bundle or a saved synthesizer."
+        f"{shown(path)} holds no run. Give a project's folder after dvc repro, a bundle or a saved synthesizer."
     )
 
 
@@ -110,4 +114,4 @@ def _shown(value: Any) -> str:
         return "yes" if value else "NO"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else shown(value)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from likeness.core.text import escaped
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -15,8 +17,8 @@ _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print text. A terminal breaks long lines between words and indents their rest."""
-    typer.echo(wrapped(text, err), err=err)
+    """Print text, controls escaped. A terminal breaks long lines between words and indents their rest."""
+    typer.echo(wrapped(escaped(text), err), err=err)
 
 
 def wrapped(text: str, err: bool = False) -> str:
@@ -56,14 +58,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
 def _console(err: bool = False) -> "Console":
     from rich.console import Console
 
-    console = Console(file=sys.stderr if err else sys.stdout, highlight=False)
+    # Without colors, so that no text has an escape sequence of ours, and all others are escaped.
+    console = Console(file=sys.stderr if err else sys.stdout, highlight=False, color_system=None)
     if not console.is_terminal:
         console.width = _ENDLESS
     return console
 
 
 def _broken(line: str, width: int) -> str:
-    if "\x1b" in line:  # of a table, which fits
-        return line
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

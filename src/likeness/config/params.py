@@ -23,6 +23,8 @@ _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re
 
 DATABASES = ("sqlite:", "postgres", "mysql", "mariadb", "oracle", "mssql")
 """How URLs of databases begin. Any other URL is that of a file."""
+MOST_PATH = 4096
+"""Most characters of a path or a URL."""
 ONE_ROW, ONE_PERSON = "one row is one person", "one person"
 """The default of ``privacy.unit``, and an example for use with ``ingest.unit``."""
 AUTO = "auto"
@@ -76,9 +78,11 @@ class Cap(Section):
 class LedgerSettings(Section):
     """Section ``ledger``."""
 
-    home: str | None = setting(None, "null: the user's data folder; LIKENESS_HOME overrides")
+    home: str | None = setting(None, "null: the user's data folder; LIKENESS_HOME overrides", longest=MOST_PATH)
     cap: Cap = setting(Cap(10.0, 1e-5), "lifetime limit for these people; recorded at first use, then the ledger rules")
-    url: str | None = setting(None, "null: SQLite in home; for a team postgresql+psycopg://host/database, no password")
+    url: str | None = setting(
+        None, "null: SQLite in home; for a team postgresql+psycopg://host/database, no password", longest=MOST_PATH
+    )
     attempt: str = setting("1", "another value is a deliberate second release, at the full cost")
 
     def __post_init__(self) -> None:
@@ -108,7 +112,7 @@ class FileFormat(Section):
     """Section ``ingest.format``: how a CSV or Excel file is written. A Parquet file says it itself."""
 
     separator: str | None = setting(
-        None, 'of a CSV: one character, "\\t" for a tab; null: , ; tab or | of its first line'
+        None, 'of a CSV: one character, "\\t" for a tab; null: , ; tab or | of its first line', longest=None
     )
     decimal: str = setting(".", "mark of decimals in a CSV: '.' or ','", options=(".", ","))
     encoding: str | None = setting(None, "of a CSV, as latin-1; null: UTF-8, or what its byte-order mark says")
@@ -140,15 +144,23 @@ def _is_plain_encoding(name: str) -> bool:
 class Ingest(Section):
     """Section ``ingest``."""
 
-    source: str = setting(help="file, folder, s3://... or https://...; or sqlite:///..., postgresql+psycopg://...")
-    schema: str = setting(help="public: bounds and categories from the codebook, never from the rows")
+    source: str = setting(
+        help="file, folder, s3://... or https://...; or sqlite:///..., postgresql+psycopg://...", longest=MOST_PATH
+    )
+    schema: str = setting(
+        help="public: bounds and categories from the codebook, never from the rows", longest=MOST_PATH
+    )
     split: Split = setting(Split(), "which rows train, and which are held out for tests")
     format: FileFormat = setting(FileFormat(), "how a CSV or Excel file is written")
     unit: PrivacyUnit | None = setting(
         None, "several rows a person: {column: patient_id, max_rows: 5}; noise is 5 times wider"
     )
-    people: str | None = setting(None, "of histories: the table of people, as source has events; or its query")
-    query: str | None = setting(None, "of a database: SELECT ..., or the name of a table; read only, rows in any order")
+    people: str | None = setting(
+        None, "of histories: the table of people, as source has events; or its query", longest=None
+    )
+    query: str | None = setting(
+        None, "of a database: SELECT ..., or the name of a table; read only, rows in any order", longest=None
+    )
 
     @property
     def from_database(self) -> bool:
@@ -315,7 +327,9 @@ class Evaluate(Section):
 class Tracking(Section):
     """Section ``tracking``."""
 
-    uri: str | None = setting(None, "null: sqlite file in the user's data folder; else an MLflow tracking URI")
+    uri: str | None = setting(
+        None, "null: sqlite file in the user's data folder; else an MLflow tracking URI", longest=MOST_PATH
+    )
     experiment: str = setting("likeness", "name of the MLflow experiment")
     internal_metrics: bool = setting(False, "true: also log scores that were computed on real rows (not private!)")
 
@@ -350,7 +364,7 @@ class Params(Section):
     categories: Categories = setting(
         Categories(), "of columns whose categories the schema calls private; without such columns, nothing"
     )
-    sections: Mapping[str, Any] = setting(dict)
+    sections: Mapping[str, Any] = setting(dict, longest=None)
     engine: EngineSettings = setting(
         EngineSettings(), "of the passes over rows; docs/scale.md. It changes no bit of any sum"
     )

@@ -13,6 +13,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 from likeness.core.errors import ParamsError
+from likeness.core.text import LONGEST, fault_of, shown, texts_in
 
 T = TypeVar("T")
 
@@ -27,6 +28,7 @@ def setting(
     below: float | None = None,
     options: Iterable[str] = (),
     rule: str = "",
+    longest: int | None = LONGEST,
 ) -> Any:
     """A field of a section.
 
@@ -39,12 +41,14 @@ def setting(
         below: number that the value is less than.
         options: the only allowed words.
         rule: the range in words, in the place of the generated ones.
+        longest: most characters of a text, in one line without controls; None: any text of several lines.
     """
     metadata: dict[str, Any] = {
         "help": help,
         "range": (least, most, above, below),
         "options": tuple(options),
         "rule": rule,
+        "longest": longest,
     }
     if isinstance(default, Callable):  # type: ignore[arg-type]
         return dataclasses.field(default_factory=default, metadata=metadata)
@@ -128,12 +132,19 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
         )
         if name in mapping:
             values[name] = _convert(mapping[name], hints[name], _join(where, name), default)
+            _check_texts(values[name], _join(where, name), item.metadata.get("longest", LONGEST))
         else:
             values[name] = _without(hints[name], _join(where, name)) if default is MISSING else default
     try:
         return cls(**values)
     except OutOfRangeError as error:
         raise ParamsError(_join(where, error)) from None
+
+
+def _check_texts(value: Any, where: str, longest: int | None) -> None:
+    for place, text in texts_in(value, where) if longest else ():
+        if fault := fault_of(text, longest or 0):
+            raise ParamsError(f"{shown(place)} {fault}")
 
 
 def _without(hint: Any, where: str) -> Any:

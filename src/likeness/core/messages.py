@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Self
 
+from likeness.core.text import escaped
+
 LOG = logging.getLogger("likeness")
 _LINES = 10  # of long work, where there is no terminal
 _STEPS = 100  # of long work, for a bar of another process
@@ -68,7 +70,7 @@ class _StandardError(logging.Handler):
         if is_reported():
             Report(record.getMessage(), safe=True).write()
             return
-        sys.stderr.write(f"{record.getMessage()}\n")
+        sys.stderr.write(f"{escaped(record.getMessage())}\n")
         sys.stderr.flush()
 
 

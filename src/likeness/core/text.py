@@ -1,7 +1,9 @@
-"""The one normal form of texts, so that what looks equal is equal; and what to say where it is not."""
+"""The one normal form of texts, what to say where looks deceive, and what to show of a text of strangers."""
 
+import html
+import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +17,12 @@ _UNSEEN = (
     *map(chr, range(0x202A, 0x202F)),  # directions
     *map(chr, range(0x2060, 0x2070)),
 )
+# Escape sequences and other controls, line ends of Unicode, and signs that turn the direction of a line or hide in it.
+_HARMFUL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\U000e0000-\U000e007f"
+_IN_A_PAGE, _IN_A_LINE = re.compile(f"[{_HARMFUL}]"), re.compile(f"[\t\n{_HARMFUL}]")
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]()#|~!$]")
+LONGEST = 200
+"""Most characters of a text that a person chose and that is published: a name, a category, a word."""
 _PLAIN = str.maketrans(dict.fromkeys(_SPACES, " ") | dict.fromkeys(_UNSEEN, ""))
 
 
@@ -60,3 +68,46 @@ def code_points(text: str) -> str:
     """The signs of a text that others may look like, with a blank in front, as `` (ö U+00F6)``; empty for ASCII."""
     signs = ", ".join(f"{sign} U+{ord(sign):04X}" for sign in dict.fromkeys(text) if not sign.isascii())
     return f" ({signs})" if signs else ""
+
+
+def escaped(text: str) -> str:
+    """A text of several lines for a terminal, without signs that could move its cursor or turn its lines."""
+    return _IN_A_PAGE.sub(_escape, text)
+
+
+def shown(text: object, most: int = LONGEST) -> str:
+    """Whatever a stranger wrote as a part of one line: controls escaped, and no longer than so many characters."""
+    line = _IN_A_LINE.sub(_escape, str(text))
+    return line if len(line) <= most else f"{line[:most]}... ({len(line):,} characters)"
+
+
+def _escape(sign: "re.Match[str]") -> str:
+    return sign[0].encode("unicode_escape").decode()
+
+
+def fault_of(text: str, most: int = LONGEST) -> str:
+    """Why a text cannot stand in a line that others read, as the end of a sentence; empty where it can."""
+    control = _IN_A_LINE.search(text)
+    if control:
+        return f"has a text with the control character U+{ord(control[0]):04X}. Write the text without it."
+    if len(text) > most:
+        return f"has a text of {len(text):,} characters. Write at most {most:,}."
+    return ""
+
+
+def texts_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """All texts in a JSON value, keys too, each behind its place: the keys that lead to it."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield where, str(key)
+            yield from texts_in(item, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts_in(item, where)
+    elif isinstance(value, str):
+        yield where, value
+
+
+def in_markdown(text: object) -> str:
+    """A text that Markdown and HTML show as it is."""
+    return _MARKDOWN.sub(r"\\\g<0>", html.escape(str(text), quote=False))

@@ -227,7 +227,7 @@ class Project:
         if histories is None:
             return {"": (schema, encoding_digest(schema))}
         return {
-            prefix: (rows, sha256_json([encoding_digest(rows), histories.to_dict()]))
+            prefix: (rows, sha256_json([encoding_digest(rows), histories.published.to_dict()]))
             for prefix, rows in histories.row_sets.items()
         }
 

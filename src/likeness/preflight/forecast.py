@@ -162,7 +162,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
             + [2 * column.nearly_always for column in categories]  # two categories: the least that tells rows apart
         ),
         memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * max(coordinates.values()), cells),
-        training_seconds=_training_seconds(recipe, facts, coordinates),
+        training_seconds=training_seconds(recipe, facts, coordinates),
         evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
         categories=categories,
     )
@@ -233,8 +233,8 @@ def _fewest(noise: float, average: float) -> int:
     return max(1, math.ceil(noise / (MOST_NOISE * average)))
 
 
-def _training_seconds(recipe: Method, facts: Context, coordinates: Mapping[str, int]) -> float | None:
-    """Training time on one core, from the coordinates of each query by its name."""
+def training_seconds(recipe: Method, facts: Context, coordinates: Mapping[str, int]) -> float | None:
+    """Rough training time on one core, from the coordinates of each query by its name; None without an estimate."""
     iterations = recipe.training.iterations
     if iterations == 0:
         return 0.0

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from likeness.core.text import in_markdown
 from likeness.privacy.lattice_error import ALLOWANCE
 
 _ADJACENCY = {
@@ -24,7 +25,7 @@ def statement(privacy: dict[str, Any]) -> str:
         f"The synthetic table was made by the method **{privacy['method']}** from {len(trained_on(privacy))} noisy "
         "statistics of the private table, and from nothing else that depends on it.",
         "",
-        f"- **Whose data:** `{privacy['identity']}`; unit of privacy: {privacy['unit']}.",
+        f"- **Whose data:** {in_markdown(privacy['identity'])}; unit of privacy: {in_markdown(privacy['unit'])}.",
         f"- **Neighboring tables:** `{privacy['adjacency']}`: {neighbors}.",
         f"- **Guarantee:** ε = {_number(total['epsilon'])} at δ = {total['delta']:g} "
         f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), {_conversion(total)}, "
@@ -108,21 +109,22 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
     """The columns whose categories were released, with their thresholds."""
     lines = []
     for query in _thresholds(privacy):
+        column, other = (in_markdown(query["map"][key]) for key in ("column", "other"))
         if not privacy["private"]:
-            lines.append(f"- **Categories of `{query['map']['column']}`:** read off the rows, without noise.")
+            lines.append(f"- **Categories of {column}:** read off the rows, without noise.")
             continue
         lines.append(
-            f"- **Categories of `{query['map']['column']}`:** not taken as public. Released are the {query['keys']:,} "
+            f"- **Categories of {column}:** not taken as public. Released are the {query['keys']:,} "
             f"whose noisy number of records is at least {query['threshold']:.6g}"
             + (f" (the {query['map']['most']:,} largest)" if query["keys"] == query["map"]["most"] else "")
-            + f"; every other value became `{query['map']['other']}`. A value that only the records of one person have "
+            + f"; every other value became {other}. A value that only the records of one person have "
             f"is released with probability at most {query['delta_keys']:.3g}, which is part of δ."
         )
     return lines
 
 
 def _listed(privacy: Mapping[str, Any]) -> str:
-    names = ", ".join(f"`{query['map']['column']}`" for query in _thresholds(privacy))
+    names = ", ".join(in_markdown(query["map"]["column"]) for query in _thresholds(privacy))
     categories = f"categories but those of {names}" if names else "categories"
     return f"{categories}, rules" if privacy.get("rules") else categories
 
@@ -147,20 +149,24 @@ def _about(privacy: dict[str, Any]) -> list[str]:
     files = "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items())
     lines = [f"- **About:** {files}."] if files else []
     if privacy["sample"]["where"]:
-        given = ", ".join(f"{name} = {value}" for name, value in privacy["sample"]["where"].items())
+        given = ", ".join(in_markdown(f"{name} = {value}") for name, value in privacy["sample"]["where"].items())
         lines.append(f"- **Only rows with:** {given}. The table is not like the whole population.")
     return lines
 
 
 def _notes(privacy: dict[str, Any]) -> list[str]:
     """Facts that were read off released values, at no further cost."""
-    notes = privacy.get("notes", [])  # earlier versions wrote none
-    return ["", "Read off these values, at no further cost:", "", *(f"- {note}" for note in notes)] if notes else []
+    notes = privacy["notes"]
+    return (
+        ["", "Read off these values, at no further cost:", "", *(f"- {in_markdown(note)}" for note in notes)]
+        if notes
+        else []
+    )
 
 
 def _rules(privacy: Mapping[str, Any]) -> list[str]:
     """The public rules that rows keep."""
-    rules = [f"- `{rule}`" for rule in privacy.get("rules", [])]
+    rules = [f"- {in_markdown(rule)}" for rule in privacy.get("rules", [])]
     words = (
         "Public rules, taken from the schema. Every synthetic row keeps them. A private row that breaks one counts as "
         "the nearest row that keeps it, by a fixed public map:"

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeness.bundle.contents import PLAN_FILE, PRIVACY, RELEASED, SCHEMA, STATEMENT
+from likeness.bundle.contents import CHECKSUMS, PLAN_FILE, PRIVACY, RELEASED, SCHEMA, STATEMENT
+from likeness.bundle.files import check_whole, checksums, sums
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import ONE_TABLE, read_json, write_json
+from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.schema import schema_text
@@ -51,20 +52,20 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
         raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
     target.parent.mkdir(parents=True, exist_ok=True)
     stored = {name: value for name, value in params.items() if name not in _LEFT_OUT}
-    saved = {"format": 1, "params": plain(stored), "frame": fitted.frame.to_dict()}
-    if isinstance(fitted, FittedHistories):
-        saved["frames"] = {name: frame.to_dict() for name, frame in fitted.frames.items()}
+    frames = {name: frame.to_dict() for name, frame in fitted.frames.items()}
+    saved = {"params": plain(stored), "frames": frames}
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
         folder = Path(temporary) / "synthesizer"
         fitted.generator.save(folder / _GENERATOR)
         (folder / RELEASED).mkdir()
         for name, one in fitted.released.items():
             (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(one))
-        (folder / SCHEMA).write_text(schema_text(fitted.written), encoding="utf-8")
+        (folder / SCHEMA).write_text(schema_text(fitted.written.published), encoding="utf-8")
         write_json(folder / SAVED, saved)
         write_json(folder / PLAN_FILE, fitted.plan.to_dict())
         write_json(folder / PRIVACY, fitted.privacy)
         (folder / STATEMENT).write_bytes(statement(fitted.privacy).encode())
+        (folder / CHECKSUMS).write_bytes(sums(folder).encode())
         folder.rename(target)
 
 
@@ -77,18 +78,16 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
     """
     if not (folder / SAVED).is_file():
         raise ArtifactError(f"{folder} is no saved synthesizer: it has no {SAVED}. Give the folder of save().")
+    check_whole(folder, checksums)
     settings = read_json(folder / SAVED)
-    if settings.get("format") != 1:
-        raise ArtifactError(f"{folder / SAVED} has an unknown format. Fit again with this version.")
     schema = read_schema(folder / SCHEMA, aliases=False)
     released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
     facts = schema, Plan.from_dict(read_json(folder / PLAN_FILE)), released, privacy, list[list[tuple[int, float]]]()
+    frames = {name: FrameType(**frame) for name, frame in settings["frames"].items()}
     fitted: Fitted
     if isinstance(schema, HistorySchema):
-        frames = {name: FrameType(**frame) for name, frame in settings["frames"].items()}
         fitted = FittedHistories(*facts, frames, HistoryGenerator.load(folder / _GENERATOR, schema))
     else:
-        frames = {ONE_TABLE.tables[0]: FrameType(**settings.get("frame", {}))}
         fitted = FittedTable(*facts, frames, SavedGenerator.load(folder / _GENERATOR))
     _check(fitted, folder)
     return {**from_plain(settings["params"]), "schema": schema}, fitted

@@ -92,6 +92,6 @@ def fit_histories(given: "Synthesizer", schema: HistorySchema, tables: Any, pers
     privacy = stated(project, plan, project.schema, list(released.values()))
     compute = Compute(train.device, train.threads, train.precision)
     generators, losses = fit_all(project.method, project.row_sets, released.values(), compute)
-    types = {name: frame_type for name, (_, frame_type) in frames.items()}
+    types = {name: frame_type.of(schema.written[name].names) for name, (_, frame_type) in frames.items()}
     generator = HistoryGenerator(generators[0], generators[1], schema)
     return FittedHistories(schema, plan, released, privacy, losses, types, generator)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS
+from likeness.bundle.files import check_whole, checksums, files, form
 from likeness.config.params import Params, Sample
+from likeness.config.typed import require
 from likeness.core.errors import ArtifactError, ParamsError
-from likeness.core.paths import ONE_TABLE, ProjectPaths, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.methods.base import Context
 from likeness.methods.row_set import RowSet
@@ -20,6 +22,7 @@ from likeness.release.released import Released, load_folder, load_released
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_MOST_ROWS = 10**8  # that nobody asked for: a stranger's release may say any number
 SAVED = "synthesizer.json"
 """The file of a saved synthesizer that holds its parameters."""
 
@@ -44,13 +47,23 @@ class Published:
 
     @classmethod
     def read(cls, folder: Path) -> "Published":
-        """Read a folder.
+        """Read a folder, if it has the form and the checksums that it states.
+
+        Raises:
+            ArtifactError: a file is missing or damaged.
+        """
+        check_given(folder)
+        return cls.believed(folder)
+
+    @classmethod
+    def believed(cls, folder: Path) -> "Published":
+        """Read a folder whose form and checksums were checked.
 
         Raises:
             ArtifactError: a file is missing or damaged.
         """
         generator, paths = folder / "generator", ProjectPaths(folder)
-        if not generator.exists() and paths.params.exists():
+        if _is_project(folder):
             releases = [load_released(path) for path in paths.released_files if path.exists()]
             project = Project.load(folder)
             context = replace(project.context, schema=project.schema)
@@ -105,7 +118,11 @@ class Published:
             yield tables_of(models, self.context.schema, self.histories, request, self._dtypes())
 
     def _rows(self, rows: int | None) -> int:
-        return numbered(Sample(), self.context, self.released).rows if rows is None else rows
+        if rows is not None:
+            return rows
+        rows = numbered(Sample(), self.context, self.released).rows
+        require(rows <= _MOST_ROWS, "rows", rows, f"given: the noisy count is larger than {_MOST_ROWS:,}")
+        return rows
 
     def _params(self) -> Params:
         """The settings of the run."""
@@ -121,12 +138,28 @@ class Published:
     def _dtypes(self) -> dict[str, dict[str, str]]:
         """What a saved synthesizer remembers of its frames, by table."""
         settings = self.folder / SAVED
-        saved = read_json(settings) if settings.exists() else {}
+        saved = read_json(settings) if settings.exists() else {"frames": {}}
         try:
-            frames = saved.get("frames", {ONE_TABLE.tables[0]: saved.get("frame", {})})
-            return {name: dict(frame.get("dtypes", {})) for name, frame in frames.items()}
-        except (AttributeError, TypeError, ValueError):
+            return {name: dict(frame["dtypes"]) for name, frame in saved["frames"].items()}
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise _changed(settings) from None
+
+
+def check_given(folder: Path) -> None:
+    """Refuse a bundle or a saved synthesizer that does not have the form and the checksums that it states.
+
+    Raises:
+        ArtifactError: naming file and rule.
+    """
+    if (folder / SAVED).exists():
+        check_whole(folder, checksums)
+    elif not _is_project(folder):
+        check_whole(folder, files, checksums, form)
+
+
+def _is_project(folder: Path) -> bool:
+    """Whether it is a project, whose generator is elsewhere."""
+    return not (folder / "generator").exists() and ProjectPaths(folder).params.exists()
 
 
 def _changed(file: Path) -> ArtifactError:

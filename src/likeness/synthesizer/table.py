@@ -101,7 +101,8 @@ def fit_table(given: "Synthesizer", frame: Any) -> FittedTable:
     (generator,), losses = fit_all(project.method, row_sets, released.values(), compute)
     released |= _card(project, schema, generator, released, door)
     privacy = stated(project, plan, schema, list(released.values()))
-    return FittedTable(project.written_schema, plan, released, privacy, losses, {_TABLE: frame_type}, generator)
+    frames = {_TABLE: frame_type.of(schema.names)}
+    return FittedTable(project.written_schema, plan, released, privacy, losses, frames, generator)
 
 
 def _private_rows(project: "Project", table: "DataFrame") -> "RowsInMemory":

@@ -72,11 +72,9 @@ def signature(schema: Schema | None) -> "ModelSignature":
 
 
 def _schema_file(project: Project, folder: Path) -> Path:
-    """The schema's file, or one with its open columns completed, as the generator draws."""
-    if not project.written_schema.open_columns:
-        return project.schema_file
+    """The schema as the generator draws, its open columns completed, without comments and dropped columns."""
     path = folder / "schema.yaml"
-    path.write_text(schema_text(project.schema), encoding="utf-8")
+    path.write_text(schema_text((project.histories or project.schema).published), encoding="utf-8")
     return path
 
 

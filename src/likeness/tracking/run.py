@@ -243,9 +243,8 @@ def _log(
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
     schema = project.written_schema  # public, and so is its digest: MLflow wants one, and the rows give none
-    table = Dataset(
-        schema.name, sha256_json((project.histories or schema).to_dict())[:8], "public schema", schema.source
-    )
+    digest = sha256_json((project.histories or schema).published.to_dict())[:8]
+    table = Dataset(schema.name, digest, "public schema", schema.source)
     client.log_inputs(run, [DatasetInput(table)])
     client.log_artifact(run, str(paths.statement))
     return model

@@ -6,17 +6,17 @@ and ledger, the generator from the released values, and the table from the gener
 and does not count as passed.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, opened
-from likeness.bundle.verdict import Check, Untestable, Wrong
-from likeness.core.errors import LikenessError, MissingPackageError
+from likeness.bundle.verdict import Check, asked
 from likeness.synthesizer.published import draw
-from likeness.verify import ledger, noise, outputs, receipts
+from likeness.verify import ledger, noise, outputs, process, receipts
 
-__all__ = ["CHECKS", "Check", "draw", "opened", "verify"]
+__all__ = ["CHECKS", "MOST_MINUTES", "Check", "checks_of", "draw", "verify"]
 
 CHECKS: dict[str, Callable[[Bundle], str]] = {
     "files": files.files,
@@ -39,44 +39,55 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
 }
 """Each check returns one sentence, or raises. The order is that of the verdict."""
 
-
 FIRST = {
     **dict.fromkeys(("training", "table"), ("form", "plan", "ledger entries", "generator")),
     "card": ("form", "plan", "ledger entries", "generator", "table"),
 }
 """Checks that a long computation waits for: a hostile setting could ask for anything."""
 
+MOST_MINUTES = 120.0
+"""Minutes that all checks of a bundle may take, unless the verifier allows more."""
 
-def verify(path: Path, retrain: bool = False) -> list[Check]:
-    """Run all checks of a bundle.
+
+def verify(path: Path, retrain: bool = False, most_minutes: float = MOST_MINUTES) -> list[Check]:
+    """Run all checks of a bundle, in a process of their own: a stranger's bundle may ask for any amount of work.
 
     Args:
         path: a folder or a zip file.
         retrain: train the generator again from the released values. Else a check says that its weights are believed.
+        most_minutes: for all checks together. Those that need more time, or more memory than there is, are not tested.
 
     Raises:
         ArtifactError: the path is missing, is no bundle, or holds a file that is not regular.
     """
     with opened(path) as folder:
-        first = _one("files", files.files, Bundle(folder))
-        if not first.passed:  # no other check reads files that do not belong
-            return [first, *(Check(name, None, "not done: see files") for name in list(CHECKS)[1:])]
-        verdict = {"files": first}
-        for name, check in list(CHECKS.items())[1:]:
-            wrong = [other for other in FIRST.get(name, ()) if verdict[other].passed is False]
-            if wrong:
-                verdict[name] = Check(name, None, f"not done: see {', '.join(wrong)}")
-            else:
-                verdict[name] = _one(name, check, Bundle(folder, retrain))
-        return list(verdict.values())
+        done, reason = process.checks_within(folder, retrain, most_minutes)
+    verdict = {check.name: check for check in done}
+    for name in (name for name in _in_turn() if name not in verdict):
+        verdict[name] = Check(name, None, reason)
+        reason = reason if reason.startswith("not done") else f"not done: see {name}"
+    return [verdict[name] for name in CHECKS]
 
 
-def _one(name: str, check: Callable[[Bundle], str], bundle: Bundle) -> Check:
-    try:
-        return Check(name, True, check(bundle))
-    except (Untestable, MissingPackageError) as reason:
-        return Check(name, None, str(reason))
-    except (Wrong, LikenessError) as reason:
-        return Check(name, False, str(reason))
-    except Exception as error:  # any error that a stranger's file causes is a verdict about the file
-        return Check(name, False, f"cannot be read ({type(error).__name__}: {error})")
+def checks_of(folder: Path, retrain: bool = False, most_minutes: float = math.inf) -> Iterator[Check]:
+    """Each check of a bundle when it is done, in this process.
+
+    Args:
+        folder: a bundle.
+        retrain: see :func:`verify`.
+        most_minutes: a training with a longer forecast does not start.
+    """
+    verdict: dict[str, Check] = {}
+    for name in _in_turn():
+        earlier = [verdict[other] for other in ("files", *FIRST.get(name, ())) if other in verdict]
+        wrong = [other.name for other in earlier if other.passed is False]
+        if wrong:  # no check reads files that do not belong
+            verdict[name] = Check(name, None, f"not done: see {', '.join(wrong)}")
+        else:
+            verdict[name] = asked(name, CHECKS[name], Bundle(folder, retrain, most_minutes))
+        yield verdict[name]
+
+
+def _in_turn() -> list[str]:
+    """The checks in the order in which they are made: the training, which may take longest, is last."""
+    return sorted(CHECKS, key=lambda name: name == "training")

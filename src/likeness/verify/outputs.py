@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 from likeness.core.errors import ReleaseError
+from likeness.core.messages import LOG
 from likeness.core.paths import ONE_TABLE
+from likeness.core.text import fault_of, texts_in
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 
@@ -28,8 +30,7 @@ _ROUNDING = 1e-3  # share of a column's categories that may differ on another pr
 _DIGITS = 1e-5  # part of a column's range by which a number may differ on another processor
 _ROWS = 4_000  # rows for the comparison of two generators
 _WRITER = re.compile(r"parquet-cpp-arrow version ([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_MOST_CURATOR = 5 * MOST_WORDS
+_MOST_TEXT = 5 * MOST_WORDS  # a rule or a note repeats words of the schema
 _ORIGIN = {
     "device": "cpu|cuda|mps",
     "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}",
@@ -46,26 +47,17 @@ def texts(bundle: Bundle) -> str:
     The curator's words in them stand on one line each. No check can compute them, so this one repeats them.
     """
     privacy, schema = bundle.json(names.PRIVACY), bundle.written_schema
-    one_line = not any(_CONTROL.search(text) for text in [schema.name, schema.source, *_texts_in(privacy)])
-    require(one_line, f"a text of {names.SETTINGS} or {names.SCHEMA} has several lines")
+    short = not any(fault_of(text, _MOST_TEXT) for _, text in texts_in(privacy))
+    require(short, f"a text of {names.PRIVACY} has several lines, or is too long")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
     require(bundle.text(names.CARD) == data_card(privacy, schema), f"{names.CARD} is not that of {names.PRIVACY}")
     words = bundle.params.privacy.population, bundle.params.privacy.unit, schema.name, schema.source
-    short = all(len(text) <= _MOST_CURATOR for text in words)
-    require(short, f"a text of {names.SETTINGS} or {names.SCHEMA} is too long")
     listed = ", ".join(repr(text) for text in words)
-    return f"statement and data card are those of the account; words that only their author can vouch for: {listed}"
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    """All texts in a JSON value, keys too."""
-    if isinstance(value, Mapping):
-        value = [*value.keys(), *value.values()]
-    if isinstance(value, list):
-        for item in value:
-            yield from _texts_in(item)
-    elif isinstance(value, str):
-        yield value
+    rest = sum(len(text) for _, text in texts_in(bundle.public_schema.to_dict()))
+    return (
+        f"statement and data card are those of the account; words that only their author can vouch for: {listed}, "
+        f"and {rest:,} characters of names and categories in {names.SCHEMA}"
+    )
 
 
 def generator(bundle: Bundle) -> str:
@@ -111,12 +103,41 @@ def training(bundle: Bundle) -> str:
     from likeness.methods.fit import fit_all
     from likeness.methods.saved_generator import SavedGenerator
 
+    minutes, work = _work(bundle)
+    LOG.info("training again: %s", work)
+    if minutes > bundle.most_minutes:
+        raise Untestable(f"not done: {work}. Allow more: likeness verify --retrain --most-minutes {minutes + 1:.0f}")
     train, weights = bundle.params.train, 0
     compute = Compute("cpu", train.threads, train.precision)
     trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.training_answers, compute)
     for rows, again in zip(bundle.row_sets, trained, strict=True):
         weights += _trained_again(SavedGenerator.load(bundle.folder / rows.generator), again)
     return f"trained again: {weights:,} weights, equal to the bit"
+
+
+def _work(bundle: Bundle) -> tuple[float, str]:
+    """The forecast minutes of a second training, and the work in words: its numbers are those of a stranger."""
+    from likeness.preflight.forecast import training_seconds
+
+    seconds, recipe = 0.0, bundle.project.method
+    train: Any = vars(recipe)["train"]
+    coordinates = {one.receipt.query: one.lattice.size for one in bundle.training_answers}
+    for rows in bundle.row_sets:
+        own = {
+            name.removeprefix(rows.prefix): size for name, size in coordinates.items() if name.startswith(rows.prefix)
+        }
+        seconds += training_seconds(recipe, rows.context, own) or 0.0
+    words = ", ".join(f"{name} {value:,}" for name, value in _sizes(asdict(train)))
+    return seconds / 60, f"{words}; about {max(1, seconds / 60):,.0f} minutes on one core"
+
+
+def _sizes(train: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Whole numbers of a method's training, by name."""
+    for name, value in train.items():
+        if isinstance(value, Mapping):
+            yield from _sizes(value)
+        elif type(value) is int and value:
+            yield name, value
 
 
 def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
@@ -166,7 +187,7 @@ def table(bundle: Bundle) -> str:
     # Any bundle may name an earlier sampler: nothing here could tell its table from private rows.
     generators = [SavedGenerator.load(bundle.folder / folder) for folder in bundle.project.outputs.generators]
     ours = all(saved.sampler == SAMPLER for saved in generators)
-    drawn, others, different = Published.read(bundle.folder).tables(*sample), [], 0
+    drawn, others, different = Published.believed(bundle.folder).tables(*sample), [], 0
     for stem, again in drawn.items():
         files = {
             path: digest

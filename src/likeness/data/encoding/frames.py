@@ -1,7 +1,7 @@
 """Frames of pandas, polars and pyarrow: in as pandas, and out as they came. narwhals knows the libraries."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -42,6 +42,10 @@ class FrameType:
             }
             frame = frame.with_columns(nw.col(name).cast(nw.Enum(texts)) for name, texts in values.items())
         return frame.to_native()
+
+    def of(self, names: Collection[str]) -> "FrameType":
+        """What it says of some columns. A name that no schema lists may be private, as a pivoted frame has people's."""
+        return replace(self, dtypes={name: one for name, one in self.dtypes.items() if name in names})
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form: the keyword arguments of this class."""

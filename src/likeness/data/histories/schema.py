@@ -13,7 +13,7 @@ from likeness.data.histories.rules import GAP, about, rules_among
 from likeness.data.rules.rule import Rule
 from likeness.data.rules.rules import rules_section
 from likeness.data.schema.column import Column
-from likeness.data.schema.schema import Schema, read_mapping
+from likeness.data.schema.schema import Schema, check_texts, read_mapping
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "memory", "rules", "people", "events")
 WHICH = ("first", "hash")
@@ -117,6 +117,7 @@ class HistorySchema:
         Raises:
             SchemaError: naming file, key and rule.
         """
+        check_texts(mapping, where)
         unknown = [str(key) for key in mapping if key not in KEYS]
         if unknown:
             close = did_you_mean(unknown[0], KEYS)
@@ -151,6 +152,12 @@ class HistorySchema:
         except SchemaError as error:
             words = str(error)
             raise SchemaError(words if words.startswith(where) else f"{where}: {words}") from None
+
+    @property
+    def published(self) -> "HistorySchema":
+        """The schema for others, see :attr:`Schema.published`."""
+        people = None if self.people is None else self.people.published
+        return replace(self, people=people, events=self.events.published)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; :meth:`from_dict` reads it back."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (IfThen, Never, Determines, Order, Equal, OneOf, Calendar)}
 """The only list of them. ``derived`` is a section of its own, because it names a new column."""
+_MOST_RULES = 1000  # each is compared with each
 _PASSES = 3  # a mended column may break another rule
 
 
@@ -40,6 +41,8 @@ def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | 
     spec, derived = normal_texts(spec), normal_texts(derived)
     if not isinstance(spec, list | tuple):
         raise SchemaError("rules must be a list, as - {if: {age: < 15}, then: {marital_status: never-married}}.")
+    if len(spec) > _MOST_RULES:
+        raise SchemaError(f"rules has {len(spec):,} rules. A schema may have {_MOST_RULES:,}.")
     if not isinstance(derived, Mapping):
         raise SchemaError("derived must be a mapping, as {stay: discharged - admitted}.")
     try:

@@ -13,6 +13,7 @@ from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
 SPLIT_COLUMN = "__split__"
 # And the number of the person whose row it is, where people have several.
 PERSON_COLUMN = "__person__"
+_MOST_LISTED = 50  # words for missing, and frequent values: more would be a list of cells
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,9 @@ class Column:
         """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
         if not self.name or self.name in (SPLIT_COLUMN, PERSON_COLUMN):
             yield "name", "cannot have that name: it is empty or reserved. Rename the column."
+        for key in ("missing_values", "spikes"):
+            if len(getattr(self, key)) > _MOST_LISTED:
+                yield key, f"has {len(getattr(self, key)):,} {key}. List at most {_MOST_LISTED}."
         if self.kind not in KINDS_BY_NAME:
             yield "kind", f"has kind '{self.kind}'. Kinds: {', '.join(KINDS)}, drop."
         elif self.decimals is not None and "decimals" not in self.type.keys:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import did_you_mean, normal_text, normal_texts
+from likeness.core.text import LONGEST, did_you_mean, fault_of, normal_text, normal_texts, shown, texts_in
 from likeness.data.rules.rule import Rule
 from likeness.data.rules.rules import RuledTable, rules_from, rules_section, thresholds
 from likeness.data.schema.column import SPLIT_COLUMN, Column
@@ -35,7 +35,8 @@ __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 TASKS = ("classification", "regression", "none")
 KEYS = ("name", "source", "task", "label", "image", "columns", "rules", "derived")
 BRIGHTEST = 255
-_MOST_VALUES = 1 << 14  # of an image: pixels, three times as many in color
+_MOST_VALUES = 1 << 14  # of an image: pixels, three times as many in color; and columns of any table
+_MOST_WORDS = 5 * LONGEST  # characters of a source or a reason
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Schema:
                     f"column '{others[0]}' cannot stand beside an image; only a class label can. Remove it, or list "
                     "the pixels as columns instead of image."
                 )
+        if len(self.columns) > _MOST_VALUES + 1:
+            raise SchemaError(f"columns has {len(self.columns):,} columns. A table may have {_MOST_VALUES + 1:,}.")
         if not self.feature_columns:
             raise SchemaError("columns has no feature. Give at least one column beside the label.")
 
@@ -208,6 +211,7 @@ class Schema:
         """
         if not isinstance(mapping, Mapping):
             raise SchemaError(f"{where}: must hold a mapping with the keys {', '.join(KEYS)}.")
+        check_texts(mapping, where)
         try:
             unknown = [str(key) for key in mapping if key not in KEYS]
             if unknown:
@@ -229,6 +233,11 @@ class Schema:
             )
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}", error.faults) from None
+
+    @property
+    def published(self) -> "Schema":
+        """The schema for others: without dropped columns, whose names and reasons are about the source alone."""
+        return replace(self, dropped=())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; :meth:`from_dict` reads it back. Columns are a list, whose order survives sorted keys."""
@@ -365,8 +374,24 @@ def read_mapping(path: str | Path, aliases: bool = True) -> Any:
         raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
     except UnicodeDecodeError:
         raise SchemaError(f"{path}: is not UTF-8 text. Save it in UTF-8.") from None
+    except RecursionError:
+        raise SchemaError(f"{path}: nests lists or mappings too deep. Write it flat.") from None
     except yaml.YAMLError as error:
-        raise SchemaError(f"{path}: is not valid YAML. Correct it: {error}") from None
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise SchemaError(f"{path}: is not valid YAML{line}: {shown(problem)}. Correct it.") from None
+
+
+def check_texts(mapping: Mapping[str, Any], where: str) -> None:
+    """Refuse controls and long texts: a schema is published, and others read it in a terminal.
+
+    Raises:
+        SchemaError: naming the file, the key and the rule.
+    """
+    for place, text in texts_in(mapping):
+        fault = fault_of(text, _MOST_WORDS if place.rpartition(".")[2] in ("source", "reason") else LONGEST)
+        if fault:
+            raise SchemaError(f"{where}: {shown(place) or 'a key'} {fault}")
 
 
 def schema_text(schema: "Schema | SchemaDraft | HistorySchema") -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from likeness.config.params import MOST_PATH
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.features.base import FeatureMap
@@ -42,7 +43,11 @@ _REFUSED = {
 class Privatize(Section):
     """Section ``merf_ae.privatize``."""
 
-    encoder: str = setting(RANDOM, "random | a file of scripts/train_encoder.py: OTHER, public images; never private")
+    encoder: str = setting(
+        RANDOM,
+        "random | a file of scripts/train_encoder.py: OTHER, public images; never private",
+        longest=MOST_PATH,
+    )
     encoder_sha256: str | None = setting(None, "of that file, as the script printed it; another file, another release")
     channels: int = setting(8, "of a random encoder's 3 x 3 convolution", least=1, most=MOST_FEATURES)
     code: int = setting(128, "numbers in a random encoder's code", least=1, most=MOST_FEATURES)

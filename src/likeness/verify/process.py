@@ -1,0 +1,76 @@
+"""The checks of a stranger's bundle in a process that ends when its time or its memory does.
+
+The process is a new program, as those of :mod:`likeness.privacy.noise_processes`: a fork would copy locks, and
+multiprocessing would run the caller's script again.
+"""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from likeness.bundle.verdict import Check
+from likeness.core.messages import LOG, show_messages
+
+# Isolated from environment and working folder; it searches packages where this process does.
+_PROGRAM = """
+import sys
+folder, retrain, minutes, shows, *sys.path = sys.argv[1:]
+from likeness.verify.process import send
+send(folder, retrain == "True", float(minutes), shows == "True")
+"""
+
+
+def checks_within(folder: Path, retrain: bool, most_minutes: float) -> tuple[list[Check], str]:
+    """The checks that were done in time and in memory, and why there are no more; empty where all are done.
+
+    Args:
+        folder: a bundle.
+        retrain: whether to train the generator again.
+        most_minutes: for all of them.
+    """
+    path = [entry or str(Path.cwd()) for entry in sys.path if isinstance(entry, str)]
+    words = [str(folder.absolute()), str(retrain), str(most_minutes), str(LOG.isEnabledFor(logging.INFO))]
+    command = [sys.executable, "-I", "-c", _PROGRAM, *words, *path]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        try:
+            sent, _ = process.communicate(timeout=60 * most_minutes if most_minutes < _FOR_EVER else None)
+            reason = f"the process ended with {process.returncode}: not enough memory, or somebody stopped it"
+        except subprocess.TimeoutExpired:
+            process.kill()
+            sent, _ = process.communicate()
+            reason = f"stopped after {most_minutes:g} minutes. Allow more: likeness verify --most-minutes"
+        finally:
+            process.kill()
+    whole = sent[: sent.rfind(b"\n") + 1].splitlines()
+    return [Check(*json.loads(line)) for line in whole], reason
+
+
+_FOR_EVER = 1e6  # minutes
+
+
+def send(folder: str, retrain: bool, most_minutes: float, shows: bool) -> None:
+    """Make the checks in a started process, and write each to the standard output, where nothing else is written."""
+    from likeness.verify import checks_of
+
+    if shows:
+        show_messages()
+    _bound_memory()
+    with os.fdopen(os.dup(1), "w") as sent:
+        os.dup2(2, 1)
+        for check in checks_of(Path(folder), retrain, most_minutes):
+            sent.write(json.dumps([check.name, check.passed, check.text]) + "\n")
+            sent.flush()
+
+
+def _bound_memory() -> None:
+    """Let no array be larger than the memory of the machine: else the system would end other processes, too."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):  # not on Windows
+        import resource
+
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
