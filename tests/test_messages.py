@@ -93,7 +93,10 @@ def test_a_terminal_gets_a_bar_for_each_stage(
         with bars("train", None) as listen:
             for report in said:
                 listen(report)
+        with bars("sample", None):
+            pass
     text = terminal.getvalue()
+    assert "sample" not in text.rpartition("train")[2]  # it is up to date
     assert "plan" in text and "1:00:00 left" in text and "━" in text and "train" in text
     assert "the message" in text and "chatter" in text and "40 of 400" not in text and "[ 4/14]" not in text
 

@@ -16,7 +16,7 @@ from prefect.settings import Settings
 
 from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_bytes
-from likeness.flows.dvc_process import DVC, Outcome
+from likeness.flows.reproduce import kill, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -77,10 +77,7 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None)
         return str(state.message)
 
     assert endings() == "first Ran, middle Ran, last Ran"
-    with get_client(sync_client=True) as client:
-        tasks = len(client.read_task_runs())
-        assert endings() == "first UpToDate, middle UpToDate, last UpToDate"
-        assert len(client.read_task_runs()) == tasks  # a stage with nothing to do is no task
+    assert endings() == "first UpToDate, middle UpToDate, last UpToDate"
     (toy / "step.py").write_text("open('a.txt', 'w').write('other')\n")
     assert endings() == "first Ran, middle Ran, last Ran"
     (toy / "step.py").write_text("open('a.txt', 'w').write('a')\n")
@@ -88,23 +85,6 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None)
     with get_client(sync_client=True) as client:  # one of the calls that half-broken servers answer with 422
         runs = client.read_flow_runs()
         assert len(runs) >= 4
-
-
-def test_without_a_server_a_run_with_nothing_to_do_starts_no_flow(
-    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
-    from likeness.flows import synthesize
-
-    monkeypatch.setattr(sys, "argv", ["synthesize"])
-    monkeypatch.setattr(synthesize, "stop_cleanly", lambda: None)
-    monkeypatch.setattr(synthesize, "synthesize", lambda **_: pytest.fail("a flow"))
-    with temporary_settings(restore_defaults={PREFECT_API_URL}):
-        assert not synthesize.is_up_to_date(toy)
-        subprocess.run([sys.executable, "-m", "dvc", "repro"], cwd=toy, check=True, capture_output=True)
-        assert synthesize.main() == 0
-    assert capsys.readouterr().err == "synthesize: every stage is up to date\n"
 
 
 def test_the_account_is_left_as_artifacts(toy: Path, prefect_server: None) -> None:
@@ -171,7 +151,7 @@ def test_a_failed_stage_fails_the_flow_with_the_stages_own_words(
     assert state.is_failed() and state.message == "first: column age breaks a rule" and state.name == "Failed"
     assert not (toy / "b.txt").exists()
     (toy / "step.py").write_text("raise ValueError('42')")  # no stage of ours: what it says may be private
-    assert reproduced(toy, 60).message == "first: it failed. Run it alone to see why: dvc repro -s first"
+    assert reproduce(toy, "first", print).message == "first: it failed. Run it alone to see why: dvc repro -s first"
 
 
 def test_nothing_is_retried_and_no_result_is_stored() -> None:
@@ -235,7 +215,7 @@ def test_a_run_that_breaks_at_every_stage_releases_once(toy: Path, prefect_serve
 
 def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
     (toy / "step.py").write_text(SLEEPER)
-    outcome = reproduced(toy, timeout=4)
+    outcome = reproduce(toy, "first", print, timeout=4)
     assert outcome.ending == "Failed" and "stopped after 4 s" in outcome.message
     assert gone(int((toy / "pid").read_text()))
 
@@ -248,14 +228,11 @@ def test_without_groups_of_processes_all_that_was_started_is_killed(
     monkeypatch.delattr(os, "killpg")
     sleeps = "import time; time.sleep(60)"
     starts = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', '{sleeps}']).pid, flush=True)"
-    dvc = DVC(tmp_path)
-    dvc._process = subprocess.Popen(
-        [sys.executable, "-c", f"{starts}; {sleeps}"], stdout=subprocess.PIPE, encoding="utf-8"
-    )
-    assert dvc._process.stdout is not None
-    child = int(dvc._process.stdout.readline())
-    dvc._kill()
-    assert gone(child) and dvc._process.returncode != 0
+    process = subprocess.Popen([sys.executable, "-c", f"{starts}; {sleeps}"], stdout=subprocess.PIPE, encoding="utf-8")
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    kill(process)
+    assert gone(child) and process.returncode != 0
 
 
 def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_database(
@@ -290,12 +267,6 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     flow.send_signal(signal.SIGTERM)
     assert flow.wait(timeout=60) == 128 + signal.SIGTERM
     assert all(gone(pid) for pid in children)
-
-
-def reproduced(root: Path, timeout: float) -> Outcome:
-    """How the first stage ends."""
-    with DVC(root) as dvc:
-        return dvc.reproduce("first", lambda _: None, timeout)
 
 
 def gone(pid: int) -> bool:

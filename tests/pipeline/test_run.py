@@ -12,10 +12,6 @@ from small_project import Clone
 from likeness.cli import app as cli
 from likeness.cli.compare import read_run
 from likeness.core.errors import LikenessError
-from likeness.flows import dvc_worker
-from likeness.flows.dvc_process import DVC
-from likeness.pipeline.project import Project
-from likeness.privacy.adjacency import Adjacency
 
 
 def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
@@ -55,37 +51,6 @@ def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
     words = ("--rows", "5", "--out", str(tmp_path / "rows.csv"), "--where", "income=>50K")
     drawn = told("sample", made["bundle"], *words)
     assert drawn["rows"] == 5 and drawn["where"] == {"income": ">50K"} and "age" in drawn["columns"]
-
-
-@pytest.mark.long
-def test_a_second_run_looks_at_source_and_ledger_and_starts_nothing(
-    another: Clone, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """DVC would always run the stages that do so."""
-    another.own_ledger()
-    another.stages("account")
-    another.start("dvc", "commit", "--force", "settings", "fingerprint", "ingest", "plan", "account")
-    for name, value in another.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(another.root)
-
-    def stale() -> list[bool]:
-        with DVC(another.root) as dvc:
-            code, *others = (dvc.is_stale(stage) for stage in ("settings", "fingerprint", "account"))
-        assert not code
-        return others
-
-    assert stale() == [False, True]  # nobody has looked at the ledger before this account
-    with DVC(another.root) as dvc:
-        assert dvc.reproduce("account", lambda _: None).ending == "Ran"
-    assert stale() == [False, False]
-    Project.load().ledger.declare_population("others", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5)
-    assert stale() == [False, True]
-    text = (another.root / "table.csv").read_text()
-    (another.root / "table.csv").write_text(text[: text.rindex("\n", 0, -1) + 1])
-    assert stale() == [True, True]
-    monkeypatch.setattr(dvc_worker, "code_digests", lambda: {"plan": "of an upgrade"})
-    assert not dvc_worker.same_code(Project.load())
 
 
 def test_a_stage_that_fails_is_heard_and_ends_with_code_two(another: Clone) -> None:

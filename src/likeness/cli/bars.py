@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from likeness.core.messages import LOG, Report
-from likeness.flows.dvc_process import Listen
+from likeness.flows.reproduce import Listen
 
 StageBar = Callable[[str, float | None], AbstractContextManager[Listen]]
 """Takes the name of a stage and the seconds of its last run."""
@@ -31,15 +31,19 @@ def stage_bars() -> Iterator[StageBar]:
         @contextmanager
         def bar(stage: str, seconds: float | None) -> Iterator[Listen]:
             task = progress.add_task(f"{stage:<11}", total=None, seconds=seconds, note="")
+            heard = False
 
             def listen(report: Report) -> None:
+                nonlocal heard
+                heard = True
                 if report.total:
                     progress.update(task, total=report.total, completed=report.done, note=report.note)
                 elif not report.text.startswith("["):  # the announcement, which the bar says
                     _show(report)
 
             yield listen
-            progress.update(task, total=1, completed=1, note="")
+            # A stage that is up to date says nothing.
+            progress.update(task, total=1, completed=1, note="", visible=heard)
 
         yield bar
 

@@ -12,7 +12,7 @@ from likeness.core.errors import LikenessError
 from likeness.core.extras import need
 from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
-from likeness.flows.dvc_process import DVC, last_seconds
+from likeness.flows.reproduce import last_seconds, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 
 if TYPE_CHECKING:
@@ -146,13 +146,11 @@ def _reproduce(paths: ProjectPaths, stages: Sequence[str], force: bool) -> None:
     from likeness.cli.bars import stage_bars
 
     ran = 0
-    with DVC(paths.root) as dvc, stage_bars() as bars:
+    with stage_bars() as bars:
         for stage in stages:
-            if not force and not dvc.is_stale(stage):
-                continue
             with bars(stage, last_seconds(paths, stage)) as listen:
-                outcome = dvc.reproduce(stage, listen, force=force)
+                outcome = reproduce(paths.root, stage, listen, force=force)
             if outcome.ending == "Failed":
                 raise LikenessError(f"{outcome.message}\nThen go on: likeness run")
-            ran += 1
+            ran += outcome.ending != "UpToDate"
     LOG.info("%d of %d stages were up to date", len(stages) - ran, len(stages))

@@ -72,7 +72,6 @@ class ProjectPaths:
     lock_of_dvc = Place(".dvc/tmp/rwlock")
     markers = Place(".likeness/stages")
     tracked = Place(".likeness/tracked.json")
-    accounted = Place(".likeness/accounted.json")
 
     schemas = Place("data/schema")
     settings = Place("data/plan/settings.yaml")

@@ -20,14 +20,14 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.logging import get_run_logger
-from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Failed
 
 from likeness.core.errors import LikenessError
 from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
-from likeness.flows.dvc_process import DVC
 from likeness.flows.one_at_a_time import exclusive_run, server_limit
+from likeness.flows.reproduce import reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.pipeline.dvc_repair import dvc_environment
 from likeness.pipeline.project import Project
@@ -38,7 +38,7 @@ _OVER = "over budget for "  # what every refusal by a cap says
 
 
 @task(task_run_name="dvc:{stage}", retries=0, cache_policy=NO_CACHE, persist_result=False)
-def dvc_stage(stage: str, dvc: DVC, timeout: float) -> State[None]:
+def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
     """Reproduce one stage; the state's name is Ran, Restored, UpToDate or Failed."""
     logger = get_run_logger()
 
@@ -49,7 +49,7 @@ def dvc_stage(stage: str, dvc: DVC, timeout: float) -> State[None]:
         if report.safe:
             logger.info(report.text)
 
-    outcome = dvc.reproduce(stage, listen, timeout)
+    outcome = reproduce(Path(root), stage, listen, timeout)
     if outcome.ending == "Failed":
         return Failed(message=outcome.message)
     return Completed(name=outcome.ending, message=outcome.message)
@@ -88,33 +88,19 @@ def synthesize(
 
 
 def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> State[None]:
-    """Every stage that is out of date, in order, up to the first that fails."""
-    endings: dict[str, str] = {}
-    with DVC(paths.root) as dvc:
-        for stage in stage_graph(paths.stages):
-            if not dvc.is_stale(stage):
-                endings[stage] = "UpToDate"
-                continue
-            if check_budget and not set(endings.values()) - {"UpToDate"}:
-                state = budget(str(paths.root), return_state=True)
-                if not state.is_completed():
-                    return _failed(str(state.message))
-            state = dvc_stage(stage, dvc, stage_timeout, return_state=True)
-            if not state.is_completed():
-                return _failed(str(state.message))
-            endings[stage] = str(state.name)
-    if set(endings.values()) != {"UpToDate"}:
-        publish(paths)
-    return Completed(message=", ".join(f"{stage} {ending}" for stage, ending in endings.items()))
-
-
-def is_up_to_date(root: Path) -> bool:
-    """Whether no stage has anything to do."""
-    try:
-        with DVC(root) as dvc:
-            return not any(dvc.is_stale(stage) for stage in stage_graph(ProjectPaths(root).stages))
-    except LikenessError:  # the flow says it
-        return False
+    """Every stage, in order, up to the first that fails."""
+    endings = []
+    if check_budget:
+        state = budget(str(paths.root), return_state=True)
+        if not state.is_completed():
+            return _failed(str(state.message))
+    for stage in stage_graph(paths.stages):
+        state = dvc_stage(stage, str(paths.root), stage_timeout, return_state=True)
+        if not state.is_completed():
+            return _failed(str(state.message))
+        endings.append(f"{stage} {state.name}")
+    publish(paths)
+    return Completed(message=", ".join(endings))
 
 
 def _likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -166,8 +152,6 @@ def _rounded(value: Any) -> Any:
 def main() -> int:
     """Run once in the working folder; with ``--check-budget``, only if the cap has room.
 
-    Without a server nobody looks at a run that does nothing, so Prefect is not started for it.
-
     Returns:
         0, or 1 if a stage, or Prefect, failed: the last lines on stderr say why, without a traceback.
     """
@@ -176,9 +160,6 @@ def main() -> int:
     check_budget = parser.parse_args().check_budget
     stop_cleanly()
     try:
-        if not PREFECT_API_URL.value() and is_up_to_date(Path()):
-            print("synthesize: every stage is up to date", file=sys.stderr)
-            return 0
         # The heartbeat's thread costs a second at the end of a run and has no listener.
         with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
             state = synthesize(check_budget=check_budget, return_state=True)

@@ -56,19 +56,14 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:
-    """Say which stage begins, unless another process has said it, and delete its last failure."""
+    """Say which stage begins, and delete its last failure."""
     paths.markers.mkdir(parents=True, exist_ok=True)
     (paths.markers / f"{name}.failed").unlink(missing_ok=True)
-    if not is_reported():
-        LOG.info(announcement(name, paths))
-
-
-def announcement(name: str, paths: ProjectPaths) -> str:
-    """Number, name and description of a stage."""
     stages = yaml.safe_load(paths.stages.read_text(encoding="utf-8"))["stages"] if paths.stages.exists() else {}
-    if name not in stages:
-        return name
-    return f"[{[*stages].index(name) + 1:2d}/{len(stages)}] {name}: {stages[name].get('desc', '')}"
+    if name in stages:
+        LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
+    else:
+        LOG.info(name)
 
 
 def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:

@@ -1,0 +1,124 @@
+"""A stage by ``dvc repro``, in a process that ends with its parent."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from likeness.core.messages import LOG, MARK, REPORT, Report
+from likeness.core.paths import ProjectPaths, read_json
+from likeness.pipeline.dvc_repair import dvc_environment, locked_stages, set_aside
+
+Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
+Listen = Callable[[Report], None]
+
+_PARTS = re.compile(f"(?={MARK})")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a stage ended, and a message for a person, which holds no output of the stage but its error message."""
+
+    ending: Ending
+    message: str
+
+
+def reproduce(
+    root: Path, stage: str, listen: Listen, timeout: float = threading.TIMEOUT_MAX, force: bool = False
+) -> Outcome:
+    """Run a stage if it is out of date, or restore its outputs from DVC's cache.
+
+    First repair what a kill left of DVC's files. DVC gets a new process group, and an exception, such as that of a
+    signal, kills all of it: DVC alone would leave its stage behind as an orphan. A release survives that.
+
+    Args:
+        root: the project's folder.
+        stage: its name.
+        listen: gets every line of the stage.
+        timeout: seconds after which the stage is killed.
+        force: run it in any case.
+
+    Returns:
+        the ending. No error of a stage is raised.
+    """
+    for line in set_aside(root):
+        LOG.warning(line)
+    paths = ProjectPaths(root)
+    failure = paths.markers / f"{stage}.failed"
+    failure.unlink(missing_ok=True)
+    before, alone = _traces(paths, stage), f"Run it alone to see why: dvc repro -s {stage}"
+    process = subprocess.Popen(
+        # Another DVC may work in this folder, on another stage.
+        [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "-q", "-s", *(["-f"] if force else []), stage],
+        cwd=root,
+        env={**dvc_environment(), REPORT: "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        kill(process)
+
+    clock = threading.Timer(timeout, stop)
+    clock.daemon = True
+    clock.start()
+    try:
+        for line in process.stdout:
+            for part in filter(None, _PARTS.split(line)):  # what a stage writes without an end of line stands before
+                listen(Report.read(part))
+        process.wait()
+    except BaseException:
+        kill(process)
+        raise
+    finally:
+        clock.cancel()
+    if late.is_set():
+        return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {alone}")
+    if process.returncode:
+        said = failure.read_text(encoding="utf-8") if failure.exists() else f"{stage}: it failed. {alone}"
+        return Outcome("Failed", said)
+    marker, outputs = (one != other for one, other in zip(before, _traces(paths, stage), strict=True))
+    ending: Ending = "Ran" if marker else "Restored" if outputs else "UpToDate"
+    return Outcome(ending, f"{stage}: {ending}")
+
+
+def _traces(paths: ProjectPaths, stage: str) -> tuple[str, Any]:
+    """What a stage writes when it ends, and what DVC remembers of its outputs."""
+    marker = paths.markers / f"{stage}.json"
+    outputs = locked_stages(paths).get(stage, {}).get("outs")
+    return marker.read_text(encoding="utf-8") if marker.exists() else "", outputs
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    """Kill a process that leads a group, and all that it started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:  # Windows ends no group of processes at once
+        import psutil
+
+        with contextlib.suppress(psutil.NoSuchProcess):
+            first = psutil.Process(process.pid)
+            for one in [first, *first.children(recursive=True)]:
+                one.kill()
+    process.wait()
+
+
+def last_seconds(paths: ProjectPaths, stage: str) -> float | None:
+    """How long a stage took when it last ended well; None if it never did."""
+    marker = paths.markers / f"{stage}.json"
+    return float(read_json(marker)["seconds"]) if marker.exists() else None
