@@ -135,8 +135,8 @@ def test_texts_are_those_of_a_column_of_one_type() -> None:
         datetime(2020, 1, 2, 3, 4, tzinfo=EAST): "2020-01-02 01:04:00.000000Z",
         pd.Timestamp("2020-01-02 03:04:05.123456789"): "2020-01-02 03:04:05.123456",
         np.datetime64("2020-01-02T03:04:05.123", "ms"): "2020-01-02 03:04:05.123",
-        time(1, 2, tzinfo=EAST): "01:02:00.000000", timedelta(days=1, microseconds=5): "86400000005",
-        np.timedelta64(5, "ns"): "5", UUID(int=5): "00000000-0000-0000-0000-000000000005",
+        time(1, 2, tzinfo=EAST): "01:02:00.000000", timedelta(days=1, microseconds=5): "86400.000005",
+        np.timedelta64(5, "ns"): "0.000000005", UUID(int=5): "00000000-0000-0000-0000-000000000005",
     }  # fmt: skip
     cells = objects(list(expected))
     table = read_frame(pd.DataFrame({"c": cells}), schema_of(KINDS["open"]))

@@ -93,7 +93,8 @@ CASES: list[tuple[Any, dict[str, Any], Sequence[Any]]] = [
     (category(MOMENTS[:2]), DAY, MOMENTS),
     (arrow(pa.time64("us")), categories("03:00:00.000000", "04:30:00.000000"), [time(3), time(4, 30), time(3)]),
     ("timedelta64[s]", WHOLE, pd.to_timedelta([30, 7, 30], unit="s")),
-    (arrow(pa.duration("us")), WHOLE, pd.to_timedelta([30, 7, 30], unit="us")),
+    (arrow(pa.duration("us")), WHOLE, pd.to_timedelta([30, 7, 30], unit="s")),
+    ("timedelta64[ns]", REAL, pd.to_timedelta([30.25, 7e-9, 30], unit="s")),
 ]  # fmt: skip
 
 

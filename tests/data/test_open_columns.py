@@ -49,7 +49,7 @@ def test_private_is_a_word_and_other_is_public() -> None:
         ({"kind": "ordinal", "categories": "private"}, "is ordinal, so their order must be public"),
         ({"kind": "boolean", "categories": "private"}, "is boolean, so its two words must be public"),
         ({"kind": "categorical", "categories": "secret"}, "list of texts or whole numbers, or the word private"),
-        ({"kind": "categorical", "categories": "private", "other": " x"}, "no other"),
+        ({"kind": "categorical", "categories": "private", "other": " \u200b"}, "no other"),
         ({"kind": "categorical", "categories": "private", "missing_values": ["other"]}, "in other and in missing"),
     ],
     ids=["ordinal", "boolean", "word", "other", "missing"],

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from likeness.data.booleans import DEFAULT_WORDS, spelled
 from likeness.data.schema.column import Column
-from likeness.data.schema.dates import number_of
+from likeness.data.schema.dates import moment_of, number_of
+from likeness.data.schema.dates import text_of as text_of_date
 from likeness.data.schema.dtypes import Dtype, parsed
 from likeness.data.schema.kinds import NUMBER, Date
 from likeness.data.schema.schema import Schema
@@ -27,8 +28,8 @@ from likeness.data.source.cells import category_type, typed_column
 from likeness.data.source.files import raw_cells
 from likeness.data.source.python_cells import OLD_PANDAS, text_of
 
-_EPOCH = datetime(1970, 1, 1)
 _NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 11)
+_DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a span of time, which is a number of seconds
 _SIBLINGS = {
     "bool": "boolean",
     **{f"{u}int{bits}": f"{u.upper()}Int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)},
@@ -178,7 +179,7 @@ def _in_range(number: Decimal, dtype: Dtype, clip: bool) -> "float | int | Decim
         return min(max(float(number), -largest), largest)
     digits, scale = map(int, re.findall(r"\d+", name)[1:]) if name.startswith("decimal") else (0, 0)
     if dtype.family == "span":
-        name = "int64"
+        name, scale = "int64", _DECIMALS[re.findall(r"\[(\w+)\]", dtype.element)[0]]
     low, high = (-(10**digits) + 1, 10**digits - 1) if digits else (np.iinfo(name).min, np.iinfo(name).max)
     units = int((number.scaleb(scale)).to_integral_value())
     if not clip and (Decimal(units).scaleb(-scale) != number or not low <= units <= high):
@@ -189,13 +190,12 @@ def _in_range(number: Decimal, dtype: Dtype, clip: bool) -> "float | int | Decim
 
 def _of_days(number: float, column: Column, dtype: Dtype) -> Any:
     """The value of days or seconds."""
-    moment = _EPOCH + (timedelta(days=number) if column.kind == "date" else timedelta(seconds=number))
+    moment = moment_of(column.kind, number)
     if dtype.family == "moment":
         return _moment(moment, dtype)
     if dtype.element == "object" and not column.format and not OLD_PANDAS:  # whose objects are texts most often
         return moment.date() if column.kind == "date" else moment
-    text = moment.strftime(column.format) if column.format else column.text(number)
-    return _of_text(text, dtype)
+    return _of_text(text_of_date(column.kind, number, column.format), dtype)
 
 
 def _moment(moment: datetime, dtype: Dtype) -> "datetime | date":

@@ -9,6 +9,7 @@ from likeness.data.rules.allowed import Allowed
 from likeness.data.rules.computed import Computing
 from likeness.data.rules.rule import Columns, column_of, family, refuse
 from likeness.data.schema.column import Column
+from likeness.data.schema.layouts import MONTHS, WEEKDAYS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
     from likeness.data.rules.rule import Values
 
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MOST_CUTS = 12  # years that are bins of their own
 
 
@@ -66,8 +62,8 @@ class Calendar(Computing):
         cuts = tuple(float(year) for year in range(first + 1, last + 1)) if last - first < _MOST_CUTS else ()
         return (
             Column(f"year of {name}", "numeric", float(first), float(last + 1), nullable=nullable, cuts=cuts),
-            Column(f"month of {name}", "categorical", categories=_MONTHS, nullable=nullable),
-            Column(f"weekday of {name}", "categorical", categories=_WEEKDAYS, nullable=nullable),
+            Column(f"month of {name}", "categorical", categories=MONTHS, nullable=nullable),
+            Column(f"weekday of {name}", "categorical", categories=WEEKDAYS, nullable=nullable),
         )
 
     def modeled_values(self, values: "Values") -> "Values":

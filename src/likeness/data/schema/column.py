@@ -36,7 +36,7 @@ class Column:
             Read when rows are written and never before, so no release depends on it.
         dtype: of the synthetic column, a word of :mod:`likeness.data.schema.dtypes`: ``int16``. None: that of the kind.
             Read when rows are written and never before.
-        format: how the source writes a date or time, as in ``datetime.strptime``; None for ISO 8601.
+        format: how the source writes a date or time, see :mod:`likeness.data.schema.layouts`; None for ISO 8601.
         open: the categories are not publicly known and not released yet (see
             :meth:`likeness.data.schema.schema.Schema.completed`); ``other`` takes every value that will not be among
             them.
@@ -63,7 +63,7 @@ class Column:
     cuts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for key in ("name", "other", "categories", "missing_values"):
+        for key in ("name", "other", "categories", "missing_values", "format"):
             value = getattr(self, key)
             normal = tuple(map(normal_text, value)) if isinstance(value, tuple) else value and normal_text(value)
             object.__setattr__(self, key, normal)

@@ -6,13 +6,14 @@ Table libraries are loaded where a cell is read or written, and not with the sch
 import math
 import re
 from collections.abc import Iterator, Set
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from likeness.core.bounds import MOST_CATEGORIES
+from likeness.core.text import folded
 from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
-from likeness.data.schema.dates import EARLIEST, date_range, number_of, text_of
+from likeness.data.schema.dates import EARLIEST, date_range, layout_fault, number_of, text_of
 from likeness.data.schema.dtypes import parsed
+from likeness.data.schema.layouts import number_digits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,7 @@ MOST_DIGITS = 15
 PRIVATE, OTHER = "private", "other"
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_ZEROS = re.compile(r"([-+]?\d+)\.0+", re.ASCII)
 _Fault = tuple[str, str]
 _Words = tuple[str, ...]
 
@@ -85,7 +87,7 @@ class Kind:
             layout: of a date or time: ``%Y%m%d`` writes whole numbers.
         """
         parts = parsed(dtype)
-        return parts is not None and parts.family in (*self.families, *(["whole"] if layout else []))
+        return parts is not None and parts.family in self.families
 
 
 class Numeric(Kind):
@@ -96,7 +98,7 @@ class Numeric(Kind):
         *("kind", "lower", "upper", "nullable", "transform", "spikes", "missing_values", "dtype", "decimals"),
     )
     rank = 2
-    arrow: ClassVar[_Words] = ("is_floating", "is_decimal")
+    arrow: ClassVar[_Words] = ("is_floating", "is_decimal", "is_duration")
     logged = "double"
     questions: ClassVar[tuple[tuple[str, str], ...]] = (
         ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
@@ -132,8 +134,9 @@ class Numeric(Kind):
     def unreadable(self, column: "Column") -> str:
         """What is wrong with a cell that is none of these numbers: the rest of a sentence, and the remedy."""
         return (
-            f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. Decimals are "
-            "written with a point, or as ingest.format.decimal says, thousands without a mark."
+            f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. A number has the "
+            "digits 0 to 9, a hyphen as its minus, and no mark between thousands. Its decimals begin with a point, or "
+            "as ingest.format.decimal says."
         )
 
     def read(self, texts: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
@@ -150,6 +153,16 @@ class Numeric(Kind):
             return np.full(len(texts), math.nan)
         numbers: NDArray[np.float64] = cells.to_numpy(zero_copy_only=False)
         return numbers
+
+    def missing_numbers(self, column: "Column", decimal: str = ".") -> list[float]:
+        """The numbers that mean missing.
+
+        Args:
+            column: its words for missing stand as in the schema, or as in the source.
+            decimal: mark of decimals in the source.
+        """
+        words = [word.replace(",", ".") if decimal == "," else word for word in column.missing_values]
+        return [float(word) for word in words if NUMBER.fullmatch(word) or word in ("inf", "-inf")]
 
     def numbers(self, values: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
         """Numbers of a typed column; NaN where missing."""
@@ -190,7 +203,10 @@ class Numeric(Kind):
             yield "lower", self.range_rule
         if column.decimals is not None:
             yield from _decimal_faults(column, lower, upper)
+        missing = set(self.missing_numbers(column))
         for spike in column.spikes:
+            if spike in missing:
+                yield "spikes", f"has {self._shown(spike)} in spikes and in missing_values. Keep it in one of them."
             if not lower <= spike <= upper or (self.is_whole and not spike.is_integer()):
                 shown = self._shown(spike)
                 yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
@@ -212,7 +228,7 @@ class Integer(Numeric):
     name = "integer"
     keys: ClassVar[_Words] = Numeric.keys[:-1]
     rank = 1
-    arrow: ClassVar[_Words] = ("is_integer", "is_duration")
+    arrow: ClassVar[_Words] = ("is_integer",)
     logged = "long"
     hint = Numeric.hint.replace(" decimals 2", "")
     is_whole = True
@@ -252,7 +268,6 @@ class Date(Numeric):
     families = ("moment", "text")
     range_rule = "is a date, so its bounds must be dates of the years 1 to 9999."
     example: ClassVar[str] = "1994-03-01"
-    moment: ClassVar[str] = "2003-11-29"
 
     def bound(self, key: str, value: Any) -> float | str:
         """An ISO date; a day alone as upper bound means all of it."""
@@ -269,7 +284,7 @@ class Date(Numeric):
 
     def unreadable(self, column: "Column") -> str:
         """How dates are written, and what to do about others."""
-        written = f"like {column.format}" if column.format else "in ISO 8601"
+        written = f"like {column.format}, with names in English" if column.format else "in ISO 8601"
         return (
             f"a {self.name} {written}. Set format in the schema to how dates are written there, or missing_values; a "
             "date with a time of day is a datetime."
@@ -280,6 +295,11 @@ class Date(Numeric):
         from likeness.data.source.date_cells import numbers_of_texts
 
         return numbers_of_texts(texts, column)
+
+    def missing_numbers(self, column: "Column", decimal: str = ".") -> list[float]:
+        """The dates that mean missing, in the column's format or in ISO 8601."""
+        read = (number_of(self.name, word, column.format, column.bounds) for word in column.missing_values)
+        return [number for number in read if number is not None]
 
     def numbers(self, values: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
         """Days or seconds."""
@@ -309,17 +329,19 @@ class Date(Numeric):
         return all(lowest <= number <= highest and number.is_integer() for number in numbers)
 
     def _own_faults(self, column: "Column") -> Iterator[_Fault]:
-        if column.format is not None and not self._reads(column.format):
-            words = f"has format '{column.format}', which does not read a whole {self.name}. Write e.g. %d.%m.%Y."
-            yield "format", words
+        bounds = [end for end in (column.lower, column.upper) if end is not None and self._allowed(end)]
+        if column.format is not None:
+            fault = layout_fault(self.name, column.format, (min(bounds, default=0.0), max(bounds, default=0.0)))
+            if fault:
+                yield "format", f"has format '{column.format}', {fault}"
 
-    def _reads(self, layout: str) -> bool:
-        """Whether a layout gives back a date (or time, to the minute) that it wrote."""
-        try:
-            written = datetime.fromisoformat(self.moment).strftime(layout)
-        except ValueError:
-            return False
-        return number_of(self.name, written, layout) == number_of(self.name, self.moment)
+    def holds(self, dtype: str, layout: str | None = None) -> bool:
+        """Whole numbers too, where the layout makes numbers that fit."""
+        digits, parts = number_digits(layout or ""), parsed(dtype)
+        if not digits or parts is None or parts.family != "whole":
+            return super().holds(dtype)
+        bits = re.search(r"\d+", parts.element)
+        return bits is not None and 10**digits < 2 ** (int(bits[0]) - 1)
 
 
 class Datetime(Date):
@@ -335,7 +357,6 @@ class Datetime(Date):
     hint = "possible range: 1994-03-01..2024-12-31"
     range_rule = "is a datetime, so its bounds must be dates of the years 1 to 9999."
     example = "1994-03-01 or 1994-03-01 17:05:00"
-    moment = "2003-11-29 17:45"
 
 
 class Categorical(Kind):
@@ -440,8 +461,8 @@ class Boolean(Categorical):
 
     def fits(self, texts: Set[str]) -> bool:
         """0 and 1, or the usual words."""
-        folded = {NUMBERS.get(text, text.casefold()) for text in texts}
-        return folded == {"0", "1"} or folded <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
+        words = {NUMBERS.get(text, folded(text)) for text in texts}
+        return words == {"0", "1"} or words <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
 
     def encoding(self, column: "Column") -> dict[str, Any]:
         """Its two words."""
@@ -450,11 +471,17 @@ class Boolean(Categorical):
     def faults(self, column: "Column") -> Iterator[_Fault]:
         """Two words, and the one for false first."""
         yield from super().faults(column)
-        folded = [text.casefold() for text in column.categories]
-        wrong = len(folded) != 2 or len(set(folded)) != 2 or folded[0] in TRUE_WORDS or folded[1] in FALSE_WORDS
-        if folded and wrong and not column.open:
+        pair = list(map(folded, column.categories))
+        wrong = len(pair) != 2 or len(set(pair)) != 2 or pair[0] in TRUE_WORDS or pair[1] in FALSE_WORDS
+        if pair and wrong and not column.open:
             words = "is boolean: its categories are two words, the one for false first. Or leave them out."
             yield "categories", words
+
+
+def whole_text(text: str) -> str:
+    """A text without the decimals of a whole number: -9 for -9.0. Any other text as it is."""
+    match = _ZEROS.fullmatch(text)
+    return match[1] if match else text
 
 
 def _decimal_faults(column: "Column", lower: float, upper: float) -> Iterator[_Fault]:

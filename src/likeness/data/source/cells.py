@@ -16,7 +16,7 @@ from likeness.core.errors import DataError
 from likeness.core.text import normal_text
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
 from likeness.data.schema.column import Column
-from likeness.data.schema.kinds import Categorical
+from likeness.data.schema.kinds import Categorical, whole_text
 from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
 from likeness.data.source.header import check_names
@@ -59,14 +59,15 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: s
     """One column, as :func:`typed`."""
     if column.is_categorical and not column.open and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
         return _typed_by_kind(values, column, file)
-    plain = isinstance(values.dtype, np.dtype) and not column.missing_values
-    numbers = not column.is_categorical and column.number.are_numbers
-    if plain and numbers and (values.dtype == np.float64 or values.dtype.kind in "iu"):
+    plain = isinstance(values.dtype, np.dtype) and (values.dtype == np.float64 or values.dtype.kind in "iu")
+    codes = [] if column.is_categorical else column.number.missing_numbers(column, decimal)
+    if plain and not column.is_categorical and column.number.are_numbers:
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
         # no negative zero.)
-        return _typed_numbers(values.astype("float64") + 0.0, values.isna(), column, file)
+        numbers = values.astype("float64") + 0.0
+        return _typed_numbers(numbers, numbers.isna() | numbers.isin(codes), column, file)
     texts = texts_of(values)
-    missing = texts.isna() | texts.isin(["", *column.missing_values])
+    missing = _missing(texts, column)
     _check_missing(missing, column, file)
     if column.open:
         return texts.mask(unfit(texts), str(column.other)).mask(missing).astype(TEXT)
@@ -76,7 +77,17 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: s
     if decimal == "," and column.number.are_numbers:
         texts = texts.str.translate(SWAPPED_MARKS)
     read = pd.Series(column.number.read(texts, column), index=values.index)
-    return _typed_numbers(read, missing, column, file)
+    return _typed_numbers(read, missing | read.isin(codes), column, file)
+
+
+def _missing(texts: "pd.Series[str]", column: Column) -> "pd.Series[bool]":
+    """Which texts are missing. The code -9 is also -9.0, unless that is a category."""
+    missing = texts.isna() | texts.isin(["", *column.missing_values])
+    if column.is_categorical and column.missing_values:
+        codes = {whole_text(word) for word in column.missing_values}
+        alike = {text for text in texts.dropna().unique() if whole_text(text) in codes}
+        missing |= texts.isin(alike - set(column.categories))
+    return missing
 
 
 def _check_missing(missing: "pd.Series[bool]", column: Column, file: str) -> None:
@@ -99,7 +110,7 @@ def _typed_numbers(
             "numeric."
         )
     lower, upper = column.bounds
-    clipped = np.clip(numbers.to_numpy(np.float64), lower, upper) + 0.0  # one zero, whatever its sign
+    clipped = np.clip(numbers.mask(missing).to_numpy(np.float64), lower, upper) + 0.0  # one zero, whatever its sign
     return column.number.typed(np.asarray(clipped, np.float64), column).set_axis(numbers.index)
 
 
@@ -107,7 +118,7 @@ def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str) -> "pd.S
     """Type each different text once: there are few."""
     codes, distinct = pd.factorize(values)
     texts = texts_of(pd.Series(distinct))
-    missing = texts.isin(["", *column.missing_values])
+    missing = _missing(texts, column)
     _check_missing(pd.Series([*missing, bool((codes < 0).any())]), column, file)
     categories = _typed_categories(texts, missing, column, file)
     places = np.append(categories.cat.codes.to_numpy().astype(np.int64), -1)[
@@ -139,10 +150,13 @@ def category_type(column: Column) -> "pd.CategoricalDtype[Any]":
 def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":
     """Cells as texts in their normal form. Whole floats lose '.0', which a null in a column of integers brings."""
     if pd.api.types.is_float_dtype(values.dtype):
-        values = values.astype("float32") if values.dtype == "float16" else values  # which has no 2**53
-        whole = values.notna() & (values % 1 == 0) & (values.abs() < 2**53)
-        as_text = values.astype("object").where(~whole, values.where(whole, 0).astype("int64").astype("object"))
-        return as_text.where(values.notna(), None).astype(TEXT)
+        wide = values.astype("float64")
+        whole = wide.notna() & (wide % 1 == 0) & (wide.abs() < 2**53)
+        # The shortest text that the type reads back: 0.1 of 32 bits is 0.1.
+        shown = wide.astype("object") if values.dtype == np.float64 else values.to_numpy().astype(str)
+        as_text = pd.Series(shown, values.index, dtype="object")
+        as_text = as_text.where(~whole, wide.where(whole, 0).astype("int64").astype("object"))
+        return as_text.where(wide.notna(), None).astype(TEXT)
     texts = values.astype(TEXT).str.strip()
     if pc.all(pc.string_is_ascii(pa.array(texts, pa.large_string(), from_pandas=True))).as_py() is False:
         texts = texts.map({text: normal_text(text) for text in texts.dropna().unique()}).astype(TEXT)

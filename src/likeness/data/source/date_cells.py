@@ -17,7 +17,7 @@ def numbers_of_texts(texts: "pd.Series[Any]", column: Column) -> NDArray[np.floa
     Each text is read by itself. pandas chooses one resolution for a column: one cell with nanoseconds then makes a cell
     of the year 1600 unreadable.
     """
-    numbers = {text: number_of(column.kind, text, column.format) for text in texts.dropna().unique()}
+    numbers = {text: number_of(column.kind, text, column.format, column.bounds) for text in texts.dropna().unique()}
     return texts.map(numbers).to_numpy(dtype=np.float64, na_value=np.nan)
 
 

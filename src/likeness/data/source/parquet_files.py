@@ -19,6 +19,7 @@ from likeness.data.source.cells import texts_of
 from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.header import IN_FILE, check_names
 from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
+from likeness.data.source.python_cells import seconds_text
 from likeness.data.source.row_digests import SourceDigest
 
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
@@ -230,7 +231,8 @@ def arrow_cells(table: pa.Table, where: str) -> pd.DataFrame:
         if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
             kind, cells = kind.value_type, cells.cast(kind.value_type)
         if pa.types.is_duration(kind):
-            cells = cells.cast(pa.int64())
+            counts = cells.cast(pa.int64()).to_pylist()
+            cells = pa.array([None if one is None else seconds_text(one, kind.unit) for one in counts], pa.string())
         elif pa.types.is_temporal(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             cells = cells.cast(pa.string())  # bytes are text in UTF-8, or refused here
         table = table.set_column(place, field.name, cells)

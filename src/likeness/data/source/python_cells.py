@@ -19,6 +19,9 @@ TEXT: Any = pd.StringDtype("pyarrow_numpy") if OLD_PANDAS else pd.StringDtype(na
 """Texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
 _EXACT = 2**53  # up to here floats tell whole numbers apart
 _MICROSECOND = timedelta(microseconds=1)
+_UNITS = {"W": (604_800, 0), "D": (86_400, 0), "h": (3600, 0), "m": (60, 0), "s": (1, 0)} | {
+    unit: (1, decimals) for unit, decimals in (("ms", 3), ("us", 6), ("ns", 9), ("ps", 12), ("fs", 15), ("as", 18))
+}
 
 
 def python_texts(cells: Iterable[Any]) -> "pd.Series[str] | None":
@@ -45,7 +48,29 @@ def _float(cell: Any) -> str | None:
     number = float(cell)
     if number != number:
         return None
-    return str(int(number)) if abs(number) < _EXACT and number.is_integer() else repr(number)
+    # The shortest text that the type reads back: 0.1 of 32 bits is 0.1.
+    return str(int(number)) if abs(number) < _EXACT and number.is_integer() else str(cell)
+
+
+def seconds_text(count: int, unit: str) -> str:
+    """A span of time in seconds, with decimals where it has any.
+
+    Args:
+        count: of units.
+        unit: from ``W`` to ``as``, in the words of numpy.
+
+    Raises:
+        ValueError: the unit has no length, as a month.
+    """
+    if unit not in _UNITS:
+        raise ValueError(unit)
+    seconds, decimals = _UNITS[unit]
+    return f"{Decimal(count * seconds).scaleb(-decimals).normalize():f}"
+
+
+def _span(cell: "np.timedelta64[Any]") -> str | None:
+    unit, step = np.datetime_data(cell.dtype)
+    return None if np.isnat(cell) else seconds_text(int(cell.astype(np.int64)) * step, unit)
 
 
 def _datetime(cell: datetime) -> str:
@@ -65,9 +90,10 @@ _TEXTS: dict[tuple[type, ...], Callable[[Any], str | None]] = {
     (date,): lambda cell: cell.isoformat(),
     (datetime,): _datetime,
     (time,): lambda cell: cell.replace(tzinfo=None).isoformat(timespec="microseconds"),
-    (timedelta,): lambda cell: str(cell // _MICROSECOND),
+    (timedelta,): lambda cell: seconds_text(cell // _MICROSECOND, "us"),
+    (pd.Timedelta,): lambda cell: _span(cell.to_timedelta64()),
     (np.datetime64,): lambda cell: None if np.isnat(cell) else str(cell).replace("T", " "),
-    (np.timedelta64,): lambda cell: None if np.isnat(cell) else str(cell.astype(np.int64)),
+    (np.timedelta64,): _span,
 }
 for _types, _text in _TEXTS.items():
     for _type in _types:
