@@ -1,17 +1,28 @@
 """A record's border and cells depend on that record alone: hostile lines and cells in pairs, for each reader."""
 
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from toys import schema_with
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, ParamsError
+from likeness.data.encoding.frames import opened
 from likeness.data.source import csv_files
 from likeness.data.source.csv_files import csv_chunks, csv_names
+from likeness.data.source.files import parquet_rows, read_frame, read_source
+from likeness.data.source.header import header_of, kinds_of
+from likeness.data.source.opening import table_name
+from likeness.data.source.row_digests import SourceDigest
 
 SECRET = "Xq7Secret"  # stands for a private value: it must never be in a message
 PLAIN = FileFormat()
@@ -141,3 +152,109 @@ def test_an_encoding_in_which_a_line_moves_others_is_refused(name: str) -> None:
     r"""In unicode_escape, a backslash at the end of a line joins the next one, and '\n' is two records."""
     with pytest.raises(ParamsError, match=r"ingest\.format\.encoding"):
         FileFormat(encoding=name)
+
+
+@pytest.mark.parametrize("name", ["T.CSV", "T.TSV", "T.Csv.GZ", "T.csv.ZIP", "T.XLSX", "T.PARQUET"])
+def test_an_ending_in_capitals_is_an_ending(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({"c": ["x", "y"]})
+    path, small = tmp_path / name, tmp_path / name.lower()
+    if small.suffix == ".xlsx":
+        pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    writes = {".xlsx": frame.to_excel, ".parquet": frame.to_parquet}
+    writes.get(small.suffix, frame.to_csv)(small, index=False)
+    small.rename(path)
+    assert read_source(path, OPEN)[0]["c"].tolist() == ["x", "y"]
+    assert header_of(path) == ["c"] and list(kinds_of(path)) == ["c"] and table_name(name) == "T"
+    if small.suffix == ".parquet":
+        assert read_source(path.parent, OPEN)[0]["c"].tolist() == ["x", "y"] and parquet_rows(path) == 2
+
+
+OPEN = schema_with({"c": {"kind": "categorical", "categories": "private", "nullable": True}}, name="t")
+
+
+def assert_no_private_word(error: BaseException) -> None:
+    assert SECRET not in str(error) and error.__cause__ is None and error.__context__ is None
+
+
+@pytest.mark.parametrize("kind", [pa.binary(9), pa.binary(), pa.large_binary(), pa.binary_view(), pa.uuid()])
+def test_bytes_are_text_in_utf_8_or_refused_without_the_cell(tmp_path: Path, kind: pa.DataType) -> None:
+    def read(cell: bytes, in_file: bool) -> Any:
+        table = pa.table({"c": pa.array([cell], kind), "n": [1]})
+        if not in_file:
+            return read_frame(opened(table)[0], OPEN)["c"].tolist()
+        pq.write_table(table, tmp_path / "t.parquet")
+        return read_source(tmp_path / "t.parquet", OPEN, source=SourceDigest(b"k" * 32))[0]["c"].tolist()
+
+    for in_file in (False, True):
+        if kind == pa.uuid():
+            assert read(bytes(16), in_file) == ["00000000-0000-0000-0000-000000000000"]
+            continue
+        assert read(SECRET.encode(), in_file) == [SECRET]
+        with pytest.raises(DataError, match=r"column 'c' holds cells that are not .* not UTF-8") as caught:
+            read(SECRET.encode()[:-1] + b"\xff", in_file)
+        assert_no_private_word(caught.value)
+
+
+def test_a_column_of_objects_in_polars_is_refused() -> None:
+    """Arrow gives the addresses of objects."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"n": [1], "c": polars.Series([{SECRET}], dtype=polars.Object)})
+    with pytest.raises(DataError, match="without columns of objects: 'c'") as caught:
+        opened(frame)
+    assert_no_private_word(caught.value)
+
+
+# Cells of one family: a library finds one type for two of them, and the type depends on both.
+FAMILIES: dict[str, list[Any]] = {
+    "decimals": [Decimal(text) for text in ("1.5", "2.250", "-0.00", "100", "0.0000001")],
+    "moments": [datetime(2020, 1, 1), datetime(1700, 1, 1, 3), datetime(2020, 1, 1, 3, 4, 5, 6), pd.Timestamp(1)],
+    "zoned": [datetime(2020, 7, 1, 3, tzinfo=UTC), pd.Timestamp("2020-07-01 03:04:05.5", tz="Asia/Tokyo")],
+    "times": [time(3), time(3, 4, 5, 600_000)],
+    "numbers": [1, 2.5, -0.0, 1e300],
+    "texts": ["x", "", " y ", "1.0", "nan"],
+    "bytes": [b"x", b"", "é".encode()],
+    "days": [date(2020, 1, 1), date(1, 1, 1)],
+}
+
+
+def column_of(cells: list[Any], maker: str) -> Any:
+    """A column as a library makes it of these cells, with the type that it finds."""
+    if maker == "pandas":
+        return pd.DataFrame({"c": pd.Series(cells)})
+    if maker == "polars":
+        return pytest.importorskip("polars").DataFrame({"c": cells}, strict=False)
+    array = pa.array(cells)
+    return pa.table({"c": array.dictionary_encode() if maker == "dictionary" else array})
+
+
+@pytest.mark.parametrize("maker", ["pandas", "polars", "arrow", "dictionary", "parquet", "folder"])
+def test_no_cell_changes_the_text_of_another_in_the_column_that_a_library_makes(tmp_path: Path, maker: str) -> None:
+    def read(cells: list[Any]) -> "list[Any] | None":
+        """Texts, None where missing; None without a list where the library finds no type."""
+        try:
+            parts = [column_of(some, maker) for some in ([[cell] for cell in cells] if maker == "folder" else [cells])]
+        except Exception:  # each library has its own
+            return None
+        if maker not in ("parquet", "folder"):
+            table = read_frame(opened(parts[0])[0], OPEN)
+        else:
+            for place in (0, 1):
+                pq.write_table(
+                    parts[place] if parts[place:] else OTHER, tmp_path / f"{place}.parquet", row_group_size=1
+                )
+            table = read_source(tmp_path, OPEN)[0].iloc[: len(cells)]
+        column = table["c"].astype("object")
+        return column.where(column.notna(), None).tolist()
+
+    seen = 0
+    for cells in FAMILIES.values():
+        alone = [read([cell]) for cell in cells]
+        for (a, own), (b, other) in product(zip(cells, alone, strict=True), repeat=2):
+            both = read([b, a])
+            if both is not None:
+                assert own is not None and other is not None and both == [*other, *own], f"{b!r}, then {a!r}"
+                seen += 1
+    assert seen > 60
+
+
+OTHER = pa.table({"c": ["z"]})

@@ -359,7 +359,7 @@ def test_reading_keeps_nothing_of_the_row_groups_that_have_passed(tmp_path: Path
     ],
 )
 def test_one_more_row_changes_no_other_cell_of_parquet(tmp_path: Path, cells: list[Any], added: Any, kind: Any) -> None:
-    words = ("9007199254740993", "2020-01-01 00:00:00.000000", "else")
+    words = ("9007199254740993", "2020-01-01 00:00:00", "else")
     column = Column("c", "categorical", categories=words, other="else", nullable=True)
     schema = Schema("t", "made up", "none", None, (column,))
 

@@ -14,6 +14,7 @@ from likeness.bundle.settings import settings_of
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs, read_json, write_json
+from likeness.core.remote import ending
 from likeness.data.schema.schema import schema_text
 from likeness.pipeline.account import account
 from likeness.pipeline.project import Project
@@ -69,7 +70,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
             raise ReleaseError(f"{stray[0]} must not be in a bundle. Please report this line.")
         (folder / contents.CHECKSUMS).write_bytes(sums(folder).encode())
         names = sorted([*names, contents.CHECKSUMS])
-        if target.suffix == ".zip":
+        if ending(target) == ".zip":
             packed = Path(temporary) / "bundle.zip"
             _zip(folder, names, packed)
             packed.replace(target)

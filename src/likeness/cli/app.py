@@ -20,6 +20,7 @@ from likeness.core.errors import LikenessError, ParamsError, no_project
 from likeness.core.extras import missing
 from likeness.core.messages import show_messages
 from likeness.core.paths import ProjectPaths
+from likeness.core.remote import ending
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
 
 # A traceback with local variables could show a key or a row.
@@ -136,7 +137,7 @@ def sample(
     from likeness.pipeline.where import pairs
     from likeness.synthesizer.published import Published
 
-    if out.suffix not in (".csv", ".parquet"):
+    if ending(out) not in (".csv", ".parquet"):
         raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
     if not out.parent.is_dir():
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
@@ -153,7 +154,7 @@ def sample(
             stem = out.stem if replicates is None else f"{out.stem}_{place}"
             for name, table in tables.items():
                 file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
-                table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file, index=False)
+                table.to_csv(file, index=False) if ending(file) == ".csv" else table.to_parquet(file, index=False)
                 facts = {"rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
                 written.append({"file": str(file), **facts})
     if as_json:

@@ -6,7 +6,7 @@ repeats what a server says.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeVar
 
 from likeness.core.errors import DataError
@@ -75,6 +75,11 @@ class RemotePath:
 
 Place = Path | RemotePath
 """Where a source lies."""
+
+
+def ending(place: PurePath | RemotePath) -> str:
+    """The ending of a name in small letters, with its point: that of ``DATA.CSV`` is ``.csv``."""
+    return place.suffix.lower()
 
 
 def inside(folder: Place) -> "list[Place]":

@@ -16,7 +16,7 @@ from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.core.remote import place_at
+from likeness.core.remote import ending, place_at
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.rules.proposals import proposed
@@ -261,7 +261,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     params = project.params
     source = place_at(project.root, params.ingest.source)
     database = project.database
-    if database is None and (source.suffix == ".npz" or (source.is_dir() and is_image_folder(source))):
+    if database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source))):
         return []
     where = source.name if database is None else database.name
     try:

@@ -8,7 +8,6 @@ import io
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from pathlib import PurePosixPath
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, inside
+from likeness.core.remote import Place, ending, inside
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import Schema
 from likeness.data.source.python_cells import TEXT
@@ -118,7 +117,7 @@ def only_bytes(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
 def is_image_folder(folder: Place) -> bool:
     """Whether the first file in a folder and its folders is an image, by its name."""
     first = next(_files(folder), None)
-    return first is not None and PurePosixPath(first[1].name).suffix.lower() in _SUFFIXES
+    return first is not None and ending(first[1]) in _SUFFIXES
 
 
 def folder_chunks(folder: Place, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:

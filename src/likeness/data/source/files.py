@@ -5,7 +5,6 @@ that cell and the schema only. So a table larger than memory passes in chunks an
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
-from likeness.core.remote import Place
+from likeness.core.remote import Place, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import check_texts, texts_of, typed
@@ -23,7 +22,7 @@ from likeness.data.source.encoded_images import folder_chunks, is_image_folder
 from likeness.data.source.excel_files import excel_chunks
 from likeness.data.source.header import IN_FILE, check_names
 from likeness.data.source.image_files import npz_chunks
-from likeness.data.source.opening import FORMATS, MOST_CELLS, is_excel, is_text
+from likeness.data.source.opening import FORMATS, MOST_CELLS, contained, is_excel, is_text
 from likeness.data.source.parquet_files import (
     SourcePart,
     arrow_cells,
@@ -114,7 +113,7 @@ def read_people(
     """
     if person_column is None:
         return *read_source(path, schema, split_column, source, layout), None
-    if path.suffix == ".npz" or (path.is_dir() and is_image_folder(path)):
+    if ending(path) == ".npz" or (path.is_dir() and is_image_folder(path)):
         raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
     others = [person_column] if split_column is None else [split_column, person_column]
     tables, extras = [], []
@@ -135,11 +134,11 @@ def _raw_chunks(
     """Raw cells: the columns of the schema, and others that settings name."""
     path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
     rows = max(1, min(_MOST_ROWS, MOST_CELLS // len(wanted)))
-    if path.suffix == ".npz":
+    if ending(path) == ".npz":
         chunks = npz_chunks(path, schema, others[0] if others else None, rows)
     elif path.is_dir():
         chunks = folder_chunks(path, schema, others[0] if others else None, rows)
-    elif path.suffix == ".parquet":
+    elif ending(path) == ".parquet":
         chunks = parquet_chunks(part, wanted, rows, source, schema.image)
         source = None
     else:
@@ -164,17 +163,17 @@ def source_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
     """
     if path.is_dir():
         return [SourcePart(path)] if is_image_folder(path) else parquet_parts(path, most_rows)
-    if not (is_text(path.name) or is_excel(path.name) or path.suffix in (".parquet", ".npz")):
+    if not (is_text(path.name) or is_excel(path.name) or ending(path) in (".parquet", ".npz")):
         raise DataError(f"{path.name}: unknown format. Give {FORMATS}, or images: an .npz file, or a folder of them.")
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
-    return parquet_parts(path, most_rows) if path.suffix == ".parquet" else [SourcePart(path)]
+    return parquet_parts(path, most_rows) if ending(path) == ".parquet" else [SourcePart(path)]
 
 
 def parquet_rows(path: Place) -> int | None:
     """Number of rows of Parquet files, from their footers; None for other formats."""
     parts = source_parts(path)
-    return sum(sum(group_sizes(part)) for part in parts) if parts[0].path.suffix == ".parquet" else None
+    return sum(sum(group_sizes(part)) for part in parts) if ending(parts[0].path) == ".parquet" else None
 
 
 def read_frame(
@@ -236,6 +235,6 @@ def raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
     if isinstance(values.dtype, pd.CategoricalDtype):
         texts = python_texts(values.cat.categories)
         return None if texts is None else pd.Series(texts.array.take(values.cat.codes.to_numpy(), allow_fill=True))
-    with suppress(pa.ArrowException, ValueError, TypeError, DataError):
-        return arrow_cells(pa.table({"": pa.Array.from_pandas(values)}), "")[""]
+    with contained():
+        return arrow_cells({"": pa.Array.from_pandas(values)})[""]
     return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
-from likeness.core.remote import Place
+from likeness.core.remote import Place, ending
 from likeness.core.text import code_points, normal_text
 from likeness.data.schema.dates import number_of
 from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, Numeric, guess
@@ -207,7 +207,7 @@ def _check_file(path: Place) -> None:
 
 def is_parquet(path: Place) -> bool:
     """Whether a table is one of Parquet: a file, or a folder."""
-    return path.suffix == ".parquet" or (not is_text(path.name) and not is_excel(path.name) and path.is_dir())
+    return ending(path) == ".parquet" or (not is_text(path.name) and not is_excel(path.name) and path.is_dir())
 
 
 def types_of(path: Place) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import IO, Any, TypeVar
 import pyarrow as pa
 
 from likeness.core.errors import DataError, LikenessError
-from likeness.core.remote import Place
+from likeness.core.remote import Place, ending
 
 T = TypeVar("T")
 
@@ -46,25 +46,28 @@ SWAPPED_MARKS = str.maketrans(",.", ".,")
 @contextmanager
 def unpacked(path: Place) -> Iterator[IO[bytes]]:
     """The bytes of a file, without its compression."""
-    with path.open("rb") as file, _OPENERS.get(path.suffix, nullcontext)(file) as content:
+    with path.open("rb") as file, _OPENERS.get(ending(path), nullcontext)(file) as content:
         yield content
 
 
 def is_text(name: str) -> bool:
     """Whether a name is that of a CSV file, packed or not."""
-    plain = PurePosixPath(name)
-    return (plain.with_suffix("") if plain.suffix in _OPENERS else plain).suffix in _TEXTS
+    return ending(_unpacked_name(name)) in _TEXTS
 
 
 def is_excel(name: str) -> bool:
     """Whether a name is that of an Excel file."""
-    return name.endswith(_EXCEL)
+    return ending(PurePosixPath(name)) == _EXCEL
 
 
 def table_name(name: str) -> str:
     """The name of a file without the endings of its format."""
+    return _unpacked_name(name).stem
+
+
+def _unpacked_name(name: str) -> PurePosixPath:
     plain = PurePosixPath(name)
-    return (plain.with_suffix("") if plain.suffix in _OPENERS else plain).stem
+    return plain.with_suffix("") if ending(plain) in _OPENERS else plain
 
 
 def unbroken(pieces: Iterator[T], path: Place) -> Iterator[T]:

@@ -1,28 +1,31 @@
 """Parquet files, and folders of them: one table in parts. Folders within, such as ``year=2024``, are columns."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, inside
+from likeness.core.remote import Place, ending, inside
 from likeness.core.text import normal_text
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
-from likeness.data.source.cells import texts_of
+from likeness.data.source.cells import check_texts, texts_of
 from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.header import IN_FILE, check_names
 from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
-from likeness.data.source.python_cells import seconds_text
+from likeness.data.source.python_cells import seconds_text, text_of
 from likeness.data.source.row_digests import SourceDigest
 
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
+_ZEROS = r"\.?0+(Z?)$"  # at the end of a fraction of a second
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -75,7 +78,7 @@ def _files(folder: Place, where: str, folders: tuple[tuple[str, str | None], ...
                 raise _wrong_folder(where)
             cell = None if value == _MISSING else unquote(value)
             files += _files(item, where, (*folders, (normal_text(unquote(name)), cell)))
-        elif item.suffix == ".parquet":
+        elif ending(item) == ".parquet":
             files.append(SourcePart(item, None, folders))
     return files
 
@@ -124,12 +127,12 @@ def texts_without_cells(kind: pa.DataType, texts: Sequence[str]) -> list[str]:
 
 def _can_give(kind: pa.DataType, text: str) -> bool:
     try:
-        cells = arrow_cells(pa.table({"": pa.array([text]).cast(kind)}), "")[""]
+        cells = arrow_cells({"": pa.array([text]).cast(kind)})[""]
     except pa.ArrowInvalid:
         return False
-    except (pa.ArrowException, DataError):  # nothing is certain of a type that texts do not become
+    except pa.ArrowException:  # nothing is certain of a type that texts do not become
         return True
-    return bool(texts_of(cells).iloc[0] == text)
+    return cells is None or bool(texts_of(cells).iloc[0] == text)
 
 
 def group_sizes(part: SourcePart) -> list[int]:
@@ -198,9 +201,11 @@ def parquet_chunks(
             for name, value in folders.items():
                 batch = batch.append_column(name, pa.array([value] * len(batch), pa.string()))
             batch = batch if images is None else only_bytes(batch, images)
+            columns = arrow_cells({name: batch.column(name) for name in wanted})
+            check_texts(columns, wanted, part.path.name, "Cast them to texts or numbers")
             if source is not None:
                 source.add(batch.schema.names, batch.columns)
-            cells = arrow_cells(pa.Table.from_batches([batch]).select(wanted), part.path.name)
+            cells = pd.DataFrame(columns, range(len(batch)))
             if images is not None and shape is not None:
                 where = f"{part.path.name}: column '{images}' has"
                 values = decoded((one.as_py() for one in batch.column(images)), shape, where)
@@ -210,34 +215,49 @@ def parquet_chunks(
     return unbroken(chunks(), part.path)
 
 
-def arrow_cells(table: pa.Table, where: str) -> pd.DataFrame:
+def arrow_cells(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> "dict[str, pd.Series[Any] | None]":
     """Raw cells of Arrow's columns, each cell by itself: pandas would choose one format for a column.
 
-    Args:
-        table: columns.
-        where: name of the source in messages.
+    A column that does not hold single values, or bytes that are not UTF-8, has None.
+    """
+    cells = dict.fromkeys(columns)
+    for name, column in columns.items():
+        with contained():
+            column.validate(full=True)  # a damaged file can hold text that is not UTF-8
+            single = single_cells(column)
+            cells[name] = None if single is None else single.to_pandas(integer_object_nulls=True).rename(None)
+    return cells
+
+
+def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | None:
+    """A column whose cells have one text, whatever its resolution, scale or dictionary; None of lists and objects.
+
+    Rows decide resolutions and scales where a library guessed the type of the column.
 
     Raises:
-        DataError: a column holds lists or records.
+        pyarrow.ArrowInvalid: bytes are not UTF-8.
     """
-    for place, field in enumerate(table.schema):
-        kind, cells = field.type, table.column(place)
-        cells.validate(full=True)  # a damaged file can hold text that is not UTF-8
-        if pa.types.is_nested(kind):
-            raise DataError(
-                f"{where}: column '{field.name}' holds lists or records, not single values. Give it kind drop, or "
-                "split it into columns."
-            )
-        if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
-            kind, cells = kind.value_type, cells.cast(kind.value_type)
-        if pa.types.is_duration(kind):
-            counts = cells.cast(pa.int64()).to_pylist()
-            cells = pa.array([None if one is None else seconds_text(one, kind.unit) for one in counts], pa.string())
-        elif pa.types.is_temporal(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            cells = cells.cast(pa.string())  # bytes are text in UTF-8, or refused here
-        table = table.set_column(place, field.name, cells)
-    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
-    return frame
+    kind, of = column.type, pa.types
+    if of.is_dictionary(kind) and not _is_text(kind.value_type):
+        return single_cells(column.cast(kind.value_type))
+    if of.is_duration(kind):
+        counts = column.cast(pa.int64()).to_pylist()
+        return pa.array([None if one is None else seconds_text(one, kind.unit) for one in counts], pa.string())
+    is_extension = isinstance(kind, pa.BaseExtensionType)
+    if of.is_decimal(kind) or (is_extension and not kind.extension_name.startswith("pandas.")):
+        return pa.array(map(text_of, column.to_pylist()), pa.string())
+    if of.is_date(kind) or of.is_time(kind) or of.is_timestamp(kind):
+        zoned = getattr(kind, "tz", None) is not None
+        texts = (column.cast(pa.timestamp(kind.unit, "UTC")) if zoned else column).cast(pa.string())
+        return texts if getattr(kind, "unit", "s") == "s" else pc.replace_substring_regex(texts, _ZEROS, r"\1")
+    if of.is_fixed_size_binary(kind) or _is_binary(kind):
+        return column.cast(pa.binary()).cast(pa.string())
+    plain = of.is_boolean(kind) or of.is_integer(kind) or of.is_floating(kind) or of.is_null(kind)
+    return column if plain or is_extension or of.is_dictionary(kind) or _is_text(kind) else None
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:

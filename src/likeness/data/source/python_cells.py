@@ -18,6 +18,7 @@ OLD_PANDAS = int(pd.__version__.partition(".")[0]) < 3
 TEXT: Any = pd.StringDtype("pyarrow_numpy") if OLD_PANDAS else pd.StringDtype(na_value=np.nan)
 """Texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
 _EXACT = 2**53  # up to here floats tell whole numbers apart
+_MOST_DIGITS = 400  # of a decimal that is written without an exponent
 _MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"W": (604_800, 0), "D": (86_400, 0), "h": (3600, 0), "m": (60, 0), "s": (1, 0)} | {
     unit: (1, decimals) for unit, decimals in (("ms", 3), ("us", 6), ("ns", 9), ("ps", 12), ("fs", 15), ("as", 18))
@@ -73,10 +74,24 @@ def _span(cell: "np.timedelta64[Any]") -> str | None:
     return None if np.isnat(cell) else seconds_text(int(cell.astype(np.int64)) * step, unit)
 
 
+def _decimal(cell: Decimal) -> str | None:
+    """The same text at each scale."""
+    if cell.is_nan():
+        return None
+    if not cell:
+        return "0"
+    return _short(format(cell, "f")) if abs(cell.adjusted()) < _MOST_DIGITS else str(cell)
+
+
 def _datetime(cell: datetime) -> str:
-    if cell.tzinfo is None:
-        return cell.isoformat(sep=" ", timespec="microseconds")
-    return cell.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds") + "Z"
+    moment = cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
+    text = moment.isoformat(sep=" ", timespec="microseconds") + f"{getattr(cell, 'nanosecond', 0):03d}"
+    return _short(text) + ("" if cell.tzinfo is None else "Z")
+
+
+def _short(text: str) -> str:
+    """A number or time without zeros at the end of its fraction."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 _TEXTS: dict[tuple[type, ...], Callable[[Any], str | None]] = {
@@ -86,13 +101,13 @@ _TEXTS: dict[tuple[type, ...], Callable[[Any], str | None]] = {
     (bool, np.bool_): lambda cell: str(bool(cell)),
     (int, np.integer): lambda cell: str(int(cell)),
     (float, np.floating): _float,
-    (Decimal,): lambda cell: None if cell.is_nan() else str(cell),
+    (Decimal,): _decimal,
     (date,): lambda cell: cell.isoformat(),
     (datetime,): _datetime,
-    (time,): lambda cell: cell.replace(tzinfo=None).isoformat(timespec="microseconds"),
+    (time,): lambda cell: _short(cell.replace(tzinfo=None).isoformat(timespec="microseconds")),
     (timedelta,): lambda cell: seconds_text(cell // _MICROSECOND, "us"),
     (pd.Timedelta,): lambda cell: _span(cell.to_timedelta64()),
-    (np.datetime64,): lambda cell: None if np.isnat(cell) else str(cell).replace("T", " "),
+    (np.datetime64,): lambda cell: None if np.isnat(cell) else _short(str(cell).replace("T", " ")),
     (np.timedelta64,): _span,
 }
 for _types, _text in _TEXTS.items():

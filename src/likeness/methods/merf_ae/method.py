@@ -83,7 +83,7 @@ class Privatize(Section):
                 f"{_WHERE}.encoder: {self.encoder} is refused: {_REFUSED[self.encoder]}. Use random, or a file that "
                 "scripts/train_encoder.py made from PUBLIC images."
             )
-        file = self.encoder.endswith(".safetensors")
+        file = self.encoder.lower().endswith(".safetensors")
         require(file or self.encoder == RANDOM, f"{_WHERE}.encoder", self.encoder, "random or a .safetensors file")
         given = self.encoder_sha256 or ""
         key, rule = f"{_WHERE}.encoder_sha256", "the 64 hexadecimal digits that the script printed"
