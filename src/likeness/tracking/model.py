@@ -2,7 +2,6 @@
 
 import tempfile
 import warnings
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 NAME = "generator"
 _SCRIPT = Path(__file__).with_name("serving.py")
-_NEEDS = ("numpy", "pandas", "pyyaml", "safetensors")
 
 
 def log_generator(client: "MlflowClient", run: str, project: Project, settings: dict[str, Any]) -> str:
@@ -50,7 +48,7 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
                 "statement": str(project.paths.statement),
             },
             signature=signature(None if project.histories is not None else project.schema),
-            pip_requirements=[f"likeness=={__version__}", *(f"{name}=={_public(name)}" for name in _needs(project))],
+            pip_requirements=[f"likeness{_extra(project)}=={__version__}"],
         )
         client.log_model_artifacts(model.model_id, f"{folder}/model")
     client.finalize_logged_model(model.model_id, "READY")
@@ -78,13 +76,7 @@ def _schema_file(project: Project, folder: Path) -> Path:
     return path
 
 
-def _needs(project: Project) -> tuple[str, ...]:
-    """Packages that draw rows: with PyTorch where it trained the generator."""
+def _extra(project: Project) -> str:
+    """What draws rows beyond the core: PyTorch, where it trained the generator."""
     spec = project.root / Outputs.place(project.outputs.generator_files[0])
-    trained_with = read_json(spec)["provenance"].get("environment", {})
-    return (*_NEEDS, *({"torch"} & set(trained_with)))
-
-
-def _public(name: str) -> str:
-    """Version of a package without the local part, such as +cpu."""
-    return version(name).partition("+")[0]
+    return "[torch]" if "torch" in read_json(spec)["provenance"].get("environment", {}) else ""

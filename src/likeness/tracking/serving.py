@@ -4,8 +4,6 @@ Nothing is pickled ("models from code"). A machine that loads the model needs li
 private file and no network, and rows cost no privacy.
 """
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +21,12 @@ class Generator(PythonModel):
     def load_context(self, context: PythonModelContext) -> None:
         """Read generator and schema."""
         from likeness.data.histories.schema import HistorySchema, read_schema
-        from likeness.methods.saved_generator import SavedGenerator
-        from likeness.pipeline.histories import HistoryGenerator
-        from likeness.pipeline.synthetic_table import draw
+        from likeness.pipeline.synthetic_table import saved_generators
 
-        folder, schema = Path(context.artifacts["generator"]), read_schema(context.artifacts["schema"], aliases=False)
-        if isinstance(schema, HistorySchema):
-            self.draw: Callable[..., Any] = HistoryGenerator.load(folder, schema).tables
-        else:
-            self.draw = partial(draw, SavedGenerator.load(folder), schema)
+        schema = read_schema(context.artifacts["schema"], aliases=False)
+        self.histories = schema if isinstance(schema, HistorySchema) else None
+        self.schema = schema.first_rows if isinstance(schema, HistorySchema) else schema
+        self.generators = saved_generators(Path(context.artifacts["generator"]), self.histories)
 
     def predict(
         self,
@@ -47,13 +42,14 @@ class Generator(PythonModel):
         Raises:
             ParamsError: naming the impossible wish, and what is possible.
         """
+        from likeness.pipeline.synthetic_table import Request, tables_of
         from likeness.pipeline.where import pairs
 
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])
-        tables: pd.DataFrame | dict[str, pd.DataFrame]
-        tables = self.draw(_rows(model_input), int(wishes.get("seed", 0)), given)
-        return tables
+        request = Request(_rows(model_input), int(wishes.get("seed", 0)), given)
+        tables = tables_of(self.generators, self.schema, self.histories, request)
+        return tables if self.histories else next(iter(tables.values()))
 
 
 def _rows(model_input: Any) -> int:
