@@ -185,8 +185,8 @@ LIES: tuple[Lie, ...] = (
     Lie("the Parquet file has another lineage", "table", "carries more",
         parquet(lambda header: {**header, b"likeness.lineage": b"{}"})),
     Lie("a table of 10^12 rows is asked for", "table", "fewer rows", set_value(names.SETTINGS, "sample.rows", 10**12)),
-    Lie("the table has other rows, and the generator is of an earlier version", "table", "cannot be drawn again",
-        all_of(weights_of(lambda spec: spec.pop("sampler")), table(real))),
+    Lie("the table has other rows, and the generator names another way to draw", "form", "more than a generator",
+        all_of(weights_of(lambda spec: spec.update(sampler=1)), table(real))),
     Lie("the weights hold rows", "training", "not done", all_of(memorized, card_follows), verdict=None),
     Lie("the weights hold rows, and the card is about the table before", "card", "about another table", memorized),
     Lie("the weights hold rows, trained again", "training", "other rows than the one", memorized, retrain=True),
@@ -208,9 +208,16 @@ LIES: tuple[Lie, ...] = (
     Lie("the data card has a note", "statement", "README.md is not that of",
         edit_file(names.CARD, "synthetic rows;", f"synthetic rows; {NOTE};"), seal=S),
     Lie("the statement has a note that the settings call a unit", "statement", "several lines",
-        all_of(set_value(names.SETTINGS, "privacy.unit", f"one\n\n{NOTE}"), field("unit", f"one\n\n{NOTE}"))),
-    Lie("the schema's source is a page", "statement", "too long",
-        edit_file(names.SCHEMA, "source: made up", f"source: made up {'and up ' * 200}")),
+        field("unit", f"one\n\n{NOTE}")),
+    Lie("the account has a page in a note", "statement", "too long", field("notes", [NOTE * 100])),
+    *(Lie(f"the settings have {words} in {key}", "form", because, set_value(names.SETTINGS, key, value), seal=S)
+      for words, because, value in (
+          ("two lines", "control character U+000A", f"one\n\n{NOTE}"),
+          ("an escape sequence", "control character U+001B", f"\x1b[2J{NOTE}"),
+          ("a text from right to left", "control character U+202E", f"\u202e{NOTE}"),
+          ("a page", "Write at most 200", "page " * 99),
+      )
+      for key in ("privacy.unit", "privacy.population", "attempt")),
     Lie("the notes of the account have one more", "account", "notes", field("notes", [NOTE]), seal=T),
     # --- people with histories
     *(Lie(f"{words}, in both files of the table", "rules", because, linked(change, stem), "histories")
@@ -278,6 +285,18 @@ LIES: tuple[Lie, ...] = (
     Lie("the plan has an unknown key", "form", "plan.json is not written", set_value(names.PLAN_FILE, "note", NOTE)),
     Lie("the schema has a comment", "form", "schema.yaml is not written",
         edit_file(names.SCHEMA, "name: staff", f"name: staff # {NOTE}")),
+    Lie("the schema has a dropped column with a reason", "form", "schema.yaml is not written",
+        edit_file(names.SCHEMA, "columns:\n", f"columns:\n- {{name: id, kind: drop, reason: {NOTE}}}\n")),
+    *(Lie(f"the schema has {words}", "form", because, edit_file(names.SCHEMA, old, new), seal=S)
+      for words, because, old, new in (
+          ("a page for its source", "Write at most 1,000", "source: made up", f"source: made up {'and up ' * 200}"),
+          ("a page for a category", "Write at most 200", "[less, more]", f"[{'less ' * 99}, more]"),
+          ("rows in its words for missing", "List at most 50", "missing_values: []",
+           f"missing_values: [{', '.join(f'p{place}' for place in range(99))}]"),
+          ("an escape sequence", "control character U+001B", "[less, more]", '["less\\e[2J", more]'),
+          ("a category from right to left", "control character U+2067", "[less, more]", '["less\\u2067", more]'),
+          ("lists in lists", "too deep", "[less, more]", "[" * 9_999 + "]" * 9_999),
+      )),
     Lie("the account has a key twice", "form", "privacy.json is not written",
         edit_file(names.PRIVACY, '"private": true', f'"private": "{NOTE}", "private": true'), seal=S),
     Lie("the account has other line ends", "form", "privacy.json is not written",

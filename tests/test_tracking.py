@@ -133,7 +133,12 @@ def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(
     assert model.predict({"rows": [25]}, params={"where": ["income=>50K"], "seed": 3}).equals(rich)  # the seed decides
     assert not model.predict(25, params={"where": ["income=>50K"], "seed": 4}).equals(rich)
     for asked, params, rule in (
-        (0, {}, "at least 1"),
+        (0, {}, "from 1 to 1,000,000 in one request"),
+        (1_000_001, {}, "got 1000001. For more, ask again with another seed"),
+        (10**30, {}, "from 1 to 1,000,000"),
+        (float("inf"), {}, "must be a number of rows"),
+        (float("nan"), {}, "must be a number of rows"),
+        (pd.DataFrame({"rows": [10**12]}), {}, "from 1 to 1,000,000"),
         (pd.DataFrame({"rows": [1, 2]}), {}, "one row and the column 'rows'"),
         (1, {"where": ["income"]}, "COLUMN=VALUE"),
         (1, {"where": ["income=much"]}, "sample.where.income must be one of"),

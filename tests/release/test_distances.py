@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError
@@ -186,3 +187,28 @@ def test_naive_bayes_is_the_posterior_of_counts() -> None:
     ]
     clear = [abs(a - b) > 0.05 for a, b in posterior]
     assert sum(clear) > 300 and (np.argmax(posterior, axis=1) == chosen)[clear].all()
+
+
+def test_a_distance_of_exactly_0_has_the_noise_of_any_other() -> None:
+    """A table that is its own reference. The lowest bits are uniform: false alarm 1e-9, by chi-square, and at the scale
+    of the receipt. Neither a 0 nor a multiple of a record's steps may show that a distance was 0."""
+    rows = table(64, 1)
+    asked = query().about(query().counts([rows]), 64)
+    assert measured(asked, rows).tolist() == [[0] * asked.dimension]
+    plan = make_plan(
+        method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=1.0, delta=1e-5,
+        adjacency=ADD, num_records=None, card=[QueryShare("distances", "card", 0.4)],
+    )  # fmt: skip
+    ledger = Ledger.create(locate())
+    ledger.declare_population("people", ADD, 50.0, 1e-5, None)
+    released = []
+    for attempt in range(40):  # each a deliberate second release
+        door = Door(plan, ledger, Dataset("people", "digest", str(attempt)), lambda: [rows])
+        released.append(from_bytes(door.release(asked), "distances"))
+    lattice = np.concatenate([one.lattice.ravel() for one in released])
+    for shift in (0, 8, 16, 21):  # up to the steps of a record, 2**24
+        low = np.bincount((lattice >> shift) & 7, minlength=8)
+        assert chi2.sf(((low - len(lattice) / 8) ** 2).sum() / (len(lattice) / 8), 7) > 1e-9
+    spread = (lattice / released[0].receipt.noise_scale) ** 2
+    assert 1e-9 < chi2.cdf(spread.sum(), len(lattice)) < 1 - 1e-9
+    assert len(set(lattice.tolist())) == len(lattice)

@@ -24,11 +24,9 @@ from likeness.methods import METHODS
 GENERATORS: dict[str, Callable[[], type[Generator]]] = {
     name: load for method in METHODS.values() for name, load in method.generators.items()
 }
-SAMPLER = 2
-"""Names the stream of random numbers behind drawn rows. Files without a name are of 1, which drew from PyTorch's."""
 _MOST_VALUES = 2**14
 _DAMAGE = (
-    ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, RuntimeError, TypeError, ValueError
+    ArithmeticError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError
 )  # fmt: skip
 
 
@@ -56,13 +54,11 @@ class SavedGenerator:
         network: in evaluation mode.
         class_weights: released class weights, shape (num_classes,).
         provenance: public facts: method, keys of the releases it was trained on, and on which machine.
-        sampler: see :data:`SAMPLER`. Equal seeds give equal rows only if it is that of this version.
     """
 
     network: Generator
     class_weights: tuple[float, ...]
     provenance: dict[str, Any]
-    sampler: int = SAMPLER
 
     def save(self, folder: Path) -> None:
         """Write spec.json, and weights.safetensors with the digest of it: the two belong together."""
@@ -76,7 +72,6 @@ class SavedGenerator:
         """Everything but the weights, as JSON."""
         return {
             "format": 1,
-            **({} if self.sampler == 1 else {"sampler": self.sampler}),
             **self.network.spec(),
             "class_weights": list(self.class_weights),
             "provenance": self.provenance,
@@ -96,9 +91,7 @@ class SavedGenerator:
             _check_sizes(spec, folder / "weights.safetensors")
             network = GENERATORS[spec["generator"]]().from_spec(spec)
             network.load(load_file(folder / "weights.safetensors"))
-            provenance, sampler = spec["provenance"], spec.get("sampler", 1)
-            if sampler not in (1, SAMPLER):
-                raise ValueError(f"sampler: 1 or {SAMPLER}")
+            provenance = spec["provenance"]
             class_weights = tuple(float(weight) for weight in spec["class_weights"])
             if len(class_weights) != network.num_classes or not all(0 <= weight < math.inf for weight in class_weights):
                 raise ValueError("class_weights: one for each class, none below 0")
@@ -106,7 +99,7 @@ class SavedGenerator:
             raise ArtifactError(f"{folder} holds no generator. Run: dvc repro train") from error
         except (*_DAMAGE, SafetensorError) as error:
             raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from error
-        return cls(network, class_weights, provenance, sampler)
+        return cls(network, class_weights, provenance)
 
     def draw(
         self, rows: int, seed: int, classes: Collection[int] = (), conditions: Conditions = NONE

@@ -11,6 +11,9 @@ import mlflow
 import pandas as pd
 from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
+MOST_ROWS = 1_000_000
+"""Of one request: a server holds all rows of a request in memory."""
+
 
 class Generator(PythonModel):
     """``predict(rows)`` draws a typed table, or both of people with histories by name.
@@ -36,8 +39,8 @@ class Generator(PythonModel):
     ) -> pd.DataFrame | dict[str, pd.DataFrame]:
         """Draw rows: a DataFrame with the schema's columns, kinds and categories, or two of people with histories.
 
-        ``model_input`` is a number, or a table with one row and a column ``rows``. ``params`` holds ``where``, as for
-        ``likeness sample``, and the public ``seed``.
+        ``model_input`` is a number up to :data:`MOST_ROWS`, or a table with one row and a column ``rows``. ``params``
+        holds ``where``, as for ``likeness sample``, and the public ``seed``.
 
         Raises:
             ParamsError: naming the impossible wish, and what is possible.
@@ -55,15 +58,17 @@ class Generator(PythonModel):
 def _rows(model_input: Any) -> int:
     """The number of rows: a number, or the value in the column ``rows`` of a table or mapping."""
     from likeness.core.errors import ParamsError
+    from likeness.core.text import shown
 
     try:
         value = model_input["rows"] if hasattr(model_input, "keys") else model_input
         (number,) = value if hasattr(value, "__len__") else (value,)
         rows = int(number)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         raise ParamsError("the input must be a number of rows, or a table with one row and the column 'rows'") from None
-    if rows < 1 or rows != number:
-        raise ParamsError(f"rows must be a whole number, at least 1, got {number!r}")
+    if not 1 <= rows <= MOST_ROWS or rows != number:
+        words = f"rows must be a whole number from 1 to {MOST_ROWS:,}"
+        raise ParamsError(f"{words} in one request, got {shown(number)}. For more, ask again with another seed.")
     return rows
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ def _untrained(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "Save
     method = bundle.project.method
     auxiliary = rows.auxiliary(bundle.auxiliary)
     blueprint = method.blueprint(rows.context, auxiliary)
-    return replace(with_provenance(blueprint, method, auxiliary, receipts, where), sampler=saved.sampler)
+    return with_provenance(blueprint, method, auxiliary, receipts, where)
 
 
 def _is_origin(where: Mapping[str, Any], forms: Mapping[str, str]) -> bool:
@@ -176,7 +176,6 @@ def written_by(path: Path) -> str:
 
 def table(bundle: Bundle) -> str:
     """Both files of each table are the generator's draw with the public seed, to the byte."""
-    from likeness.methods.saved_generator import SAMPLER, SavedGenerator
     from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 
     sample, privacy = bundle.sample, bundle.json(names.PRIVACY)
@@ -184,9 +183,6 @@ def table(bundle: Bundle) -> str:
     # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
     room = (bundle.folder / f"{stem}.csv").stat().st_size
     require(sample.rows * len(schema.columns) <= room, f"{stem}.csv has fewer rows than {names.SETTINGS} states")
-    # Any bundle may name an earlier sampler: nothing here could tell its table from private rows.
-    generators = [SavedGenerator.load(bundle.folder / folder) for folder in bundle.project.outputs.generators]
-    ours = all(saved.sampler == SAMPLER for saved in generators)
     drawn, others, different = Published.believed(bundle.folder).tables(*sample), [], 0
     for stem, again in drawn.items():
         files = {
@@ -197,7 +193,7 @@ def table(bundle: Bundle) -> str:
         csv, parquet = ((bundle.folder / f"{stem}.{suffix}").read_bytes() for suffix in ("csv", "parquet"))
         if csv == csv_bytes(again) and parquet == parquet_bytes(again, files, sample_request(sample)):
             continue
-        different += _rounded(bundle, stem, again, files, ours)
+        different += _rounded(bundle, stem, again, files)
         others.append(stem)
     if not others:
         counts = ", ".join(f"{len(again):,} rows" for again in drawn.values())
@@ -213,7 +209,7 @@ def table(bundle: Bundle) -> str:
     )
 
 
-def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str], ours: bool) -> int:
+def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
     """Number of cells of a table that differ from the draw by rounding.
 
     Args:
@@ -221,7 +217,6 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
         stem: name of the table.
         drawn: the table drawn again.
         files: of its lineage.
-        ours: whether the generator names the sampler of this version.
 
     Raises:
         Wrong: the two files hold different tables, or rounding does not explain a difference.
@@ -233,9 +228,6 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
     csv = (bundle.folder / f"{stem}.csv").read_bytes()
     require(csv == csv_bytes(in_dtypes(stated, schema)), f"{stem}.csv is not the table of {name}")
-    require(
-        ours, "the generator names an earlier sampler, so the table cannot be drawn again. Draw it with this version"
-    )
     if csv == csv_bytes(drawn):
         return 0
     linked = bundle.project.histories
