@@ -65,6 +65,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path) ->
     (root / "reports/figures").mkdir()
     (root / "reports/figures/rdp.png").write_bytes(b"a public picture")
     shutil.copytree(ROOT / "data/schema", root / "data/schema")
+    schema = root / "data/schema/adult.yaml"
+    dropped = "columns:\n  Anna: {kind: drop, reason: HIV status of Berta}  # and of Carla\n"
+    schema.write_text(schema.read_text().replace("columns:\n", dropped, 1))
     shutil.copytree(generator, root / "data/models/generator")
     monkeypatch.chdir(root)
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{tmp_path}/store/mlflow.db")
@@ -100,6 +103,7 @@ def test_public_numbers_arrive_and_private_ones_stay(
     assert b"# statement" in stored and b"<html>" in stored  # the search looks into artifacts too
     assert b"0.12345678" not in stored
     assert b"adult.csv" not in stored  # the place of the private source
+    assert not any(name in stored for name in (b"Anna", b"Berta", b"Carla"))  # nor what nobody synthesizes
     assert "INFO" not in "".join(capfd.readouterr())  # MLflow has a line for each step of a new database
 
 

@@ -1,6 +1,7 @@
 """The command line: ``likeness summary``, ``bundle``, ``verify`` and ``sample``. Other commands are modules."""
 
 import sys
+import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -173,7 +174,8 @@ def main() -> None:
         sys.exit(2)
     except Exception as error:
         refusal = storage_refusal(error) or place_refusal(error) or missing(error, "this command")
-        if refusal is None:
-            raise
+        if refusal is None:  # a fault of ours, which may quote what a stranger wrote
+            say(traceback.format_exc(), err=True)
+            sys.exit(1)
         say(f"likeness: {refusal}", err=True)
         sys.exit(2)

@@ -29,7 +29,8 @@ def estimate(
 ) -> None:
     """Estimate shares, counts, means and quantiles with margins of error, at no cost of privacy.
 
-    It reads the noisy statistics of a bundle, no synthetic rows and no private rows. It does not verify the bundle.
+    It reads the noisy statistics of a bundle, no synthetic rows and no private rows. It checks form and checksums of
+    the bundle, and no more: `likeness verify` does.
     """
     from likeness.bundle.files import opened
     from likeness.inference.estimates import Question

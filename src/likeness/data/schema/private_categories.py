@@ -4,16 +4,13 @@ Each cell becomes a text by itself (:mod:`likeness.data.source.cells`). Partitio
 other text becomes the column's ``other``, each row by itself.
 """
 
-import re
-
 import pandas as pd
 
+from likeness.core.text import fault_of
 from likeness.data.schema.schema import Schema
 
 LONGEST = 100
 """Most characters of a category; longer texts are ``other``."""
-
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def unfit(texts: "pd.Series[str]") -> "pd.Series[bool]":
@@ -21,8 +18,7 @@ def unfit(texts: "pd.Series[str]") -> "pd.Series[bool]":
 
     A released text goes into CSV files, YAML, pages and terminals, and they read such characters differently.
     """
-    controls = [text for text in texts.dropna().unique() if _CONTROL.search(text)]
-    return (texts.str.len() > LONGEST) | texts.isin(controls)
+    return texts.isin([text for text in texts.dropna().unique() if fault_of(text, LONGEST)])
 
 
 def closed(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:
