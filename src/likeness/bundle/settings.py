@@ -8,7 +8,6 @@ from typing import Any
 
 from likeness.bundle.contents import SCHEMA
 from likeness.config.params import (
-    Cap,
     Card,
     Categories,
     Evaluate,
@@ -24,6 +23,8 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import canonical_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
+
+_NO_CAP = {"epsilon": math.inf, "delta": 0.5}  # the ledger of the bundle says the cap
 
 
 def settings_of(project: Project) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
     return Params(
         method=name,
         privacy=build(Privacy, settings["privacy"], "privacy"),
-        ledger=LedgerSettings(cap=Cap(math.inf, 0.5), attempt=str(settings["attempt"])),
+        ledger=build(LedgerSettings, {"attempt": settings["attempt"], "cap": _NO_CAP}, "ledger"),
         ingest=Ingest("", SCHEMA, unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
         train=build(Train, settings["train"], "train"),
         sample=build(Sample, settings["sample"], "sample"),

@@ -14,7 +14,6 @@ from likeness.core.messages import LOG
 from likeness.core.text import fault_of
 from likeness.privacy.receipt import Receipt
 
-
 _MOST_KEYS = 1 << 22  # bytes of all keys; a longer text ends in the middle, and is no JSON
 
 
