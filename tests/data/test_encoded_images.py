@@ -3,6 +3,7 @@
 import io
 import struct
 import zlib
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ BLANK = np.zeros(COLOR, np.uint8)
         (encoded(np.random.default_rng(0).integers(0, 256, COLOR, dtype=np.uint8))[:-40], "is damaged"),
         (
             encoded(np.zeros((6, 4, 3), np.uint8)),
-            r"another size than image.shape \[4, 6, 3\]. Images are never resized",
+            r"another size than image.shape \[4, 6, 3\]. Images are turned by EXIF, never resized",
         ),
         (bomb(9_000, 9_999), "another size"),
         (bomb(10_000, 10_000), "another size"),
@@ -173,3 +174,57 @@ def test_what_holds_no_images_is_refused(tmp_path: Path, images: np.ndarray) -> 
     with pytest.raises(DataError, match="holds images, but schema t has none"):
         columns = {"animal": {"kind": "categorical", "categories": ["a", "b"]}, "b": {"kind": "boolean"}}
         read_source(tmp_path / "pets", schema(image=None, columns=columns), None)
+
+
+def exif(values: np.ndarray, turn: int, kind: str = "PNG") -> bytes:
+    about = Image.Exif()
+    about[0x0112] = turn
+    return encoded(values, kind, exif=about)
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_an_image_is_turned_as_a_viewer_turns_it(turn: int) -> None:
+    """A camera stores the rows of its sensor, and says how it was held."""
+    stored = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    flat = [stored, stored[:, ::-1], stored[::-1, ::-1], stored[::-1], stored.T, stored[::-1].T, stored[::-1, ::-1].T]
+    seen = [*flat, stored[:, ::-1].T][turn - 1]
+    assert decoded([exif(stored, turn)], seen.shape, "t").reshape(seen.shape).tolist() == seen.tolist()
+    if turn > 4:
+        with pytest.raises(DataError, match="another size"):
+            decoded([exif(stored, turn)], stored.shape, "t")
+
+
+def test_no_image_changes_another() -> None:
+    """All ordered pairs: an image becomes its own values, or the table is refused."""
+    gray, color = np.full(GRAY, 7, np.uint8), np.arange(72, dtype=np.uint8).reshape(COLOR)
+    palette = io.BytesIO()
+    Image.fromarray(color).quantize(4).save(palette, "PNG")
+    images = [
+        encoded(gray), encoded(color), encoded(color, "JPEG"), exif(color, 3), exif(color, 3, "JPEG"), exif(color, 6),
+        palette.getvalue(), encoded(color, "GIF"), encoded(color, "WEBP"), encoded(color)[:60], b"", None,
+        encoded(np.dstack([color, gray])), encoded(color[:3]), encoded(gray.astype(np.uint16)),
+    ]  # fmt: skip
+
+    def read(some: "list[bytes | None]") -> "list[list[int]] | None":
+        try:
+            return decoded(some, COLOR, "t").tolist()
+        except DataError as error:
+            assert error.__cause__ is None and error.__context__ is None
+            return None
+
+    alone = [read([image]) for image in images]
+    assert sum(own is not None for own in alone) == 6
+    for (a, own), (b, other) in product(zip(images, alone, strict=True), repeat=2):
+        assert read([b, a]) == (None if own is None or other is None else [*other, *own])
+
+
+@pytest.mark.parametrize("ending", ["GIF", "webp", "Png"])
+def test_a_folder_of_other_images_is_refused_in_words(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "cat").mkdir()
+    kind = ending.upper()
+    (tmp_path / "cat" / f"a.{ending}").write_bytes(encoded(np.zeros(COLOR, np.uint8), kind))
+    if kind == "PNG":
+        assert len(read_source(tmp_path, schema())[0]) == 1
+    else:
+        with pytest.raises(DataError, match="no PNG or JPEG"):
+            read_source(tmp_path, schema())

@@ -1,7 +1,9 @@
 """A record's border and cells depend on that record alone: hostile lines and cells in pairs, for each reader."""
 
-from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+import re
+import zipfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from io import BytesIO
 from itertools import product
@@ -258,3 +260,81 @@ def test_no_cell_changes_the_text_of_another_in_the_column_that_a_library_makes(
 
 
 OTHER = pa.table({"c": ["z"]})
+
+
+# Excel
+
+SHEET = [
+    None, 1, -0.0, 0.1, 1e300, True, False, "x", "", " 3 ", "3.0", "#N/A", "a\nb", '"x,1', "_x000D_", "'1", "é\u2028",
+    datetime(2020, 1, 1), datetime(2020, 1, 1, 17, 30), date(1999, 12, 31), time(3, 4), timedelta(hours=30),
+]  # fmt: skip
+
+
+def sheet(path: Path, rows: list[list[Any]], change: Callable[[bytes], bytes] = bytes) -> Path:
+    """A workbook, whose sheet is changed as XML."""
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    book = openpyxl.Workbook()
+    for row in [["n", "c"], *rows]:
+        book.active.append(row)
+    book.save(path)
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, part in parts.items():
+            packed.writestr(name, change(part) if "sheet1" in name else part)
+    return path
+
+
+def column_c(path: Path) -> list[Any]:
+    column = read_source(path, OPEN)[0]["c"].astype("object")
+    return column.where(column.notna(), None).tolist()
+
+
+def test_no_cell_of_a_sheet_changes_another(tmp_path: Path) -> None:
+    """One sheet has each cell alone between others; another has all ordered pairs of neighbors."""
+    alone = column_c(sheet(tmp_path / "a.xlsx", [row for cell in SHEET for row in ([0, "other"], [1, cell])]))
+    texts = alone[1::2]
+    assert set(alone[::2]) == {"other"} and len({*texts}) > 15
+    pairs = list(product(range(len(SHEET)), repeat=2))
+    rows = [[at, SHEET[place]] for pair in pairs for at, place in enumerate(pair)]
+    assert column_c(sheet(tmp_path / "b.xlsx", rows)) == [texts[place] for pair in pairs for place in pair]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"<f>1+1</f><v />", b"<f>1+1</f>", "a formula has no stored value"),
+        (b"<f>1+1</f><v />", b"<f>1+1</f><v></v>", "a formula has no stored value"),
+        (b'<row r="3">', b'<row r="1048576">', "numbers of its rows do not rise"),
+        (b'<row r="3">', b'<row r="2">', "numbers of its rows do not rise"),
+        (b"</sheetData>", b'</sheetData><mergeCells><mergeCell ref="B2:B3"/></mergeCells>', "merged over several rows"),
+    ],
+)
+def test_what_takes_other_rows_in_a_sheet_is_refused(tmp_path: Path, old: bytes, new: bytes, message: str) -> None:
+    """openpyxl drops all rows behind one whose number is too large."""
+    rows: list[list[Any]] = [[1, "x"], [2, SECRET], [3, "=1+1"], [4, "y"]]
+
+    def stored(part: bytes) -> bytes:
+        part = re.sub(rb"(<f>1.1</f>)<v ?(/>|></v>)", rb"\1<v />", part)
+        assert old in part
+        part = part.replace(old, new)
+        return part if "formula" in message else part.replace(b"<v />", b"<v>2</v>")
+
+    path = sheet(tmp_path / "t.xlsx", rows, stored)
+    with pytest.raises(DataError, match=message) as caught:
+        read_source(path, OPEN)
+    assert_no_private_word(caught.value)
+    text = b'<c r="B4" t="str"><f>""</f><v></v></c>'
+    full = sheet(tmp_path / "t.xlsx", rows, lambda part: re.sub(rb'<c r="B4".*?</c>', text, part))
+    assert column_c(full) == ["x", SECRET, None, "y"]
+
+
+def test_a_workbook_with_a_chart_sheet_is_read_or_refused_in_words(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    book = openpyxl.Workbook()
+    book.active.append(["c"])
+    book.create_chartsheet(SECRET)
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(DataError, match="Remove chart sheets") as caught:
+        read_source(tmp_path / "t.xlsx", OPEN)
+    assert_no_private_word(caught.value)

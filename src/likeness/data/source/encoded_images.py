@@ -1,7 +1,7 @@
 """PNG and JPEG images as values: bytes from a column of Parquet files, or files in folders by class.
 
-Each image is decoded by itself, from its bytes and the schema's shape alone. An image of another size is refused, and
-never resized. No message names a file in a folder, because its name may be a person's.
+Each image is decoded by itself, from its bytes and the schema's shape alone, and turned as its EXIF says. An image of
+another size is refused, and never resized. No message names a file in a folder, because its name may be a person's.
 """
 
 import io
@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, ending, inside
@@ -23,13 +23,13 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.python_cells import TEXT
 
 _FORMATS = ("PNG", "JPEG")
-_SUFFIXES = (".png", ".jpg", ".jpeg")
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif")  # read or refused
 _MOST_BYTES = 1 << 20  # of one image: a schema allows at most 16,384 values
 _MODES = {"L": ("1", "L"), "RGB": ("1", "L", "P", "RGB")}
-_SIZE = "of another size than image.shape {}. Images are never resized here: correct them, or the schema"
+_SIZE = "of another size than image.shape {}. Images are turned by EXIF, never resized. Correct them, or the schema"
 _FRAMES = "with several frames. Keep one"
 _MODE = "with other channels or depths than image.shape {} takes: {}, 8 bits, not transparent. Convert it"
-_DAMAGED = "that is no PNG or JPEG, or is damaged. Convert it"
+_DAMAGED = "that is no PNG or JPEG (a GIF or WebP is neither), or is damaged. Convert it"
 _LARGE = f"of more than {_MOST_BYTES:,} bytes. Save it without what is no image"
 
 
@@ -66,13 +66,16 @@ def _read(data: bytes | None, shape: tuple[int, ...]) -> NDArray[np.uint8] | str
     if len(data) > _MOST_BYTES:
         return _LARGE
     try:
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
-            if getattr(image, "n_frames", 1) != 1:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as file:
+            if getattr(file, "n_frames", 1) != 1:
                 return _FRAMES
+            if sorted(file.size) != sorted(shape[:2]):
+                return _SIZE.format(list(shape))
+            if file.mode not in _MODES[mode] or "transparency" in file.info:
+                return _MODE.format(list(shape), "gray" if mode == "L" else "gray or RGB")
+            image = ImageOps.exif_transpose(file)  # as every viewer turns it
             if image.size != (shape[1], shape[0]):
                 return _SIZE.format(list(shape))
-            if image.mode not in _MODES[mode] or "transparency" in image.info:
-                return _MODE.format(list(shape), "gray" if mode == "L" else "gray or RGB")
             return np.asarray(image.convert(mode), np.uint8).reshape(-1)
     except Image.DecompressionBombError:
         return _SIZE.format(list(shape))

@@ -15,6 +15,8 @@ from likeness.core.text import normal_text
 from likeness.data.source.opening import unbroken
 from likeness.data.source.python_cells import python_texts, text_of
 
+_Row = dict[int, Any]  # the cells that are not empty, by the number of their column
+
 
 def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     """All cells as text, in chunks, at least one. The first row names the columns; a row without cells is left out.
@@ -45,27 +47,58 @@ def excel_names(path: Place, layout: FileFormat) -> list[str]:
 
 def _names(path: Place, layout: FileFormat) -> Iterator[list[str]]:
     with path.open("rb") as file:
-        yield _header(_full_rows(file, path.name, layout))
+        yield _header(_rows(file, path.name, layout))
 
 
-def _full_rows(file: Any, where: str, layout: FileFormat) -> Iterator[tuple[Any, ...]]:
-    rows = _silent(_sheet(file, where, layout).iter_rows(values_only=True))
-    return (row for row in rows if any(map(_is_full, row)))
-
-
-def _header(cells: Iterator[tuple[Any, ...]]) -> list[str]:
-    header = [normal_text(text_of(name) or "") for name in next(cells)]
-    return header[: max(place for place, name in enumerate(header, start=1) if name)]
+def _header(rows: Iterator[_Row]) -> list[str]:
+    first = {place: normal_text(text_of(name) or "") for place, name in next(rows).items()}
+    return [first.get(place, "") for place in range(1, 1 + max(place for place, name in first.items() if name))]
 
 
 def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     with path.open("rb") as file:
-        cells = _full_rows(file, path.name, layout)
-        header = _header(cells)
-        chunk = list(islice(cells, rows))
-        yield _frame(header, chunk)
-        while chunk := list(islice(cells, rows)):
-            yield _frame(header, chunk)
+        read = _rows(file, path.name, layout)
+        header = _header(read)
+        yield _frame(header, list(islice(read, rows)), path.name)
+        while chunk := list(islice(read, rows)):
+            yield _frame(header, chunk, path.name)
+
+
+def _rows(file: Any, where: str, layout: FileFormat) -> Iterator[_Row]:
+    """The rows that have cells. openpyxl's warnings quote cells, so nobody hears them."""
+    with warnings.catch_warnings(action="ignore"):
+        rows = _rows_of(_sheet(file, where, layout), where)
+    while True:
+        with warnings.catch_warnings(action="ignore"):
+            row = next(rows, None)
+        if row is None:
+            return
+        if row:
+            yield row
+
+
+def _rows_of(sheet: Any, where: str) -> Iterator[_Row]:
+    """Rows as the file holds them. openpyxl's own loop drops all rows behind one with too large a number."""
+    from openpyxl.worksheet._reader import FORMULA_TAG, VALUE_TAG, WorkSheetParser
+
+    class Parser(WorkSheetParser):  # type: ignore[misc]
+        def parse_cell(self, element: Any) -> Any:
+            stored = element.findtext(VALUE_TAG) or (element.get("t") == "str" and element.find(VALUE_TAG) is not None)
+            if element.find(FORMULA_TAG) is not None and not stored:  # an empty text is one
+                raise DataError(f"{where}: a formula has no stored value. Open the file in Excel and save it.")
+            return super().parse_cell(element)
+
+    book, last = sheet.parent, 0
+    formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
+    with sheet._get_source() as source:
+        parser = Parser(source, sheet._shared_strings, data_only=True, epoch=book.epoch, **formats)
+        for number, cells in parser.parse():
+            if number <= last:
+                raise DataError(f"{where}: the numbers of its rows do not rise. Open the file in Excel and save it.")
+            last = number
+            yield {cell["column"]: cell["value"] for cell in cells if cell["value"] is not None}
+    if any(merged.max_row > merged.min_row for merged in getattr(parser.merged_cells, "mergeCell", ())):
+        raise DataError(f"{where}: cells are merged over several rows. Unmerge them, and fill in each row.")
 
 
 def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
@@ -75,33 +108,19 @@ def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
         load_workbook = None
     if load_workbook is None:
         raise DataError(f"{where}: Excel files need openpyxl. Run: pip install 'likeness[excel]'")
-    with warnings.catch_warnings(action="ignore"):
-        sheets = {sheet.title: sheet for sheet in load_workbook(file, read_only=True, data_only=True).worksheets}
+    sheets = {sheet.title: sheet for sheet in load_workbook(file, read_only=True, data_only=True).worksheets}
     if layout.sheet is None and len(sheets) > 1:
         raise DataError(f"{where}: has several sheets. Name one in params.yaml, ingest.format.sheet.")
     if layout.sheet is not None and layout.sheet not in sheets:
         # The other names may be private.
         raise DataError(f"{where}: has no sheet '{layout.sheet}'. Correct ingest.format.sheet.")
-    sheet = next(iter(sheets.values())) if layout.sheet is None else sheets[layout.sheet]
-    sheet.reset_dimensions()  # a file may say another size than it has
-    return sheet
+    return next(iter(sheets.values())) if layout.sheet is None else sheets[layout.sheet]
 
 
-def _silent(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """The rows without openpyxl's warnings, which quote cells."""
-    while True:
-        with warnings.catch_warnings(action="ignore"):
-            row = next(rows, None)
-        if row is None:
-            return
-        yield row
-
-
-def _frame(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    width = len(header)
-    if any(_is_full(cell) for row in rows for cell in row[width:]):
-        raise ValueError("a row has more cells than the header")
-    columns = [python_texts(_plain(row[place]) if place < len(row) else None for row in rows) for place in range(width)]
+def _frame(header: Sequence[str], rows: Sequence[_Row], where: str) -> pd.DataFrame:
+    if any(max(row) > len(header) for row in rows):
+        raise DataError(f"{where}: a row has more cells than the header. Name each column in the first row.")
+    columns = [python_texts(_plain(row.get(place)) for row in rows) for place in range(1, 1 + len(header))]
     if any(column is None for column in columns):
         raise ValueError("a cell has no text")
     return pd.DataFrame(dict(enumerate(columns))).set_axis(list(header), axis="columns")
@@ -110,7 +129,3 @@ def _frame(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.DataFrame
 def _plain(cell: Any) -> Any:
     """Excel has no dates without a time of day, so midnight is left out."""
     return cell.date() if isinstance(cell, datetime) and cell.time() == time() else cell
-
-
-def _is_full(cell: Any) -> bool:
-    return cell is not None

@@ -108,4 +108,6 @@ def unreadable(path: Place) -> DataError:
     words = f"{path.name}: cannot be read as a table. Check that it is complete."
     if is_text(path.name):
         words += " Check that it is in UTF-8 or ingest.format.encoding. A .zip must hold one file."
+    if is_excel(path.name):
+        words += " Remove chart sheets, and save it in Excel again."
     return DataError(words)
