@@ -82,6 +82,10 @@ def test_run_needs_a_project_and_a_ledger(tmp_path: Path, monkeypatch: pytest.Mo
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
     code, _, error = command("run")
+    assert code == 2 and "ingest.source data/raw/adult.csv.gz does not exist" in error and "elsewhere" not in error
+    (tmp_path / "data/raw").mkdir(parents=True)
+    (tmp_path / "data/raw/adult.csv.gz").touch()
+    code, _, error = command("run")
     assert code == 2 and "likeness ledger init" in error and "Running" not in error
 
 
@@ -92,7 +96,7 @@ def test_a_run_may_end_with_a_verified_bundle(
     root, done = Path(__file__).parents[1], list[str]()
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
-    monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
+    monkeypatch.setattr("likeness.pipeline.project.Project.check_ready", lambda project: None)
     monkeypatch.setattr("likeness.preflight.later_stages.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: done.append("run"))
     monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
@@ -122,7 +126,7 @@ def test_a_run_leaves_out_stages_and_ends_at_ctrl_c(
     root, ran = Path(__file__).parents[1], list[list[str]]()
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
-    monkeypatch.setattr("likeness.pipeline.project.Project.ledger", None)
+    monkeypatch.setattr("likeness.pipeline.project.Project.check_ready", lambda project: None)
     monkeypatch.setattr("likeness.preflight.later_stages.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: ran.append(list(stages)))
     monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")

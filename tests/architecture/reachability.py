@@ -14,8 +14,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 Name = tuple[str, str]
 """A module, and a name at its top level."""
-# It refuses files that the ledger does not have. It writes nothing, so no output hangs on how it asks.
-ONLY_REFUSES = ("likeness.release.released", "check_known")
+# They refuse files that the ledger does not have, or a ledger that the files do not have. They write nothing, so no
+# output hangs on how they ask.
+ONLY_REFUSES = {
+    ("likeness.release.released", "check_known"),
+    *(("likeness.pipeline.other_ledgers", name) for name in ("other_ledger", "refuse_other_ledger", "rows_elsewhere")),
+}
 
 # What a method gives to training and sampling alone; stages that do neither never call it.
 TRAINS = {"blueprint", "build_generator", "build_objective", "check_device", "fit_generator", "generators", "start"}
@@ -162,7 +166,7 @@ def _reached(stage: str, trains: bool) -> tuple[set[str], set[Name]]:
             waiting += [
                 (loaded, None) for loaded in (parent, *(m for m, _ in source(module).imports.values())) if loaded
             ]
-        if name is None or (module, name) in names or (module, name) == ONLY_REFUSES:
+        if name is None or (module, name) in names or (module, name) in ONLY_REFUSES:
             continue
         names.add((module, name))
         if name in source(module).imports:

@@ -25,14 +25,18 @@ ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of every release
 
 @ledger_app.command("init")
 def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a ledger exists.")] = False) -> None:
-    """Start a ledger. Refused if one exists, or existed here."""
+    """Start a ledger. Refused if one exists, or existed here, or if files of this project name another one."""
     from likeness.ledger.chain import Chain
     from likeness.ledger.ledger import Ledger
     from likeness.ledger.witness import git_witnesses
+    from likeness.pipeline.project import Project
 
     home = _home()
-    if if_absent and Chain.exists(home):
-        Ledger.open(home)
+    there = Chain.exists(home)
+    ledger = Ledger.open(home) if there and if_absent else None
+    if ProjectPaths.params.exists() and (ledger or not there):
+        Project.load().refuse_other_ledger(ledger)
+    if ledger is not None:
         say(f"ledger at {home.place}")
         return
     ledger = Ledger.create(home)

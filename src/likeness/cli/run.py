@@ -53,7 +53,7 @@ def run(
     if bundle is not None and "account" in out:
         raise LikenessError(f"--bundle needs account, and --without leaves out {', '.join(out)}. Give one of both.")
     project = Project.load()
-    project.ledger  # noqa: B018 (refuses a missing ledger now, not in the first stage)
+    project.check_ready()  # now, not in the first stage
     if "evaluate" in graph and "evaluate" not in out:
         check_estimators(project)
     if out:

@@ -66,6 +66,13 @@ def read_anchor(home: Home) -> Anchor | None:
         raise LedgerError(f"{path}: the ledger's anchor is damaged. Restore it from a backup.") from error
 
 
+def anchors(folder: Path) -> Iterator[Anchor]:
+    """All readable anchors of a machine: a damaged one is another ledger's, which will say so."""
+    for path in sorted(folder.glob("*.json")):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            yield Anchor(**json.loads(path.read_text(encoding="utf-8")))
+
+
 def write_anchor(home: Home, anchor: Anchor) -> None:
     """Replace the anchor, durably."""
     home.anchor.mkdir(parents=True, exist_ok=True)
@@ -314,11 +321,7 @@ class Chain:
 
 def _moved_from(home: Home, head: Anchor) -> str | None:
     """The message about a ledger whose anchor is there under another place; None if there is no such anchor."""
-    for path in sorted(home.anchor.glob("*.json")):
-        try:
-            anchor = Anchor(**json.loads(path.read_text()))
-        except (ValueError, TypeError):  # of another ledger, which will say so
-            continue
+    for anchor in anchors(home.anchor):
         if anchor.ledger_id == head.ledger_id and anchor.head == head.head and home.url is None:
             return (
                 f"the ledger at {home.path} was at {anchor.home} when it was last written. If you moved the folder, "

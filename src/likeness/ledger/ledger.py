@@ -5,7 +5,8 @@ digest of the released file. Costs are ρ of zero-concentrated differential priv
 add up over releases, methods, versions of the data, clones and branches. Storage is :mod:`likeness.ledger.chain`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,8 +21,9 @@ from likeness.ledger.budget import (
     check_person,
     discretization_error_of,
 )
-from likeness.ledger.chain import Chain
-from likeness.ledger.home import locate
+from likeness.ledger.chain import Chain, anchors
+from likeness.ledger.database import make_engine
+from likeness.ledger.home import Home, locate
 from likeness.ledger.records import Record, append
 from likeness.ledger.reservation import Reservation, check_owner, open_queries, sealed
 from likeness.privacy.adjacency import Adjacency
@@ -291,6 +293,22 @@ class Ledger(Chain):
                 if record.kind == "published" and body.items() <= record.body.items():
                     return record
             return append(records, "published", body)
+
+
+def ledgers_beside(home: Home, population: str) -> Iterator[tuple[Path, str]]:
+    """Other ledgers of this machine that have answered about a population: database and id of each.
+
+    Args:
+        home: whose folder of anchors names them.
+        population: name of the people.
+    """
+    for anchor in anchors(home.anchor):
+        place = Home(Path(anchor.home), home.anchor)
+        if place.path != home.path and place.database.exists():
+            with contextlib.suppress(LedgerError):  # it is damaged, and says so where it is opened
+                budget = budget_of(Chain(place, make_engine(place), b"").records(), population)
+                if budget is not None and budget.spent_rho:
+                    yield place.database, anchor.ledger_id
 
 
 def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta: float, person: str | None) -> None:

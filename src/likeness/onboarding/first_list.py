@@ -3,7 +3,7 @@
 Each entry is a line of Python to complete and paste, or a sentence with its remedy.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from likeness.data.source.header import check_names
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.other_ledgers import Named, refuse_other_ledger
 from likeness.preflight.faults import columns_of, schema_faults
 
 if TYPE_CHECKING:
@@ -53,16 +54,23 @@ class FirstList:
         except LikenessError as error:
             self._wrong(str(error), type(error))
 
-    def ledger(self, home: str | None) -> None:
-        """Add a ledger that is not started, or is lost."""
-        self.tried(lambda: self._ledger(home))
+    def ledger(self, home: str | None, population: str | None, known: Iterable[Named] = ()) -> None:
+        """Add a ledger that is not started or is lost, or is another than these people have.
 
-    def _ledger(self, home: str | None) -> None:
+        Args:
+            home: its folder; None: the user's.
+            population: name of the people; None: it is not given yet.
+            known: places that name a ledger, beside those of a project here.
+        """
+        self.tried(lambda: self._ledger(home, population, known))
+
+    def _ledger(self, home: str | None, population: str | None, known: Iterable[Named]) -> None:
         place = locate(home)
-        if Ledger.exists(place):
+        ledger = Ledger.open(place) if Ledger.exists(place) or read_anchor(place) is not None else None
+        if population is not None:
+            refuse_other_ledger(Path(), population, place, ledger, known)
+        if ledger is not None:
             return
-        if read_anchor(place) is not None:
-            Ledger.open(place)
         start = f"likeness.Ledger.start({'' if home is None else repr(home)})"
         self.line(f"import likeness\n{start}  # once a machine; or run: likeness ledger init", LedgerError)
 

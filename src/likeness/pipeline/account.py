@@ -10,6 +10,8 @@ from likeness import __version__
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import read_json
 from likeness.data.rules.rule import Rule
 from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import Budget
@@ -50,8 +52,39 @@ def account(project: Project) -> dict[str, Any]:
     return stated(project, plan, project.schema, list(released.values()), with_table=True)
 
 
+def account_elsewhere(project: Project) -> dict[str, Any]:
+    """``reports/privacy.json`` as the machine with the ledger wrote it, if it is about the files that are here.
+
+    Everything in it but the ledger's own words is computed again.
+
+    Raises:
+        ReleaseError: settings, releases, generator, table and account do not belong together.
+        ArtifactError: one of them is missing.
+    """
+    plan, population, cap = project.written_plan, project.params.privacy.population, project.params.ledger.cap
+    released = {path: load_released(path) for path in project.paths.released_files}
+    check_run(project, plan, released)
+    there, account = list(released.values()), read_json(project.paths.privacy)
+    digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
+    unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
+    made = stated(project, plan, project.schema, there, True, Standing("", unknown, digests))
+    words = {key: account.get(key) for key in ("ledger", "software")}
+    ids = {one.receipt.ledger_id for one in there}
+    if account != {**made, **words} or ids != {dict(words["ledger"] or {}).get("id")}:
+        raise ReleaseError(
+            f"{project.paths.privacy} is about other files than those here. The account of these is made where the "
+            "ledger is. To get the files of the account back, run: dvc checkout"
+        )
+    return account
+
+
 def stated(
-    project: Project, plan: Plan, schema: Schema, released: Sequence[Released], with_table: bool = False
+    project: Project,
+    plan: Plan,
+    schema: Schema,
+    released: Sequence[Released],
+    with_table: bool = False,
+    standing: "Standing | None" = None,
 ) -> dict[str, Any]:
     """The account of releases that the ledger knows.
 
@@ -61,6 +94,7 @@ def stated(
         schema: of a table, or of a row a person, with released categories.
         released: all of them, in order.
         with_table: the account is about the synthetic table of the project, too.
+        standing: what a ledger says; None: that of the project.
 
     Raises:
         ReleaseError: the total exceeds the target.
@@ -72,7 +106,7 @@ def stated(
         plan,
         receipts,
         composed(params, receipts),
-        Standing.of(project.ledger, params.privacy.population),
+        standing or Standing.of(project.ledger, params.privacy.population),
         sample_request(project.sample) if with_table else _NO_TABLE,
         check_synthetic(project) if with_table else {},
         notes(project.method, project.row_sets_of(schema), auxiliary_of(released)),

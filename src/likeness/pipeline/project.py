@@ -4,8 +4,8 @@ A stage loads only what it uses of a project, so each property imports what it n
 """
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -371,11 +371,12 @@ class Project:
         from likeness.core.hashing import keyed_digest
         from likeness.core.remote import RemotePath
 
-        key = self.ledger.key
-        given = [one for one in (self.database or self.source, self.people_source) if one is not None]
-        return " ".join(
-            keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in given
-        )
+        with self._beside_rows():
+            given = [one for one in (self.database or self.source, self.people_source) if one is not None]
+            key = self.ledger.key
+            return " ".join(
+                keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in given
+            )
 
     def engine(self) -> "AbstractContextManager[Engine]":
         """The engine for the passes over rows."""
@@ -401,17 +402,63 @@ class Project:
 
     @cached_property
     def ledger(self) -> "Ledger":
-        """The ledger, verified."""
+        """The ledger, verified.
+
+        Raises:
+            LedgerError: it is damaged; or there is none, and files of the project name another one.
+        """
         from likeness.ledger.ledger import Ledger
 
-        return Ledger.open(self.ledger_home)
+        home = self.ledger_home
+        if not Ledger.exists(home):
+            self.refuse_other_ledger(None)
+        return Ledger.open(home)
+
+    def refuse_other_ledger(self, ledger: "Ledger | None") -> None:
+        """Refuse a ledger where files of the project name another one about the same people.
+
+        Args:
+            ledger: that is open; None: there is none yet.
+
+        Raises:
+            LedgerError: the message names the other one, and how to join it.
+        """
+        from likeness.pipeline.other_ledgers import refuse_other_ledger
+
+        refuse_other_ledger(self.root, self.params.privacy.population, self.ledger_home, ledger)
+
+    def check_ready(self) -> None:
+        """Refuse a run, before its first stage, where the rows or their ledger are elsewhere.
+
+        Raises:
+            DataError: the source does not exist here.
+            LedgerError: there is no ledger; or files of the project name another one.
+        """
+        with self._beside_rows():
+            _ = self.people_source, self.database or self.source
+        self.refuse_other_ledger(self.ledger)
+
+    @contextmanager
+    def _beside_rows(self) -> "Iterator[None]":
+        """Add to a refusal of the source what a clone without private rows can do."""
+        from likeness.ledger.ledger import Ledger
+        from likeness.pipeline.other_ledgers import other_ledger, rows_elsewhere
+
+        try:
+            yield
+        except DataError as error:
+            home = self.ledger_home
+            ledger = self.ledger if Ledger.exists(home) else None
+            other = other_ledger(self.root, self.params.privacy.population, home, ledger)
+            raise DataError(f"{error}{rows_elsewhere(self.root, other)}") from None
 
     @cached_property
     def ledger_to_spend(self) -> "Ledger":
         """The ledger with the cap of the population on record, for the door.
 
         Raises:
-            LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy.
+            LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
+                the project name another ledger.
         """
         from likeness.ledger.witness import check_witnesses, git_witnesses
         from likeness.privacy.adjacency import Adjacency
@@ -419,6 +466,7 @@ class Project:
         ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
         witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == ledger.id]
         check_witnesses(ledger.records(), witnesses)
+        self.refuse_other_ledger(ledger)
         unit, adjacency = self.complete_params.ingest.unit, Adjacency(privacy.adjacency)
         person = None if unit is None else unit.column
         ledger.declare_population(

@@ -334,6 +334,9 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
     if home.url is not None:
         return []
     if not home.database.exists():
+        faults = [_fault(str(error)) for error in _refused(lambda: project.refuse_other_ledger(None))]
+        if faults:
+            return faults
         notes.append(f"there is no ledger at {home.place} yet. Before the first run on a machine: likeness ledger init")
         return []
     params = project.params
@@ -344,6 +347,7 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
 
     def check() -> None:
         adjacency = Adjacency(privacy.adjacency)
+        project.refuse_other_ledger(project.ledger)
         project.ledger.check_population(privacy.population, adjacency, cap.epsilon, cap.delta, person)
 
     return [_fault(str(error)) for error in _refused(check) or _refused(partial(_check_owner, project))]

@@ -98,15 +98,12 @@ def load_folder(folder: Path) -> dict[str, Released]:
 def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | None = None) -> None:
     """Refuse released files that the ledger does not know: rolled back, edited, or drawn elsewhere.
 
-    A machine that only trains has no ledger and needs ``LIKENESS_LEDGER=absent``.
+    A machine without a ledger checks nothing, and says so.
 
     Raises:
         ReleaseError: a file is not, byte for byte, what the ledger committed.
     """
-    if not paths:
-        return
-    if os.environ.get("LIKENESS_LEDGER") == "absent":
-        LOG.warning("LIKENESS_LEDGER=absent: released files are not checked against a ledger on this machine")
+    if not paths or ledger_is_absent(ledger_home, ledger_url):
         return
     from likeness.ledger.home import locate
     from likeness.ledger.ledger import Ledger
@@ -117,6 +114,27 @@ def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | No
         check_against(ledger.commits(), path, receipt, ledger.id)
 
 
+def ledger_is_absent(home: str | None, url: str | None = None) -> bool:
+    """Whether this machine has no ledger, and no trace of one that was lost. Then a warning says what is not checked.
+
+    ``LIKENESS_LEDGER=absent`` says it where the packages of the ledger are not installed, or its ledger is another.
+
+    Args:
+        home: ``ledger.home`` of params.yaml.
+        url: ``ledger.url`` of params.yaml.
+    """
+    if os.environ.get("LIKENESS_LEDGER") != "absent":
+        from likeness.ledger.chain import read_anchor
+        from likeness.ledger.home import locate
+        from likeness.ledger.ledger import Ledger
+
+        place = locate(home, url)
+        if Ledger.exists(place) or read_anchor(place) is not None:
+            return False
+    LOG.warning("there is no ledger on this machine: released files are not checked against it")
+    return True
+
+
 def check_against(commits: Mapping[str, tuple[int, str]], path: Path, receipt: Receipt, ledger_id: str) -> None:
     """Compare a file with the ledger's commits, which map a key to (seq of the reservation, SHA-256)."""
     expected = commits.get(receipt.key)
@@ -124,7 +142,7 @@ def check_against(commits: Mapping[str, tuple[int, str]], path: Path, receipt: R
         raise ReleaseError(
             f"{path}: the ledger on this machine does not know this release (entry {receipt.ledger_seq} of ledger "
             f"{receipt.ledger_id}). The file comes from another ledger, or this ledger is an old copy. Restore the "
-            "newest copy. To train on a machine without a ledger, set LIKENESS_LEDGER=absent."
+            "newest copy. To train or to look at the account without that ledger, set LIKENESS_LEDGER=absent."
         )
     if expected != (receipt.ledger_seq, sha256_bytes(path.read_bytes())):
         raise ReleaseError(

@@ -2,13 +2,14 @@
 
 Reads: data/released, data/plan, data/models/generator, data/synthetic, the ledger.
 Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md. Spends: nothing.
-Runs every time, because the ledger is not a file that DVC may know.
+Runs every time, because the ledger is not a file that DVC may know. A clone without a ledger checks what is here.
 """
 
 from likeness.core.errors import LikenessError
 from likeness.core.paths import write_json
-from likeness.pipeline.account import account
+from likeness.pipeline.account import account, account_elsewhere
 from likeness.pipeline.project import Project
+from likeness.release.released import ledger_is_absent
 from likeness.report.statement import statement
 
 
@@ -16,7 +17,7 @@ def main(project: Project) -> None:
     """Fail if the total exceeds the target, or if ledger, releases, generator and table do not belong together."""
     paths = project.paths
     try:
-        privacy = account(project)
+        privacy = account_elsewhere(project) if ledger_is_absent(*project.ledger_place) else account(project)
     except LikenessError:
         for path in (paths.privacy, paths.statement, paths.report):
             path.unlink(missing_ok=True)  # a refusal must not leave what an earlier run stated

@@ -9,7 +9,8 @@ from likeness.pipeline.project import Project
 
 
 def main(project: Project) -> None:
-    """Hash the source with the ledger's secret key."""
+    """Hash the source with the ledger's secret key, where this ledger may answer about these people."""
+    project.check_ready()
     digest, target = project.source_digest(), project.paths.source
     make_private_folder(target.parent)
     write_json(target, {"hmac": digest})

@@ -24,6 +24,7 @@ from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS
 from likeness.onboarding.first_list import FirstList
+from likeness.pipeline.other_ledgers import Named
 from likeness.pipeline.project import Project
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def refuse_faults(given: "Synthesizer", frame: Any = None) -> None:
         LikenessError: of the one kind of all faults, else a ParamsError.
     """
     first, schema = FirstList(), given.schema
-    first.ledger(_home(given))
+    account = getattr(given, "privacy_", None)  # of an earlier fit, here or where it was saved
+    known = [] if account is None else [Named("this synthesizer", account["identity"], account["ledger"]["id"])]
+    first.ledger(_home(given), given.population, known)
     if given.population is None:
         first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
     if not isinstance(schema, HistorySchema):

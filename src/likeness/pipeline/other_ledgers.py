@@ -1,0 +1,210 @@
+"""Other ledgers that paid for releases about the same people: a second one would forget what they spent.
+
+Released files, accounts and bundles of a project name the ledger that paid for them. So do ``dvc.lock`` with DVC's
+cache, and the anchors of a machine. Whoever deletes or forges them deceives nobody else: no program can tell.
+"""
+
+import contextlib
+import json
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from likeness.core.errors import LedgerError
+from likeness.core.paths import ProjectPaths
+from likeness.ledger.ledger import ledgers_beside
+from likeness.pipeline.provenance import git
+
+if TYPE_CHECKING:
+    from likeness.ledger.home import Home
+    from likeness.ledger.ledger import Ledger
+
+_SPENDING = ("categories", "auxiliary", "privatize", "card")
+_DEPTHS = ("", "*/", "*/*/", "*/*/*/")  # where bundles and saved synthesizers may lie in a project
+_BESIDE = _DEPTHS[:2]  # and in a folder that is none: a home folder, or the root of a container
+_MOST_BYTES = 1 << 24  # of an account, or of the head of a released file; what is longer is none
+_NO_JSON = (ValueError, TypeError, KeyError, RecursionError)
+
+
+class Named(NamedTuple):
+    """A place that names a ledger.
+
+    Attributes:
+        source: the place.
+        population: the people that the ledger has answered about.
+        ledger_id: id of the ledger; None where the files that name it are not here.
+    """
+
+    source: str
+    population: str
+    ledger_id: str | None
+
+
+def other_ledger(
+    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[Named] = ()
+) -> Named | None:
+    """The first place that names another ledger about these people; None if there is none.
+
+    Args:
+        root: a project's folder, or a folder in it.
+        population: name of the people.
+        home: where the ledger lies, or would lie.
+        ledger: that is open; None: there is none at ``home``.
+        known: more places.
+    """
+    around = (one for one in (root, *root.absolute().parents) if (one / ProjectPaths.params).exists())
+    folder, depths = next(((one, _DEPTHS) for one in around), (root, _BESIDE))
+    own = None if ledger is None else ledger.id
+    here = [*known, *_receipts(folder), *_accounts(folder, depths)]
+    locks = list(_locks(folder, population, 1))
+    if not any(one.population == population for one in here):  # DVC deletes an output before its stage runs
+        here += [one for _, outputs in locks for one in _cached(folder, outputs)]
+    here += [Named(str(place), population, one) for place, one in ledgers_beside(home, population)]
+    for one in here:
+        if one.population == population and one.ledger_id != own:
+            return one
+    budget = None if ledger is None else ledger.budget(population)
+    if budget is not None and budget.spent_rho:
+        return None  # a ledger that has answered about these people: dvc.lock may be about its own releases
+    source = next((source for source, _ in (*locks, *_locks(folder, population))), None)
+    return None if source is None else Named(source, population, None)
+
+
+def refuse_other_ledger(
+    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[Named] = ()
+) -> None:
+    """Refuse to spend, or to start a ledger, where another one has answered about these people.
+
+    Args:
+        root: see :func:`other_ledger`.
+        population: see there.
+        home: see there.
+        ledger: see there.
+        known: see there.
+
+    Raises:
+        LedgerError: the message names the other ledger, and how to join it.
+    """
+    other = other_ledger(root, population, home, ledger, known)
+    if other is None:
+        return
+    here = f"there is no ledger at {home.place}" if ledger is None else f"this is ledger {ledger.id}"
+    if other.ledger_id is None:
+        raise LedgerError(
+            f"{other.source} shows a run about '{population}', and {here}. The released files name the ledger of that "
+            "run. They are not here. Get them first: dvc pull. A new ledger would forget what that run spent."
+        )
+    raise LedgerError(
+        f"{other.source} names ledger {other.ledger_id} about '{population}', and {here}. A new ledger would forget "
+        "what that one spent on the same people. Run where that ledger is, or join it. A team sets ledger.url to its "
+        "PostgreSQL. Else move the ledger's folder to this machine, set LIKENESS_HOME to it, and run: likeness ledger "
+        "reanchor HEAD. Two copies would each forget what the other spends. If that ledger is lost, restore it from a "
+        "backup. Without a backup nobody knows what it spent, and these people get no further release."
+    )
+
+
+def rows_elsewhere(folder: Path, other: Named | None) -> str:
+    """What a clone without the private rows can do; empty where no other ledger is known.
+
+    Args:
+        folder: of the project.
+        other: place that names the ledger of the run.
+    """
+    if other is None:
+        return ""
+    who = git(folder, "log", "-1", "--format=%an", "--", str(ProjectPaths.lock))
+    ledger = "another ledger" if other.ledger_id is None else f"ledger {other.ledger_id}"
+    return (
+        f" The rows are elsewhere: {other.source} shows a run with {ledger}, which is not on this machine. "
+        + (f"Ask {who!r}, who committed {ProjectPaths.lock}. " if who else "")
+        + "New releases need rows and ledger, so run there. Without them these run here, after dvc pull: likeness "
+        "sample, likeness estimate, likeness summary, python -m stages.train, stages.sample, stages.account and "
+        "stages.report."
+    )
+
+
+def _receipts(folder: Path) -> Iterator[Named]:
+    """Ledgers that released files name. A file that is none says nothing here: its stage refuses it."""
+    for path in sorted((folder / ProjectPaths.released).rglob("*.safetensors")):
+        yield from _of_receipt(str(path), path)
+
+
+def _of_receipt(source: str, path: Path) -> Iterator[Named]:
+    """The ledger in the head of a released file, whatever its values are."""
+    with contextlib.suppress(OSError, *_NO_JSON), path.open("rb") as file:
+        head = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_BYTES)))
+        receipt = json.loads(head["__metadata__"]["receipt"])
+        yield Named(source, str(receipt["identity"]), str(receipt["ledger_id"]))
+
+
+def _accounts(folder: Path, depths: Iterable[str]) -> Iterator[Named]:
+    """Ledgers that accounts name: of the project, of bundles and of saved synthesizers in it."""
+    name = ProjectPaths.privacy.name
+    for pattern in (f"{depth}{end}" for depth in depths for end in (name, "*.zip")):
+        for path in sorted(folder.glob(pattern)):
+            with contextlib.suppress(OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, *_NO_JSON):
+                if path.name == name:
+                    text = path.read_bytes()
+                else:
+                    with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+                        text = file.read(_MOST_BYTES)
+                account = json.loads(text)
+                yield Named(str(path), str(account["identity"]), str(account["ledger"]["id"]))
+
+
+def _locks(folder: Path, population: str, most: int | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Files ``dvc.lock`` that show a run about these people, here or in git's history, with its released outputs.
+
+    Args:
+        folder: of the project.
+        population: name of the people.
+        most: number of files to look at; None: all.
+    """
+    name = str(ProjectPaths.lock)
+    commits = [] if most == 1 else git(folder, "log", "--all", "--format=%h", "--", name).split()
+    for commit in ["", *commits]:
+        path, text = folder / name, ""
+        with contextlib.suppress(OSError, ValueError):
+            text = git(folder, "show", f"{commit}:./{name}") if commit else path.read_text(encoding="utf-8")
+        outputs = _outputs(text, population)
+        if outputs:
+            yield f"{path} of git commit {commit}" if commit else str(path), outputs
+
+
+def _outputs(text: str, population: str) -> list[dict[str, Any]]:
+    """Outputs of stages that spend on these people; none if the file is cut short, which its repair says."""
+    with contextlib.suppress(yaml.YAMLError, AttributeError, TypeError, KeyError):
+        stages = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["stages"]
+        return [
+            out
+            for name in _SPENDING
+            for settings in stages.get(name, {}).get("params", {}).values()
+            if (settings.get("privacy") or {}).get("population") == population
+            for out in stages[name]["outs"]
+        ]
+    return []
+
+
+def _cached(folder: Path, outputs: Iterable[dict[str, Any]]) -> Iterator[Named]:
+    """Ledgers that released files in DVC's cache name."""
+    try:
+        from dvc.repo import Repo
+
+        cache = Path(Repo(str(folder)).cache.local.path)
+    except Exception:  # DVC is not installed, or refuses its settings, which it says itself
+        return
+    for out in outputs:
+        with contextlib.suppress(OSError, *_NO_JSON):
+            files = {out["path"]: out["md5"]}
+            if out["md5"].endswith(".dir"):
+                entries = json.loads(_object(cache, out["md5"]).read_bytes())
+                files = {f"{out['path']}/{one['relpath']}": one["md5"] for one in entries}
+            for name, digest in files.items():
+                yield from _of_receipt(f"{name} in DVC's cache", _object(cache, digest))
+
+
+def _object(cache: Path, digest: str) -> Path:
+    return cache / digest[:2] / digest[2:]

@@ -1,0 +1,183 @@
+"""A second ledger about the same people is refused wherever something names the first."""
+
+import json
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from toys import ADD, ledger_of_people, plan_with
+
+from likeness.core.errors import DataError, LedgerError
+from likeness.features.constant import Constant
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.other_ledgers import Named, other_ledger
+from likeness.pipeline.project import Project
+from likeness.privacy.plan import QueryShare
+from likeness.release.door import Door
+from likeness.release.query import Query
+from likeness.release.records import Records
+from likeness.release.request import Dataset
+
+ROOT = Path(__file__).parents[2]
+RELEASED = "data/released/auxiliary/q.safetensors"
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def colleague(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, bytes]:
+    """Id of a colleague's ledger and a file that it released; then this is another machine, in a project's folder."""
+    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
+        monkeypatch.setenv(name, str(tmp_path / "colleague" / name))
+    ledger, rows = ledger_of_people(ADD, 2.0), [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
+    door = Door(plan_with([QueryShare("q", "privatize", 1.0)]), ledger, Dataset("people", "d"), lambda: rows)
+    released = door.release(Query("q", "privatize", Constant()))
+    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
+        monkeypatch.setenv(name, str(tmp_path / "here" / name))
+    root = tmp_path / "project"
+    (root / "data/schema").mkdir(parents=True)
+    (root / "data/schema/adult.yaml").write_bytes((ROOT / "data/schema/adult.yaml").read_bytes())
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["privacy"]["population"], content["ingest"]["source"] = "people", "rows.csv"
+    (root / "params.yaml").write_text(yaml.safe_dump(content))
+    monkeypatch.chdir(root)
+    return ledger.id, released
+
+
+def write(path: str, data: bytes) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(data)
+
+
+def account(ledger_id: str, population: str = "people") -> bytes:
+    return json.dumps({"identity": population, "ledger": {"id": ledger_id}}).encode()
+
+
+def packed(path: str, data: bytes) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("privacy.json", data)
+
+
+def locked(outputs: list[dict[str, str]], population: str = "people") -> bytes:
+    """What dvc.lock says after a run."""
+    params = {"data/plan/settings.yaml": {"privacy": {"population": population}, "method": "m"}}
+    return yaml.safe_dump({"schema": "2.0", "stages": {"privatize": {"params": params, "outs": outputs}}}).encode()
+
+
+def cached(released: bytes) -> None:
+    """DVC's cache has the file, and a folder with it; the project has neither."""
+    write(".dvc/config", b"[core]\n    no_scm = true\n")
+    for digest, data in (("00ab", released), ("01ab.dir", b'[{"md5": "00ab", "relpath": "q.safetensors"}]')):
+        write(f".dvc/cache/files/md5/{digest[:2]}/{digest[2:]}", data)
+    write("dvc.lock", locked([{"path": "data/released/auxiliary", "md5": "01ab.dir"}]))
+
+
+PLACES: dict[str, Callable[[str, bytes], None]] = {
+    RELEASED: lambda _, released: write(RELEASED, released),
+    "embedding.safetensors": lambda _, released: write("data/released/embedding.safetensors", released[:-1] + b"?"),
+    "reports/privacy.json": lambda one, _: write("reports/privacy.json", account(one)),
+    "out/2026/bundle/privacy.json": lambda one, _: write("out/2026/bundle/privacy.json", account(one)),
+    "saved/privacy.json": lambda one, _: write("saved/privacy.json", account(one)),
+    "out/b.zip": lambda one, _: packed("out/b.zip", account(one)),
+    "DVC's cache": lambda _, released: cached(released),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_ledger_starts_and_none_spends_beside_what_names_another(
+    place: str, colleague: tuple[str, bytes], command: Command
+) -> None:
+    first, released = colleague
+    PLACES[place](first, released)
+    for words in (["init"], ["init", "--if-absent"], ["afford"]):
+        code, _, error = command("ledger", *words)
+        assert code == 2 and f"{place} names ledger {first} about 'people', and there is no ledger at" in error, words
+        assert "would forget" in error and "LIKENESS_HOME" in error and "ledger.url" in error and "init" not in error
+    assert not Ledger.exists(locate())
+    ledger = Ledger.start()  # in Python it is for any people
+    project = Project.load()
+    for action in (lambda: project.ledger_to_spend, project.check_ready):
+        if action == project.check_ready:
+            Path("rows.csv").touch()
+        with pytest.raises(LedgerError, match=f"names ledger {first} about 'people', and this is ledger {ledger.id}"):
+            action()
+    assert [record.kind for record in ledger.records()] == ["genesis"]
+    code, _, error = command("ledger", "init", "--if-absent")
+    assert code == 2 and first in error
+    assert first in command("check")[1]
+
+
+def test_other_people_and_other_files_are_no_reason(colleague: tuple[str, bytes], command: Command) -> None:
+    first, released = colleague
+    write("reports/privacy.json", account(first, "others"))
+    write("dvc.lock", locked([{"path": RELEASED, "md5": "00"}], "others"))
+    for path, data in {
+        "a/privacy.json": b"{",
+        "b/privacy.json": b"[]",
+        "c.zip": b"PK",
+        "data/released/cut.safetensors": released[:20],
+        "data/released/odd.safetensors": b"\xff" * 8,
+    }.items():
+        write(path, data)
+    packed("d.zip", b'{"identity": "people"}')
+    assert command("ledger", "init")[0] == 0
+    assert Project.load().ledger_to_spend.budget("people") is not None
+    write(RELEASED, released)
+    with pytest.raises(LedgerError, match=first):
+        assert Project.load().ledger_to_spend
+
+
+def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], command: Command) -> None:
+    """In the work tree, and in a commit of git. A ledger that has answered about these people knows its own runs."""
+    write("dvc.lock", locked([{"path": "data/released/embedding.safetensors", "md5": "00"}]))
+    code, _, error = command("ledger", "init")
+    assert code == 2 and "dvc.lock shows a run about 'people'" in error and "dvc pull" in error
+    own = ("-c", "user.name=Ada", "-c", "user.email=a@example.org")
+    for words in (["init", "-q"], ["add", "dvc.lock"], ["commit", "-qm", "run"], ["rm", "-q", "dvc.lock"]):
+        subprocess.run(["git", *own, *words], check=True)
+    code, _, error = command("ledger", "init")
+    assert code == 2 and "dvc.lock of git commit" in error and "dvc pull" in error
+    with pytest.raises(DataError, match=r"rows.csv does not exist.* The rows are elsewhere: dvc.lock of .* Ask 'Ada'"):
+        Project.load().check_ready()
+    ledger = ledger_of_people()
+    home = locate()
+    assert other_ledger(Path(), "people", home, ledger) == Named("dvc.lock of git commit", "people", None)._replace(
+        source=error.removeprefix("likeness: ").partition(" shows")[0]
+    )
+    from likeness.ledger.reservation import Reservation
+
+    ledger.reserve(Reservation("k", "people", ADD, 1e-3, "plan", {}, "digest", "1", "e", {}))
+    assert other_ledger(Path(), "people", home, ledger) is None
+
+
+def test_two_ledgers_of_one_machine_know_each_other_by_their_anchors(
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = colleague
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(tmp_path / "colleague/LIKENESS_ANCHOR"))
+    Ledger.start()
+    with pytest.raises(LedgerError, match=rf"ledger\.sqlite names ledger {first} about 'people'"):
+        assert Project.load().ledger_to_spend
+    (tmp_path / "colleague/LIKENESS_HOME/ledger.sqlite").write_bytes(b"no database")
+    assert Project.load().ledger_to_spend  # what nobody can read names nobody
+
+
+def test_a_folder_that_is_no_project_is_searched_beside_its_files_only(colleague: tuple[str, bytes]) -> None:
+    first, _ = colleague
+    write("notebooks/x.py", b"")
+    write("saved/privacy.json", account(first))
+    home = locate()
+    found = other_ledger(Path("notebooks").absolute(), "people", home, None)  # below a project
+    assert found is not None and found.ledger_id == first
+    Path("params.yaml").unlink()
+    assert other_ledger(Path("notebooks").absolute(), "people", home, None) is None
+    assert other_ledger(Path(), "people", home, None) == Named("saved/privacy.json", "people", first)
+    Path("saved").rename("a")
+    Path("deep").mkdir()
+    Path("a").rename("deep/a")
+    assert other_ledger(Path(), "people", home, None) is None
