@@ -134,7 +134,7 @@ def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
         ({"fixed": ["day", "sex", "state"], "order": None}, "names all columns"),
         ({"people": {"age": {"kind": "integer", "lower": 0, "upper": 9}}}, "fixed is for people who are made"),
         ({"colour": []}, "colour is not a key of histories"),
-        ({"rules": [{"order": ["usual gap", "gap"]}], "memory": ["usual"]}, "'usual gap' is not a column"),
+        ({"rules": [{"order": ["gap usually", "gap"]}], "memory": ["usual"]}, "'gap usually' is not a column"),
         ({"rules": [{"calendar": "first day"}]}, "histories take the rules if, never, order alone"),
         ({"rules": [{"never": {"state": "ill", "sex": "f"}}]}, "'state' is not a column"),
         ({"memory": ["last"]}, "memory: 'last' must be one of first, before, gap"),

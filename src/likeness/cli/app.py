@@ -121,7 +121,10 @@ def sample(
     ] = None,
     seed: Annotated[int, typer.Option(help="Public; the same seed gives the same rows.")] = 0,
     where: Annotated[
-        list[str] | None, typer.Option(help="COLUMN=VALUE, COLUMN=30..40, or COLUMN= for missing; several times.")
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=VALUE, COLUMN=30..40, or COLUMN= for missing; several times. Quote a name with = as in CSV."
+        ),
     ] = None,
     replicates: Annotated[
         int | None,

@@ -1,5 +1,6 @@
 """``likeness estimate``: numbers with margins of error from a bundle."""
 
+import csv
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,10 +14,12 @@ from likeness.core.errors import LikenessError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_QUOTES = "Put a name with a comma in double quotes (CSV)."
+
 
 def estimate(
     path: Annotated[Path, typer.Argument(help="A bundle (a folder or a zip file), or a project's folder.")],
-    columns: Annotated[str, typer.Option(help="Of the table, as age,sex; for mean and quantile numbers.")],
+    columns: Annotated[str, typer.Option(help=f"Of the table, as age,sex; for mean and quantile numbers. {_QUOTES}")],
     by: Annotated[str, typer.Option(help="Columns of the groups, as income; shares are then shares of a group.")] = "",
     statistic: Annotated[str, typer.Option(help="share | count | mean | quantile")] = "share",
     quantile: Annotated[float, typer.Option(help="Which one; 0.5 is the median.")] = 0.5,
@@ -40,7 +43,7 @@ def estimate(
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
-    question = Question.of(_listed(columns), _listed(by), **words)
+    question = Question.of(_listed(columns, "--columns"), _listed(by, "--by") if by else (), **words)
     with opened(path) as folder:
         published = Published.read(folder)
     facts, histories = published.context, published.histories
@@ -60,8 +63,12 @@ def estimate(
             say("Of pairs of events that follow each other. Those of a person share the weight 1.")
 
 
-def _listed(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _listed(text: str, option: str) -> list[str]:
+    try:
+        (names,) = csv.reader([text], strict=True, skipinitialspace=True)
+    except (csv.Error, ValueError):
+        raise LikenessError(f"{option} {text} must be names with commas between them. {_QUOTES}") from None
+    return [name.strip() for name in names if name.strip()]
 
 
 def _key(key: Any) -> tuple[Any, ...]:

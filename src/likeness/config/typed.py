@@ -6,6 +6,7 @@ allowed range stand beside each other, and nowhere else.
 
 import dataclasses
 import math
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -211,6 +212,21 @@ def require(condition: bool, key: str, value: Any, rule: str) -> None:
     """Refuse a value by name."""
     if not condition:
         raise ParamsError(f"{key} must be {rule}, got {value!r}")
+
+
+def whole(key: str, value: Any, least: int | None = None) -> int:
+    """A whole number of Python or numpy.
+
+    Raises:
+        ParamsError: the value is none, or is too small.
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or (least is not None and number < least):
+        raise ParamsError(f"{key} must be a whole number{'' if least is None else f' from {least}'}, got {value!r}")
+    return number
 
 
 def allowed(key: str, value: str, names: Iterable[str]) -> None:

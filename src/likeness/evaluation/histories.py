@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core import rng
+from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, steps_of
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
@@ -46,8 +47,8 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
     """
     person = [column.name for column in schema.person_columns]
     first = [f"first {column.name}" for column in schema.moving]
-    events = [name for name in schema.next_rows.names if name.startswith("next ")]
-    pairs = [(name.replace("next ", "last ", 1), name) for name in events]
+    events = [f"next {column.name}" for column in schema.states]
+    pairs = [(f"last {column.name}", f"next {column.name}") for column in schema.states]
     gap = [(GAP,)] if schema.order is not None else []
     steps, _ = _stepped(schema, real)
     groups: dict[str, tuple[Schema, str, list[tuple[str, ...]]]] = {
@@ -90,7 +91,7 @@ def _stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataF
     column = Column(STEP, "ordinal", categories=tuple(map(str, range(1, schema.most))))
     columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
     steps = pd.Categorical.from_codes(steps_of(rows.numbers) - 1, dtype=category_type(column))
-    return replace(schema.next_rows, columns=columns), rows.transitions.assign(**{STEP: steps})
+    return replace(schema.next_rows, columns=columns), with_columns(rows.transitions, {STEP: steps})
 
 
 def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
@@ -179,7 +180,8 @@ def next_event_accuracy(
 
     table, _ = _stepped(schema, train)
     names, later = table.names, {GAP, LENGTH, *(one.name for one in schema.usual)}
-    seen = [place for place, name in enumerate(names) if name not in later and not name.startswith("next ")]
+    later |= {f"next {one.name}" for one in schema.states}
+    seen = [place for place, name in enumerate(names) if name not in later]
     target = names.index(f"next {column}")
     (learn, _), (judged, _) = (cells(_stepped(schema, rows)[1], table, bins) for rows in (train, test))
     number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.data.beside import with_columns
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
@@ -193,7 +194,7 @@ class Answers:
         error = self._flat(question.by, np.maximum(high.estimate - low.estimate, 0) / 2)
         frame.insert(frame.columns.tolist().index("low"), "cell_error", error)
         flat = {name: self._flat(question.by, numbers) for name, numbers in ends.items()}
-        return frame.assign(**_in_units(axis, {"estimate": frame["estimate"], **flat}))
+        return with_columns(frame, _in_units(axis, {"estimate": frame["estimate"], **flat}))
 
     def _quantile(self, question: Question, column: str) -> "DataFrame":
         """Quantiles of one number in each group, from the shares below all edges of its cells."""

@@ -17,6 +17,7 @@ import pandas as pd
 from likeness.config.typed import allowed
 from likeness.core import rng
 from likeness.core.errors import ParamsError
+from likeness.core.text import normal_text
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.rules.allowed import Allowed
 from likeness.data.rules.tables import from_model, values_of
@@ -84,6 +85,8 @@ class DrawnRows:
             ParamsError: less than a thousandth of the drawn rows remain, or the model makes no such row.
         """
         exact, rest = self.schema.ruled.translated(given)
+        if any(values.is_nothing for values in exact.values()):
+            raise ParamsError("sample.where: the rules of the schema leave no such row. Ask for other values.")
         if not self.schema.rules:
             return self._modeled(self.saved, rows, seed, exact)
         saved, share = self._balanced
@@ -122,10 +125,11 @@ class DrawnRows:
         schema = self.schema
         if given.columns.empty:
             raise ParamsError("sample.where: the frame has no column. Give some columns of the schema.")
-        for name in given.columns:
-            allowed("sample.where", str(name), schema.names)
-        part = schema.part(given.columns)
-        typed = read_frame(given, part, "where")
+        names = [normal_text(str(label)) for label in given.columns]
+        for name in names:
+            allowed("sample.where", name, schema.names)
+        part = schema.part(names)
+        typed = read_frame(given, part, "where", exact=True)
         values = values_of(typed, part.columns)
         for rule in schema.rules:
             if set(rule.columns) <= set(values) and rule.broken(values).any():

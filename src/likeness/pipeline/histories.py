@@ -13,11 +13,13 @@ from likeness.config.typed import require
 from likeness.core import rng
 from likeness.core.errors import ParamsError
 from likeness.core.paths import HISTORIES
+from likeness.data.beside import with_columns
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import classes, is_end, order_numbers
 from likeness.data.histories.rules import GAP, broken_by, step_values, who_breaks
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness.data.rules.allowed import Allowed
 from likeness.data.rules.tables import values_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
@@ -25,7 +27,7 @@ from likeness.data.source.cells import category_type
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.exchange import Faults, exchanged
-from likeness.pipeline.where import allowed_values
+from likeness.pipeline.where import allowed_values, named
 
 if TYPE_CHECKING:
     from likeness.data.rules.rule import Values
@@ -100,13 +102,14 @@ class HistoryGenerator:
             ParamsError: ``where`` names another column, or the model makes no such person.
         """
         names = [column.name for column in self.schema.person_columns]
+        where = named(where)
         for name in where:
             require(name in names, "where", name, f"a column of people: {', '.join(names) or 'there is none'}")
         first, events = self._ruled(count, seed, where)
         key = self.schema.person
         for column in self.schema.person_columns if self.schema.people is None else ():
             events[column.name] = first[column.name].array.take(events[key].to_numpy())
-        events = events[[key, *self.schema.events.names]].assign(**{key: events[key] + 1})
+        events = with_columns(events[[key, *self.schema.events.names]], {key: events[key] + 1})
         people = first[names].copy()
         people.insert(0, key, np.arange(1, count + 1))
         return Histories(people, events)
@@ -146,7 +149,8 @@ class HistoryGenerator:
         """One row a person. Somebody with events has a first one, and somebody with two a usual gap."""
         schema = self.schema.first_rows
         drawn = DrawnRows(self.people, schema)
-        table = drawn.under(count, seed, allowed_values(where, schema))
+        given = allowed_values(where, schema)
+        table = drawn.under(count, seed, given)
         names = [f"first {column.name}" for column in self.schema.moving if not column.nullable]
         names += [f"usual {column.name}" for column in self.schema.states if self.schema.usual and not column.nullable]
         gap = [column.name for column in self.schema.usual if column.name == USUAL_GAP]
@@ -154,12 +158,11 @@ class HistoryGenerator:
             enough = table[NUMBER].cat.codes.to_numpy() + self.schema.least >= least
             bad = table[needed].isna().any(axis=1).to_numpy(dtype=bool) & enough
             if bad.any():
-                wanted: dict[str, Any] = {**where, NUMBER: [str(n) for n in range(least, self.schema.most + 1)]}
-                for column in map(schema.column, needed):
-                    whole = list(column.categories) if column.is_categorical else _range(schema, column.name)
-                    wanted[column.name] = whole
+                numbers = range(least - self.schema.least, self.schema.most + 1 - self.schema.least)
+                there = {name: Allowed(missing=True).complement(schema.column(name)) for name in needed}
+                wanted = {**given, NUMBER: Allowed(frozenset(numbers)), **there}
                 seed_of = rng.public_seed(seed, f"sample.{word}")
-                again = drawn.under(int(bad.sum()), seed_of, allowed_values(wanted, schema))
+                again = drawn.under(int(bad.sum()), seed_of, wanted)
                 again.index = table.index[bad]
                 table = pd.concat([table[~bad], again]).sort_index()
         return table
@@ -176,7 +179,7 @@ class HistoryGenerator:
         made = _plain(schema, made)
         at = np.zeros(len(first))
         at[active] = order_numbers(schema, made)
-        pieces, times = [made.assign(**{schema.person: active})], [at[active]]
+        pieces, times = [with_columns(made, {schema.person: active})], [at[active]]
         conditional = state.conditional(self.following)
         of_first = values_of(first, schema.first_rows.columns) if schema.rules_of_steps else {}
         last = {column.name: of_first[f"first {column.name}"].copy() for column in schema.moving if of_first}
@@ -207,7 +210,7 @@ class HistoryGenerator:
                 last[name][active] = cells
             at[active] += state.gaps(rows)
             state.move_on(x, active, new)
-            pieces.append(made.assign(**{schema.person: active}))
+            pieces.append(with_columns(made, {schema.person: active}))
             times.append(at[active])
             ended = is_end(schema, made)
         events = pd.concat(pieces, ignore_index=True)
@@ -233,11 +236,9 @@ class _State:
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
-        people = {column.name for column in self.schema.lasting}
+        drawn = {GAP, *(f"next {column.name}" for column in self.schema.states)}
         names = enumerate(self.schema.next_rows.names)
-        return saved.network.conditional(
-            [place for place, name in names if name in people or not (name.startswith("next ") or name == GAP)]
-        )
+        return saved.network.conditional([place for place, name in names if name not in drawn])
 
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one. Nothing is before it."""
@@ -380,9 +381,3 @@ def _plain(schema: HistorySchema, events: pd.DataFrame) -> pd.DataFrame:
             values = column.number.typed(column.number.numbers(values, column), column)
         found[column.name] = values
     return pd.DataFrame(found)
-
-
-def _range(schema: Schema, name: str) -> tuple[Any, Any]:
-    column = schema.column(name)
-    lower, upper = column.bounds
-    return column.text(lower), column.text(upper)

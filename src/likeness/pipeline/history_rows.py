@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import ArtifactError, DataError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths
+from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_private, write_private
@@ -81,7 +82,7 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
 
 def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.DataFrame:
     """Rows with their part, and with the number of each person."""
-    return table.assign(**{SPLIT: part}).assign(**{PERSON: people})
+    return with_columns(table, {SPLIT: part, PERSON: people})
 
 
 def written_histories(project: "Project") -> dict[str, HistoryRows]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Params
+from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.pixels import matrix
 from likeness.data.private_tables import iter_private
@@ -72,7 +73,7 @@ def typed_rows(
         count = sum(len(table) for table in tables)
     mask, start = position_mask(count, split.test_fraction, split.seed), 0
     for table in tables:
-        yield table.assign(**{SPLIT: split_names(mask[start : start + len(table)])})
+        yield with_columns(table, {SPLIT: split_names(mask[start : start + len(table)])})
         start += len(table)
 
 
@@ -93,7 +94,7 @@ def _typed_part(job: _Job) -> "Iterator[tuple[DataFrame, int]]":
     source = None if job.key is None else SourceDigest(job.key)
     for table, column in iter_part(job.part, job.schema, ingest.split.column, source, ingest.format):
         if column is not None or job.params.privacy.adjacency != Adjacency.REPLACE_ONE:
-            table = table.assign(**{SPLIT: split_parts(job.params, job.schema, table, column)})
+            table = with_columns(table, {SPLIT: split_parts(job.params, job.schema, table, column)})
         yield table, 0 if source is None else source.take()
 
 
@@ -161,7 +162,7 @@ def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[st
     for chunk in iter_private(table, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
         typed = to_model(closed(chunk, written, schema), schema)
-        yield encoder.encode(typed, compact=True).assign(**beside)
+        yield with_columns(encoder.encode(typed, compact=True), beside)
 
 
 def _chunk_rows(schema: Schema) -> int:

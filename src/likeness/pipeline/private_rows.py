@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.config.params import FileFormat, Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError
+from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import iter_private, num_groups, read_manifest
@@ -183,12 +184,12 @@ def used_rows(
     """
     parts = split_parts(params, schema, table, column, people)
     if people is None:
-        return table.assign(**{SPLIT: parts})
+        return with_columns(table, {SPLIT: parts})
     from likeness.data.source.contribution_bounding import bound_contributions, numbered
 
     assert params.ingest.unit is not None
     keep = bound_contributions(table, schema, people, parts, params.ingest.unit.max_rows)
-    return table[keep].assign(**{SPLIT: parts[keep], PERSON: numbered(people[keep])}).reset_index(drop=True)
+    return with_columns(table[keep], {SPLIT: parts[keep], PERSON: numbered(people[keep])}).reset_index(drop=True)
 
 
 def split_parts(
@@ -303,7 +304,7 @@ def encoded_chunks(table: "DataFrame", schema: Schema, people: "NDArray[int64] |
     for start in range(0, len(table), rows):
         codes = encoder.encode(table.iloc[start : start + rows])
         if people is not None:
-            codes = codes.assign(**{PERSON: people[start : start + rows]})
+            codes = with_columns(codes, {PERSON: people[start : start + rows]})
         yield _records(encoder, codes)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likeness.config.params import Params
+from likeness.data.beside import with_columns
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.rules.tables import to_model
 from likeness.data.schema.schema import Schema
@@ -59,7 +60,7 @@ class RowsInMemory:
 
         def read() -> "Iterator[Partitions]":
             texts = self.table[[column]]
-            yield _texts(texts if self.people is None else texts.assign(**{PERSON: self.people}), column)
+            yield _texts(texts if self.people is None else with_columns(texts, {PERSON: self.people}), column)
 
         return read
 

@@ -4,12 +4,13 @@ See :mod:`likeness.data.rules.allowed` for the words of a condition.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.config.typed import allowed
+from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.encoding.bins import unit_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _MARGIN = 1e-6  # of a step: a value on the line between two whole numbers may be rounded to either
 _DIGITS = 1e-13  # of a column's range: the last digits of its unit scale
 _SAME = 1e-12  # of a column's range: a drawn number this near to an end of a range is that end
+
+_PAIR = re.compile(r'(?:"((?:[^"]|"")*)"|([^"=][^=]*))=(.*)', re.DOTALL)
 
 Conditions = dict[int, Condition]
 
@@ -44,12 +47,22 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...
 def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowed]:
     """What ``where`` allows, by the name of the column; see :func:`conditions`."""
     given = {}
-    for written, value in where.items():
-        name = normal_text(written)
+    for name, value in named(where).items():
         key = f"sample.where.{name}"
         allowed(key, name, schema.names)
         given[name] = read(value, schema.column(name), key)
         _condition(given[name], schema.column(name))  # which refuses ranges without a value
+    return given
+
+
+def named(where: Mapping[str, Any]) -> dict[str, Any]:
+    """Conditions by the names that columns have in the schema: labels of a frame as texts, in their normal form.
+
+    Raises:
+        ParamsError: two labels are one name.
+    """
+    given = {normal_text(str(name)): value for name, value in where.items()}
+    require(len(given) == len(where), "where", list(where), "a mapping that names each column once")
     return given
 
 
@@ -71,14 +84,14 @@ def _condition(given: Allowed, column: Column) -> Condition:
 def _of_numbers(ranges: Sequence[tuple[float, float]], missing: bool, column: Column, key: str) -> Condition:
     """Ranges in units of the column as intervals of its unit scale, ascending and apart."""
     intervals: list[tuple[float, float]] = []
-    for low, high in sorted(_outside(ends, column) for ends in ranges):
+    (lower, upper), spans = column.bounds, sorted(_outside(ends, column) for ends in ranges)
+    if any(high < lower or low > upper for low, high in spans) or not (spans or missing):
+        raise ParamsError(f"{key}: {no_such_value(column)}")
+    for low, high in spans:
         if intervals and low <= intervals[-1][1]:
             intervals[-1] = intervals[-1][0], max(high, intervals[-1][1])
-        elif low <= high:
+        else:
             intervals.append((low, high))
-    if not intervals and not missing:
-        raise ParamsError(f"{key}: the column has no such value. Give a value or a range that has one.")
-    lower, upper = column.bounds
     units = [(unit_of(column, max(low, lower)), unit_of(column, min(high, upper))) for low, high in intervals]
     # Bins of whole numbers reach half a step over the bounds, so an interval that does has no end there.
     opened = [
@@ -86,6 +99,13 @@ def _of_numbers(ranges: Sequence[tuple[float, float]], missing: bool, column: Co
         for (low, high), (start, end) in zip(intervals, units, strict=True)
     ]
     return Condition(intervals=tuple(opened), missing=missing)
+
+
+def no_such_value(column: Column) -> str:
+    """Why a column does not have a number, and the remedy."""
+    step = step_of(column)
+    form = "" if step is None or not column.number.are_numbers else f", in steps of {step:g}"
+    return f"column '{column.name}' has no such value. Its values are {column.range_text}{form}. Ask for some of these."
 
 
 def _outside(ends: tuple[float, float], column: Column) -> tuple[float, float]:
@@ -116,13 +136,17 @@ def with_exact_ends(table: "DataFrame", given: Mapping[str, Allowed], schema: Sc
 def pairs(words: Sequence[str]) -> dict[str, Any]:
     """Read ``COLUMN=VALUE`` of a command line for :func:`conditions`. A column given twice may have either value.
 
+    A name with ``=``, or with a quote at its beginning, stands in double quotes, and a quote in it twice, as in CSV.
+
     Raises:
         ParamsError: a word has another form.
     """
     where: dict[str, Any] = {}
     for word in words:
-        name, equals, text = word.partition("=")
-        if not equals:
-            raise ParamsError(f"--where {word} must have the form COLUMN=VALUE")
+        match = _PAIR.fullmatch(word)
+        if match is None:
+            raise ParamsError(f"--where {word} must have the form COLUMN=VALUE. Put a name with = in double quotes.")
+        quoted, plain, text = match.groups()
+        name = plain if quoted is None else quoted.replace('""', '"')
         where[name] = [*where.get(name, []), text or None]
     return {name: values[0] if len(values) == 1 else values for name, values in where.items()}

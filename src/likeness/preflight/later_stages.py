@@ -3,7 +3,7 @@
 from likeness.core.errors import ParamsError
 from likeness.methods import METHODS
 from likeness.pipeline.project import Project
-from likeness.pipeline.where import conditions
+from likeness.pipeline.where import conditions, named
 
 
 def refusals(project: Project) -> list[ParamsError]:
@@ -20,7 +20,7 @@ def refusals(project: Project) -> list[ParamsError]:
     method = METHODS.get(params.method)  # building a method refuses an unknown one
     histories = project.histories
     people = None if histories is None else [column.name for column in histories.person_columns]
-    for name, value in params.sample.where.items():
+    for name, value in named(params.sample.where).items():
         if people is not None and name not in people:
             words = f"a column of people: {', '.join(people) or 'there is none'}"
             refused.append(ParamsError(f"sample.where.{name} must be {words}. Correct it."))

@@ -4,14 +4,13 @@ It uses the door, the functions and the ledger of the stages. Equal rows, schema
 release here and there, and cost nothing the second time.
 """
 
-import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.params import AUTO, LedgerSettings, Params, Privacy, Sample, Train
-from likeness.config.typed import build
+from likeness.config.typed import build, whole
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.estimator import Estimator
 from likeness.data.histories.schema import HistorySchema
@@ -218,9 +217,10 @@ class Synthesizer(Estimator):
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("releases_")
+        seed = whole("seed", seed)
         if replicates is None:
-            return self._fitted.sample(n, where, operator.index(seed))  # type: ignore[no-any-return]
-        return self._fitted.replicates(operator.index(replicates), n, where, operator.index(seed), self.params())
+            return self._fitted.sample(n, where, seed)  # type: ignore[no-any-return]
+        return self._fitted.replicates(whole("replicates", replicates, least=2), n, where, seed, self.params())
 
     def estimate(
         self,
@@ -357,7 +357,7 @@ class Synthesizer(Estimator):
         from likeness.synthesizer.files import save
 
         self.check_fitted("releases_")
-        save(self._fitted, self.get_params(deep=False), Path(path))
+        save(self._fitted, self.get_params(deep=False), Path(path).expanduser())
 
     @classmethod
     def load(cls, path: str | Path) -> "Synthesizer":
@@ -370,7 +370,7 @@ class Synthesizer(Estimator):
         from likeness.synthesizer.files import load
 
         try:
-            params, fitted = load(Path(path))
+            params, fitted = load(Path(path).expanduser())
             return cls(**params)._keep(fitted)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ArtifactError(f"{path}: a file was changed by hand. Restore the folder from a copy.") from None
@@ -401,13 +401,17 @@ class Synthesizer(Estimator):
             LedgerError: the ledger of the fit is not here.
             ArtifactError: the path exists.
         """
+        from likeness.data.rules.allowed import plain_condition
+        from likeness.pipeline.where import named
         from likeness.synthesizer.files import bundle
 
         self.check_fitted("releases_")
         if self.card is not None and (n, seed, where or {}) != (None, 0, {}):
             raise ParamsError("the card is about the table of sample() without arguments. Leave n, where and seed out.")
-        sample = build(Sample, {"rows": AUTO if n is None else n, "seed": seed, "where": where or {}}, "sample")
-        return bundle(self._fitted, replace(self.params(), sample=sample), Path(path), open_others)
+        where = {name: plain_condition(value) for name, value in named(where or {}).items()}
+        rows, seed = AUTO if n is None else whole("n", n, least=1), whole("seed", seed)
+        sample = build(Sample, {"rows": rows, "seed": seed, "where": where}, "sample")
+        return bundle(self._fitted, replace(self.params(), sample=sample), Path(path).expanduser(), open_others)
 
     def params(self) -> Params:
         """The parameters as the stages have them, checked by their rules."""

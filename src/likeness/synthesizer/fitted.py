@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from likeness.config.params import Params, Sample
-from likeness.config.typed import require
+from likeness.config.typed import whole
 from likeness.core.paths import HISTORIES, ONE_TABLE
 from likeness.data.encoding.frames import FrameType
 from likeness.data.histories.schema import HistorySchema
@@ -64,13 +63,12 @@ class Fitted(ABC):
         """The number of rows to draw: a given one, or as many as the noisy count or the public number says.
 
         Raises:
-            ParamsError: it is less than 1.
+            ParamsError: it is no whole number from 1.
         """
         if n is None:
             context = Context(self.schema, self.privacy["adjacency"], self.privacy["num_records"], 0)
             n = numbered(Sample(), context, self.released).rows
-        require(index(n) >= 1, "n", n, "at least 1")
-        return index(n)
+        return whole("n", n, least=1)
 
     def attributes(self) -> dict[str, Any]:
         """The public attributes of a synthesizer with this fit, in the names of scikit-learn."""

@@ -40,7 +40,6 @@ class FittedHistories(Fitted):
         from likeness.methods.replicates import linked_replicates
 
         rows, train, fitted = self.rows(n), params.train, self.generator
-        require(count >= 2, "replicates", count, "at least 2")
         project = Project(Path(), params, fitted.schema)
         compute = Compute(train.device, train.threads, train.precision)
         source = project.method, project.row_sets, self.released.values(), (fitted.people, fitted.following)

@@ -59,7 +59,6 @@ class FittedTable(Fitted):
 
         require(where is None or isinstance(where, Mapping), "replicates", count, "left out if where is a frame")
         rows, privacy, train = self.rows(n), params.privacy, params.train
-        require(count >= 2, "replicates", count, "at least 2")
         context = Context(self.schema, privacy.adjacency, privacy.num_records, train.seed)
         compute = Compute(train.device, train.threads, train.precision)
         models = replicates(method_from(params), context, self.released, self.generator, compute, count, seed)

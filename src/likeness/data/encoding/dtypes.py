@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from likeness.data.beside import with_columns
 from likeness.data.booleans import DEFAULT_WORDS, spelled
 from likeness.data.schema.column import Column
 from likeness.data.schema.dates import moment_of, number_of
@@ -50,7 +51,7 @@ def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
     """
     words = _words(schema, dtypes)
     written = {name: _written(table[name], schema.column(name), dtype) for name, dtype in words.items()}
-    return table.assign(**written)
+    return with_columns(table, written)
 
 
 def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -64,7 +65,7 @@ def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         DataError: a value is none of its column.
     """
     words = _words(schema)
-    return table.assign(**{name: _read(table[name], schema.column(name), dtype) for name, dtype in words.items()})
+    return with_columns(table, {name: _read(table[name], schema.column(name), dtype) for name, dtype in words.items()})
 
 
 def _words(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str, Dtype]:

@@ -40,7 +40,7 @@ class FrameType:
             values = {
                 name: cells.unify_dictionaries().chunk(0).dictionary.to_pylist() for name, cells in ordered.items()
             }
-            frame = frame.with_columns(nw.col(name).cast(nw.Enum(texts)) for name, texts in values.items())
+            frame = frame.with_columns(frame[name].cast(nw.Enum(texts)) for name, texts in values.items())
         return frame.to_native()
 
     def of(self, names: Collection[str]) -> "FrameType":

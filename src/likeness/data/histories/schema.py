@@ -9,7 +9,7 @@ from typing import Any
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_texts
-from likeness.data.histories.rules import GAP, about, rules_among
+from likeness.data.histories.rules import GAP, SINCE, about, rules_among
 from likeness.data.rules.rule import Rule
 from likeness.data.rules.rules import rules_section
 from likeness.data.schema.column import Column
@@ -20,7 +20,7 @@ WHICH = ("first", "hash")
 MEMORY = ("first", "before", "gap", "usual")
 NEXT = "next_"  # begins the names of queries about transitions
 NUMBER, LENGTH, STEP = "number of events", "length of history", "step"
-GAP_BEFORE, USUAL_GAP = "gap before", "usual gap"
+GAP_BEFORE, USUAL_GAP = "gap before", "gap usually"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,13 @@ class HistorySchema:
                 raise SchemaError(f"ends.{name}: '{left[0]}' is not a category of the column. Correct it.")
         if not self.moving:
             raise SchemaError("fixed names all columns of events. Leave at least one that changes.")
-        _ = self.parsed_rules
+        of_histories = {NUMBER, LENGTH, STEP, GAP, GAP_BEFORE, USUAL_GAP, SINCE}
+        words = ("first", "last", "next", *MEMORY)
+        of_histories |= {f"{word} {column.name}" for word in words for column in self.moving}
+        for column in self.person_columns:
+            if column.name in of_histories:
+                raise SchemaError(f"column '{column.name}' of people has a name that histories use. Rename the column.")
+        _ = self.written, self.parsed_rules
 
     @classmethod
     def load(cls, path: str | Path) -> "HistorySchema":

@@ -1,12 +1,13 @@
 """The values that a condition allows in one column, in the words of ``sample.where`` and of the schema's rules.
 
-A condition is one value, a range, a comparison, null for missing, or a list of these. A range is a pair in Python and
-``30..40`` in a text. Both ends belong to it, and one of them may be open: ``30..``. A comparison is ``< 15``.
+A condition is one value, a range, a comparison, null for missing, or a list or set of these. A range is a pair in
+Python and ``30..40`` in a text. Both ends belong to it, and one of them may be open: ``30..``. A comparison is
+``< 15``.
 """
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _RANGE = ".."
+_MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # what is no text and means missing: of Python, numpy and pandas
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
 _MARGIN = 1e-6  # of a step: two numbers this near are one value of a rounded column
 Range = tuple[float, float]
@@ -108,7 +110,7 @@ def read(value: Any, column: Column, key: str) -> Allowed:
     """What a condition allows in a column.
 
     Args:
-        value: a value, a range, a comparison, None for missing, or a list of these.
+        value: a value, a range, a comparison, None for missing, or a list, set or array of these.
         column: whose values they are; with public categories.
         key: for messages.
 
@@ -121,6 +123,9 @@ def read(value: Any, column: Column, key: str) -> Allowed:
         raise ParamsError(f"{key} is an empty list. Give a value, a range, or leave it out.")
     if missing and not column.nullable:
         raise ParamsError(f"{key} asks for missing values, but '{column.name}' is not nullable. Give other values.")
+    ordered = not column.is_categorical or column.type.is_ordered
+    if any(isinstance(one, tuple) and (len(one) != 2 or not ordered) for one in present):
+        raise ParamsError(f"{key} must be a list for several values. A pair is a range of numbers, or of an ordinal.")
     if column.is_categorical:
         return Allowed(
             places=frozenset(place for one in present for place in _places(one, column, key)), missing=missing
@@ -130,10 +135,31 @@ def read(value: Any, column: Column, key: str) -> Allowed:
 
 def alternatives(value: Any) -> list[Any]:
     """The values and ranges of a condition, missing ones as None."""
-    values = [
-        one.tolist() if hasattr(one, "tolist") else one for one in (value if isinstance(value, list) else [value])
+    value = _scalar(value)
+    values = sorted(value, key=str) if isinstance(value, Set) else value
+    return [
+        tuple(map(_scalar, one)) if isinstance(one, tuple) else _scalar(one)
+        for one in (values if isinstance(values, list | range) else [values])
     ]
-    return [None if isinstance(one, float) and math.isnan(one) else one for one in values]
+
+
+def _scalar(value: Any) -> Any:
+    """A value of Python for one of numpy, a list for an array, and None for each value that means missing."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return None if not isinstance(value, str) and str(value) in _MISSING else value
+
+
+def plain_condition(value: Any) -> Any:
+    """A condition as settings have it: null, texts and numbers, ranges as texts, and lists of these."""
+    plain = [
+        _RANGE.join("" if end is None else str(end) for end in one)
+        if isinstance(one, tuple)
+        else one
+        if one is None or isinstance(one, int | float)
+        else str(one)
+        for one in alternatives(value)
+    ]
+    return plain[0] if len(plain) == 1 else plain
 
 
 def step_of(column: Column) -> float | None:

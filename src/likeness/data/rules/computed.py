@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from likeness.data.rules.rule import Values
 
-_DIFFERENCE = re.compile(r"(.+?)\s+-\s+(.+)")
+_MINUS = re.compile(r"\s+-\s+")
 _SAME = 1e-9  # relative: numbers this near are equal but for their rounding
 
 
@@ -287,8 +287,13 @@ class OneOf(Computing):
 
 
 def _matching(word: str, columns: Columns) -> list[str]:
-    """The columns that a pattern means; the word itself if there is none."""
-    return [name for name in columns if fnmatchcase(name, word)] or [word]
+    """The column of that name, or those that the pattern means; the word itself if there is none."""
+    return [word] if word in columns else [name for name in columns if fnmatchcase(name, word)] or [word]
+
+
+def _differences(text: str) -> list[tuple[str, str]]:
+    """What may stand on both sides of a minus: a name may hold one too."""
+    return [(text[: one.start()], text[one.end() :]) for one in _MINUS.finditer(text)]
 
 
 @dataclass(frozen=True)
@@ -306,10 +311,13 @@ class Derived(Computing):
         """A name with a difference, or with a mapping: ``is`` and keys of a column."""
         ((name, content),) = spec["derived"].items()
         content = content if isinstance(content, Mapping) else {"is": content}
-        match = _DIFFERENCE.fullmatch(str(content.get("is")))
-        if name in columns or match is None:
+        pairs = _differences(str(content.get("is")))
+        if name in columns or not pairs:
             raise refuse(number, f"derived.{name} must be a new name and the difference of two columns, as 'b - a'.")
-        listed = [column_of(word, number, columns) for word in match.groups()]
+        known = [pair for pair in pairs if set(pair) <= set(columns)] or pairs[:1]
+        if len(known) > 1:
+            raise refuse(number, f"derived.{name} may be the difference of other columns too. Rename one of them.")
+        listed = [column_of(word, number, columns) for word in known[0]]
         later, earlier = listed
         require_family(listed, number, ("number", "date", "datetime"))
         if later.name == earlier.name or (earlier.nullable and not later.nullable):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from likeness.data.beside import with_columns
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import category_type
@@ -47,7 +48,7 @@ def from_model(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, dict[
         return table, {}
     values, rejected = schema.ruled.from_model(values_of(table, schema.modeled.columns))
     computed = [schema.column(name) for rule in schema.ruled.computing for name in rule.computes]
-    return table.assign(**_typed(values, computed))[list(schema.names)], rejected
+    return with_columns(table, _typed(values, computed))[list(schema.names)], rejected
 
 
 def contradictions(table: pd.DataFrame, schema: Schema) -> dict[str, int]:

@@ -1,15 +1,16 @@
 """One column of the public schema: its kind, its public bounds or categories, and what counts as missing."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import normal_text
+from likeness.core.text import LONGEST, fault_of, normal_text, shown
 from likeness.data.schema.dtypes import EXAMPLES, parsed
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
 
-# The split travels in the private table under this name, so no column may have it.
+# The split travels in the private table under this name. No column begins and ends with two underscores.
 SPLIT_COLUMN = "__split__"
 # And the number of the person whose row it is, where people have several.
 PERSON_COLUMN = "__person__"
@@ -21,7 +22,7 @@ class Column:
     """Public knowledge of one column. Its texts are kept in their normal form (:mod:`likeness.core.text`).
 
     Attributes:
-        name: as in the header of the source.
+        name: as in the header of the source, without control characters.
         kind: see :mod:`likeness.data.schema.kinds`.
         lower, upper: public bounds in units of the column: days since 1970-01-01 for dates, seconds for times; None
             for categories. Values beyond are clipped.
@@ -67,7 +68,7 @@ class Column:
             value = getattr(self, key)
             normal = tuple(map(normal_text, value)) if isinstance(value, tuple) else value and normal_text(value)
             object.__setattr__(self, key, normal)
-        faults = tuple((key, f"column '{self.name}' {text}") for key, text in self._faults())
+        faults = tuple((key, f"column '{shown(self.name)}' {text}") for key, text in self._faults())
         if faults:
             raise SchemaError(faults[0][1], faults)
 
@@ -111,6 +112,12 @@ class Column:
             raise SchemaError(f"column '{self.name}' has no bounds: it is categorical.")
         return self.lower, self.upper
 
+    @property
+    def range_text(self) -> str:
+        """The bounds for people, with all digits."""
+        words = (f"{end:.15g}" if self.number.are_numbers else self.text(end) for end in self.bounds)
+        return " to ".join(words)
+
     def text(self, value: float) -> str:
         """A number of the column for people, and for the schema: a date as a date."""
         return self.number.text(value)
@@ -130,8 +137,11 @@ class Column:
 
     def _faults(self) -> Iterator[tuple[str, str]]:
         """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
-        if not self.name or self.name in (SPLIT_COLUMN, PERSON_COLUMN):
-            yield "name", "cannot have that name: it is empty or reserved. Rename the column."
+        if not self.name or fault_of(self.name):
+            words = f"is empty, longer than {LONGEST} characters, or holds a control character"
+            yield "name", f"cannot have that name: it {words}. Rename the column."
+        elif re.fullmatch("__.*__", self.name):
+            yield "name", "cannot have that name: two underscores at both ends are reserved. Rename the column."
         for key in ("missing_values", "spikes"):
             if len(getattr(self, key)) > _MOST_LISTED:
                 yield key, f"has {len(getattr(self, key)):,} {key}. List at most {_MOST_LISTED}."

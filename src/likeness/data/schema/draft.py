@@ -254,7 +254,7 @@ class SchemaDraft:
 
     def to_yaml(self, path: str | Path) -> None:
         """Write a schema file. An open question is ``null`` there, which ``likeness check`` lists."""
-        Path(path).write_text(schema_text(self), encoding="utf-8")
+        Path(path).expanduser().write_text(schema_text(self), encoding="utf-8")
 
     def __repr__(self) -> str:
         """Lines of Python, with a question mark for what is missing."""

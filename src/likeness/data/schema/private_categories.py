@@ -7,6 +7,7 @@ other text becomes the column's ``other``, each row by itself.
 import pandas as pd
 
 from likeness.core.text import fault_of
+from likeness.data.beside import with_columns
 from likeness.data.schema.schema import Schema
 
 LONGEST = 100
@@ -35,4 +36,4 @@ def closed(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame
         texts = table[column.name]
         texts = texts.where(texts.isna() | texts.isin(categories), str(column.other))
         columns[column.name] = texts.astype(pd.CategoricalDtype(list(categories)))
-    return table.assign(**columns)
+    return with_columns(table, columns)

@@ -367,7 +367,7 @@ def read_mapping(path: str | Path, aliases: bool = True) -> Any:
     Raises:
         SchemaError: the file cannot be read, or is not YAML.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader if aliases else _PlainLoader)
     except OSError as error:
@@ -396,7 +396,9 @@ def check_texts(mapping: Mapping[str, Any], where: str) -> None:
 
 def schema_text(schema: "Schema | SchemaDraft | HistorySchema") -> str:
     """A schema as YAML; :func:`likeness.data.histories.schema.read_schema` reads it back."""
-    return yaml.safe_dump(schema.to_dict(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    layout: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "default_flow_style": None, "width": 120}
+    text: str = yaml.dump(schema.to_dict(), Dumper=_CoreDumper, **layout)
+    return text
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:
@@ -419,10 +421,16 @@ def entries(columns: Any, image: tuple[int, ...] | None = None) -> Iterable[tupl
     if columns is None and image is not None:
         return []
     if isinstance(columns, Mapping):
-        return [(str(name), spec) for name, spec in columns.items()]
+        return [(_name(name), spec) for name, spec in columns.items()]
     if isinstance(columns, list | tuple) and all(isinstance(item, Mapping) and "name" in item for item in columns):
-        return [(str(item["name"]), {key: item[key] for key in item if key != "name"}) for item in columns]
+        return [(_name(item["name"]), {key: item[key] for key in item if key != "name"}) for item in columns]
     raise SchemaError("columns is missing or not a mapping. Give NAME: {kind: ...} for each column.")
+
+
+def _name(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        raise SchemaError("columns: a name is null, true or false. Put it in quotes, as in the header.")
+    return str(value)
 
 
 class _CoreLoader(yaml.SafeLoader):
@@ -439,13 +447,18 @@ class _CoreLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
+class _CoreDumper(yaml.SafeDumper):
+    """Quotes each text that :class:`_CoreLoader` would take for something else, as ``1e5``."""
+
+
 for _tag, _pattern, _first in (
     ("null", r"(?:~|null|)$", ["~", "n", ""]),
     ("bool", r"(?:true|false)$", list("tf")),
     ("int", r"[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 ):
-    _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
+    for _yaml in (_CoreLoader, _CoreDumper):
+        _yaml.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
 
 
 class _PlainLoader(_CoreLoader):

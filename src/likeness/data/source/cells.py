@@ -5,6 +5,7 @@ cell and on the schema only.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from likeness.data.source.python_cells import TEXT, python_texts
 from likeness.data.source.row_digests import SourceDigest
 
 
-def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> pd.DataFrame:
+def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exact: bool = False) -> pd.DataFrame:
     """The columns of the schema, in its order and its types.
 
     Args:
@@ -33,6 +34,7 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> 
         schema: public schema.
         where: name of the source in messages.
         decimal: mark of decimals in texts.
+        exact: refuse a value instead of clipping it to the bounds, or taking it for the category ``other``.
 
     Raises:
         DataError: values break the schema's rules for their columns; all such columns.
@@ -43,7 +45,7 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> 
     given = tuple(pixels[: len(schema.pixels)]) == schema.pixels
     for column in schema.columns[len(schema.pixels) if given else 0 :]:
         try:
-            columns[column.name] = typed_column(raw[column.name], column, where, decimal)
+            columns[column.name] = typed_column(raw[column.name], column, where, decimal, exact)
         except DataError as error:
             faults.append(str(error))
     if faults:
@@ -55,8 +57,12 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".") -> 
     return with_pixels(values.astype(PIXEL, copy=False), schema.pixels, pd.DataFrame(columns, raw.index))
 
 
-def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".") -> "pd.Series[Any]":
+def typed_column(
+    values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".", exact: bool = False
+) -> "pd.Series[Any]":
     """One column, as :func:`typed`."""
+    if exact and column.is_categorical:
+        column = replace(column, other=None)
     if column.is_categorical and not column.open and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
         return _typed_by_kind(values, column, file)
     plain = isinstance(values.dtype, np.dtype) and (values.dtype == np.float64 or values.dtype.kind in "iu")
@@ -65,7 +71,7 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: s
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
         # no negative zero.)
         numbers = values.astype("float64") + 0.0
-        return _typed_numbers(numbers, numbers.isna() | numbers.isin(codes), column, file)
+        return _typed_numbers(numbers, numbers.isna() | numbers.isin(codes), column, file, exact)
     texts = texts_of(values)
     missing = _missing(texts, column)
     _check_missing(missing, column, file)
@@ -77,7 +83,7 @@ def typed_column(values: "pd.Series[Any]", column: Column, file: str, decimal: s
     if decimal == "," and column.number.are_numbers:
         texts = texts.str.translate(SWAPPED_MARKS)
     read = pd.Series(column.number.read(texts, column), index=values.index)
-    return _typed_numbers(read, missing | read.isin(codes), column, file)
+    return _typed_numbers(read, missing | read.isin(codes), column, file, exact)
 
 
 def _missing(texts: "pd.Series[str]", column: Column) -> "pd.Series[bool]":
@@ -99,7 +105,7 @@ def _check_missing(missing: "pd.Series[bool]", column: Column, file: str) -> Non
 
 
 def _typed_numbers(
-    numbers: "pd.Series[float]", missing: "pd.Series[bool]", column: Column, file: str
+    numbers: "pd.Series[float]", missing: "pd.Series[bool]", column: Column, file: str, exact: bool
 ) -> "pd.Series[Any]":
     _check_missing(missing, column, file)
     if not np.isfinite(numbers[~missing]).all():
@@ -110,7 +116,10 @@ def _typed_numbers(
             "numeric."
         )
     lower, upper = column.bounds
-    clipped = np.clip(numbers.mask(missing).to_numpy(np.float64), lower, upper) + 0.0  # one zero, whatever its sign
+    numbers = numbers.mask(missing)
+    if exact and ((numbers < lower) | (numbers > upper)).any():
+        raise DataError(f"{file}: column '{column.name}' has a value beyond {column.range_text}. Correct it.")
+    clipped = np.clip(numbers.to_numpy(np.float64), lower, upper) + 0.0  # one zero, whatever its sign
     return column.number.typed(np.asarray(clipped, np.float64), column).set_axis(numbers.index)
 
 

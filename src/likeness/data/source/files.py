@@ -116,16 +116,14 @@ def read_people(
     if ending(path) == ".npz" or (path.is_dir() and is_image_folder(path)):
         raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
     others = [person_column] if split_column is None else [split_column, person_column]
-    tables, extras = [], []
+    tables, splits, people = [], [], []
     for part in source_parts(path):
         for raw in _raw_chunks(part, schema, others, source, layout):
             tables.append(_typed(raw, schema, part.path, layout))
-            people = pd.DataFrame({person_column: people_of(raw[person_column], path.name)})
-            more = {} if split_column is None else {split_column: texts_of(raw[split_column])}
-            extras.append(people.assign(**more))
-    extra = pd.concat(extras, ignore_index=True)
-    split = None if split_column is None else extra[split_column]
-    return pd.concat(tables, ignore_index=True), split, extra[person_column]
+            people.append(people_of(raw[person_column], path.name))
+            splits += [] if split_column is None else [texts_of(raw[split_column])]
+    split = pd.concat(splits, ignore_index=True) if splits else None
+    return pd.concat(tables, ignore_index=True), split, pd.concat(people, ignore_index=True)
 
 
 def _raw_chunks(
@@ -177,7 +175,11 @@ def parquet_rows(path: Place) -> int | None:
 
 
 def read_frame(
-    df: pd.DataFrame, schema: Schema, where: str = "the DataFrame", source: SourceDigest | None = None
+    df: pd.DataFrame,
+    schema: Schema,
+    where: str = "the DataFrame",
+    source: SourceDigest | None = None,
+    exact: bool = False,
 ) -> pd.DataFrame:
     """Type a table in memory by the rules for a Parquet file.
 
@@ -186,11 +188,12 @@ def read_frame(
         schema: public schema.
         where: name of the table in messages.
         source: digest that takes all columns.
+        exact: see :func:`likeness.data.source.cells.typed`.
 
     Raises:
         DataError: a column is missing, or a value breaks the schema's rule for its column.
     """
-    return typed(_frame_cells(df, schema.names, where, source), schema, where)
+    return typed(_frame_cells(df, schema.names, where, source), schema, where, exact=exact)
 
 
 def read_frame_people(

@@ -1,0 +1,204 @@
+"""Odd names of columns, in every role: each works all the way, or the schema refuses it before anything is spent."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from toys import schema_with
+from typer.testing import CliRunner
+
+from likeness import Ledger, Synthesizer
+from likeness.cli.app import app
+from likeness.core.errors import SchemaError
+from likeness.data.encoding.dtypes import in_dtypes, typed_again
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.histories.rows import rows_of_tables
+from likeness.data.histories.schema import HistorySchema, read_schema
+from likeness.data.rules.tables import from_model, to_model
+from likeness.data.schema.column import Column
+from likeness.data.schema.private_categories import closed
+from likeness.data.schema.schema import schema_text
+from likeness.data.source.files import read_frame
+from likeness.ledger.home import locate
+from likeness.pipeline.histories import HistoryGenerator
+from likeness.release.partition_selection import query_name
+
+pytestmark = pytest.mark.long
+
+WORDS = [
+    *("self", "cls", "index", "level_0", "columns", "values", "size", "count", "name", "T", "shape", "class", "label"),
+    *("split", "person", "1", "0.5", "1e5", "-2", "None", "null", "nan", "NaN", "True", "~", "select", "order"),
+    *("con", "nul", "pixel_1", "Case", "case", "category", "estimate", "low", "column", "salt", "where", "group"),
+]
+SIGNS = [
+    *("income, yearly", "a=b", '5" pipe', '"quoted"', "it's", "a/b", "a\\b", "../x", "100%", "%s", "{x}", "[y]"),
+    *("#", "$x$", "*", "^x$", ".*", "?", "a.b", "a", "a×b", "a|b", "a:b", "a - b", "b - a", "<b>", "&amp;", "`x`"),
+    *("-dash", "--columns", "_under", "__init", "x__", "!", "@", "é", "😀", "👩\u200d🔬", "العمر", "גיל", "年龄"),
+    *("|", "{0}", "x" * 200),
+]
+OF_HISTORIES = [
+    *("gap", "step", "number of events", "length of history", "gap before", "gap usually", "since first"),
+    *("first x", "last x", "next x", "usual x", "before x"),
+]
+NAMES = [*WORDS, *SIGNS, *OF_HISTORIES]
+REFUSED = [
+    *("", " ", "\u200b", "two\nlines", "a\tb", "a\x00b", "\x1b[2J"),
+    *("__init__", "__split__", "__person__", "__image__", "__index_level_0__", "x" * 201),
+]
+FASTEST: dict[str, Any] = {"privatize": {"bins": 3, "partners": 2}, "train": {"iterations": 2, "num_components": 2}}
+QUOTE = '"'
+AB: dict[str, Any] = {"kind": "categorical", "categories": ["a", "b"]}
+PRIVATE: dict[str, Any] = {"kind": "categorical", "categories": "private"}
+DIGIT: dict[str, Any] = {"kind": "integer", "lower": 0, "upper": 9}
+
+
+def table_of(columns: list[dict[str, Any]], rows: int) -> pd.DataFrame:
+    """Cells of two categories, and whole numbers."""
+    letters, digits = np.resize(["a", "b", "b"], rows), np.resize(np.arange(10), rows)
+    return pd.DataFrame({one["name"]: letters if one["kind"] == "categorical" else digits for one in columns})
+
+
+def test_every_name_works_as_a_column(tmp_path: Path) -> None:
+    kinds = [PRIVATE, {**DIGIT, "nullable": True}, {"kind": "numeric", "lower": 0, "upper": 9, "decimals": 1}]
+    columns = [{"name": name, **kinds[place % 3]} for place, name in enumerate(NAMES)]
+    Ledger.create(locate())
+    given = {"schema": schema_with(columns), "settings": FASTEST, "categories": {"share": 0.5, "most": 3}}
+    people = Synthesizer(population="people", epsilon=1e4, cap=(1e5, 1e-4), device="cpu", **given)
+    fitted = people.fit(table_of(columns, 100))
+    drawn = fitted.sample(4)
+    assert list(drawn) == NAMES
+    for some in (NAMES[:1], NAMES[-9:], ["income, yearly", "*"]):
+        wanted = {name: drawn[name].astype(object).iloc[0] for name in some}
+        same = fitted.sample(2, where=wanted)
+        assert all((same[name] == wanted[name]).all() for name in some)
+        assert fitted.sample(where=drawn[some])[some].equals(drawn[some])
+    assert fitted.estimate("self", by="cls").index.names == ["self", "cls"]
+    numbers = [name for place, name in enumerate(NAMES) if place % 3][::6]
+    assert list(fitted.estimate(numbers, statistic="mean").index) == numbers
+    fitted.save(tmp_path / "saved")
+    assert Synthesizer.load(tmp_path / "saved").sample(4).equals(drawn)
+    asked = ["estimate", str(tmp_path / "saved"), "--columns", '"income, yearly","""quoted"""', "--by", "a=b", "--json"]
+    done = CliRunner().invoke(app, asked)
+    assert 'has no joint counts of income, yearly, "quoted", a=b' in str(done.exception)
+    some = ["a=b", '"quoted"', "income, yearly", "--columns"]
+    conditions = [f'"{name.replace(QUOTE, 2 * QUOTE)}"={drawn[name].iloc[0]}' for name in some]
+    out = tmp_path / "rows.csv"
+    words = ["sample", str(tmp_path / "saved"), "--out", str(out), "--rows", "5"]
+    done = CliRunner().invoke(app, [*words, *(word for one in conditions for word in ("--where", one))])
+    assert done.exit_code == 0, done.output
+    rows = pd.read_csv(out)
+    assert list(rows) == NAMES and all((rows[name] == drawn[name].iloc[0]).all() for name in some)
+
+
+def test_every_name_works_as_a_private_column() -> None:
+    """The releases of a third of them are in the test above."""
+    written = schema_with([{"name": name, **PRIVATE} for name in NAMES])
+    schema = written.completed({name: ["a", "b"] for name in NAMES})
+    table = closed(read_frame(table_of(written.to_dict()["columns"], 9), written), written, schema)
+    encoder = Encoder(schema)
+    codes = encoder.encode(table)
+    again = encoder.decode(encoder.expand(codes), encoder.labels(codes))
+    assert in_dtypes(again, schema, dict.fromkeys(NAMES, "str")).equals(table.astype("str"))
+    assert query_name(len(NAMES)).isascii()
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The fit of a table with a label, whose columns get other names."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("classes")
+        patch.setenv("LIKENESS_HOME", str(folder / "ledger"))
+        patch.setenv("LIKENESS_ANCHOR", str(folder / "anchor"))
+        Ledger.create(locate())
+        columns = [{"name": "self", **AB}, {"name": "cls", **AB}, {"name": "index", **DIGIT}]
+        given = {"schema": schema_with(columns, "self"), "settings": FASTEST, "device": "cpu", "population": "people"}
+        table = table_of(columns, 200).assign(person=np.arange(200))
+        return Synthesizer(unit_column="person", max_rows=2, **given).fit(table)._fitted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_works_as_a_label_and_in_rules(name: str, classes: Any, tmp_path: Path) -> None:
+    columns = [{"name": name, **AB}, {"name": "other", **AB}, {"name": "third", **DIGIT}]
+    schema = schema_with(columns, name)
+    labeled = replace(classes, written=schema)
+    drawn = labeled.sample(5, {name: "b", "third": {3, 4}}, 0)
+    assert list(drawn) == [name, "other", "third"] and (drawn[name] == "b").all() and drawn["third"].isin([3, 4]).all()
+    ruled = schema_with(
+        [{"name": "other", **AB}, *({"name": one, **DIGIT} for one in (name, "third", "fourth", "fifth"))],
+        rules=[
+            {"if": {name: "> 4"}, "then": {"other": "a"}},
+            {"never": {"other": "a", name: 0}},
+            {"equal": ["fourth", [name, "fifth"]]},
+        ],
+        derived={f"{name} later": f"third - {name}"},
+    )
+    assert read_back(ruled, tmp_path / "schema.yaml").rules == ruled.rules
+    table = read_frame(table_of(ruled.to_dict()["columns"], 30), ruled)
+    complete, rejected = from_model(to_model(table, ruled), ruled)
+    assert list(complete) == list(ruled.names) and len(rejected) > 3
+    one_of = schema_with(
+        [{"name": one, "kind": "boolean"} for one in (name, "other", "third")], rules=[{"one_of": [name, "other"]}]
+    )
+    assert one_of.rules[0].computes == (name, "other")
+
+
+def read_back(schema: Any, file: Path) -> Any:
+    """A schema from its file."""
+    file.write_text(schema_text(schema), encoding="utf-8")
+    return read_schema(file)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_names_are_refused_by_the_schema(name: str) -> None:
+    with pytest.raises(SchemaError, match="cannot have that name") as refused:
+        Column(name, "boolean", categories=("no", "yes"))
+    assert "Rename the column" in str(refused.value) and str(refused.value).isprintable()
+    with pytest.raises(SchemaError, match="cannot have that name|has a text"):
+        schema_with([{"name": name, **AB}, {"name": "x", **AB}])
+    with pytest.raises(SchemaError, match="cannot have that name|has a text"):
+        HistorySchema.from_dict(histories(name, "x", "y"))
+
+
+def histories(person: str, people: str, event: str) -> dict[str, Any]:
+    """The schema of people with one column each, and of events with two."""
+    tables = {"people": {people: AB}, "events": {event: AB, "day": {**DIGIT, "upper": 30}}}
+    memory = ["first", "before", "gap", "usual"]
+    return {"name": "h", "source": "s", "person": person, "order": "day", "most": 4, "memory": memory, **tables}
+
+
+def test_every_name_works_in_histories(tmp_path: Path) -> None:
+    """As the key of a person, as a column of people, and as one of events, which each name is once."""
+    Ledger.create(locate())
+    people = pd.DataFrame({"self": range(80), "cls": ["a", "b"] * 40})
+    events = pd.DataFrame({"self": np.repeat(range(80), 3), "index": ["b", "a", "b"] * 80, "day": [1, 5, 9] * 80})
+    schema = HistorySchema.from_dict(histories("self", "cls", "index"))
+    synthesizer = Synthesizer(schema=schema, population="people", settings=FASTEST, device="cpu")
+    fitted = synthesizer.fit({"people": people, "events": events}, person="self")
+    assert list(fitted.sample(3, where={"cls": "a"})["events"]) == ["self", "index", "day"]
+    assert fitted.estimate("next index", by="cls").index.names == ["next index", "cls"]
+    for place, person in enumerate(NAMES):
+        one, other = NAMES[place - 1], NAMES[place - 2]
+        if one in (*OF_HISTORIES[:7], *(f"{word} {other}" for word in ("first", "last", "next", "usual", "before"))):
+            with pytest.raises(SchemaError, match="has a name that histories use"):
+                HistorySchema.from_dict(histories(person, one, other))
+            one = "person's"
+        written = HistorySchema.from_dict(histories(person, one, other))
+        assert read_back(written, tmp_path / "schema.yaml") == written
+        generator = HistoryGenerator(fitted.histories_.people, fitted.histories_.following, written)
+        tables = generator.tables(5, 0, {one: "b"})
+        assert list(tables["people"]) == [person, one] and list(tables["events"]) == [person, other, "day"]
+        assert (tables["people"][one] == "b").all() and set(tables["events"][person]) <= {1, 2, 3, 4, 5}
+        typed = rows_of_tables(written, *(typed_again(tables[name], written.written[name]) for name in tables))
+        assert list(typed.transitions) == list(written.next_rows.names)
+
+
+def test_events_of_people_have_names_beside_those_of_histories() -> None:
+    """A column of people cannot be called as one that histories make of the events; one of events can."""
+    for name in OF_HISTORIES:
+        assert HistorySchema.from_dict(histories("id", "age", name)).events.names == (name, "day")
+    for name in (*OF_HISTORIES[:7], "first day", "last day", "next day", "usual x", "before x"):
+        with pytest.raises(SchemaError, match=f"column '{name}' of people has a name that histories use"):
+            HistorySchema.from_dict(histories("id", name, "x"))
