@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import LONGEST, fault_of, normal_text, shown
+from likeness.core.text import fault_of, normal_text, shown
 from likeness.data.schema.dtypes import EXAMPLES, parsed
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
 
@@ -137,9 +137,8 @@ class Column:
 
     def _faults(self) -> Iterator[tuple[str, str]]:
         """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
-        if not self.name or fault_of(self.name):
-            words = f"is empty, longer than {LONGEST} characters, or holds a control character"
-            yield "name", f"cannot have that name: it {words}. Rename the column."
+        if not self.name or fault_of(self.name, len(self.name)):
+            yield "name", "cannot have that name: it is empty, or holds a control character. Rename the column."
         elif re.fullmatch("__.*__", self.name):
             yield "name", "cannot have that name: two underscores at both ends are reserved. Rename the column."
         for key in ("missing_values", "spikes"):
