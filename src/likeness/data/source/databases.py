@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import pandas as pd
 
-from likeness.core.errors import DataError
+from likeness.core.errors import DataError, LikenessError
 from likeness.core.hashing import canonical_json
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
@@ -135,15 +135,13 @@ class Database:
 
     def _answer(self, use: "Callable[[CursorResult[Any]], T]") -> T:
         """Apply a function to the answer; a driver's error becomes a DataError without values."""
-        from sqlalchemy.exc import SQLAlchemyError
-
         with self._connected() as connection:
             try:
                 options = {"stream_results": True, "max_row_buffer": _ROWS, "no_parameters": True}
                 return use(connection.execution_options(**options).exec_driver_sql(self.statement))
-            except DataError:
+            except (LikenessError, MemoryError):
                 raise
-            except (SQLAlchemyError, UnicodeDecodeError) as error:
+            except Exception as error:  # each driver has errors of its own
                 kind = type(getattr(error, "orig", None) or error).__name__
         # Raised outside the except block: the driver's error may quote a row, and must not be its cause.
         raise DataError(

@@ -1,6 +1,5 @@
 """Images in .npz files, as Keras stores MNIST: arrays of images and of class numbers, for training and test."""
 
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from likeness.core.errors import DataError
 from likeness.core.remote import Place
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import BRIGHTEST, Schema
+from likeness.data.source.opening import contained
 
 _PARTS = ("train", "test")
 
@@ -57,11 +57,9 @@ def npz_chunks(path: Place, schema: Schema, split_column: str | None, rows: int)
 
 
 def _arrays(path: Place) -> dict[str, NDArray[Any]] | None:
-    try:
-        with path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
-        return None
+    with contained(), path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+    return None
 
 
 def _images(x: NDArray[Any], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
