@@ -8,6 +8,7 @@ which browsers show without a script.
 import base64
 import html
 import json
+import logging
 import posixpath
 import re
 import sys
@@ -22,8 +23,9 @@ NOTEBOOKS = {"tutorial.md": "docs/tutorial.ipynb"}
 FROM_CODE = ("reference/commands.md", "reference/params.md", "reference/schema-keys.md")
 """Pages that :mod:`scripts.docs_reference` makes."""
 BACKGROUND = "Background"
-_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
-_VERBATIM = re.compile(r"(```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]*\$)", re.DOTALL)
+_LOG = logging.getLogger("mkdocs.hooks")
+_LINK = re.compile(r"```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]*\$|\[((?:`[^`\n]*`|[^\]])+)\]\(([^)\s]+)\)", re.DOTALL)
+"""Code, a formula, or a link, whose text may hold code."""
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -64,18 +66,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     def to_page(found: re.Match[str]) -> str:
         text, target = found.groups()
-        if re.match(r"[a-z]+:|#", target):
+        if target is None or re.match(r"[a-z]+:|#", target):
             return found[0]
         path, hash_, anchor = target.partition("#")
         place = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         name = elsewhere.get(place, place.removeprefix("docs/"))
         if name not in known or (name == place and name not in FROM_ROOT):
+            if not (ROOT / place).exists():
+                _LOG.warning("%s points to %s", source, target)
             return text
         return f"[{text}]({posixpath.relpath(name, posixpath.dirname(here) or '.')}{hash_}{anchor})"
 
-    parts = _VERBATIM.split(markdown)
-    parts[::2] = [_LINK.sub(to_page, part) for part in parts[::2]]
-    return "".join(parts)
+    return _LINK.sub(to_page, markdown)
 
 
 def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:

@@ -5,6 +5,7 @@ from a room to a room below from which it imports, unless a longer way of lines 
 that import from it and the rooms from which it imports. `tests/test_docs.py` compares the file with the code.
 """
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -107,6 +108,7 @@ def drawn() -> str:
 
 def main() -> None:
     """Write the picture."""
+    sys.path.append(str(ROOT))  # where stages and flows are
     TARGET.write_text(drawn(), encoding="utf-8")
 
 
