@@ -65,7 +65,7 @@ def table(schema: Schema, equal: bool) -> tuple[pd.DataFrame, "pd.Series[str]"]:
 
 def training(params: Params, schema: Schema, rows: pd.DataFrame, people: "pd.Series[str]") -> Records:
     """The training rows as the door sees them."""
-    used = used_rows(params, schema, rows, None, people)
+    used, _ = used_rows(params, schema, rows, None, people)
     own = used[used[SPLIT] == "train"]
     encoder = Encoder(schema)
     codes = encoder.encode(own)

@@ -85,17 +85,19 @@ def test_the_order_of_rows_makes_no_other_digest_and_a_change_does(database: Dat
     shuffled = sqlite(tmp_path / "other.db", visits(), np.random.default_rng(1).permutation(300))
     changed = sqlite(tmp_path / "changed.db", visits().replace({"pid": {"p1": "p2"}}))
     fewer = sqlite(tmp_path / "fewer.db", visits(299))
-    digests = [typed_digest(own.read(SCHEMA, "part", "pid")[0], SCHEMA, KEY) for own in (database, shuffled)]
+    digests = [
+        typed_digest(own.read(SCHEMA, "part", "pid")[0], SCHEMA, KEY, ordered=True) for own in (database, shuffled)
+    ]
     assert digests[0] == digests[1]
     prints = [own.fingerprint(KEY) for own in (database, shuffled, changed, fewer)]
     assert prints[0] == prints[1] and len(set(prints)) == 3
     assert database.fingerprint(b"j" * 32) != prints[0]
-    rows = [SourceDigest(KEY) for _ in range(5)]
+    rows = [SourceDigest() for _ in range(5)]
     bare = replace(SCHEMA, columns=SCHEMA.columns[:1])
     turned = Database(database.url, "SELECT seen, c, x, a, part, pid FROM visits")
     for own, asked in zip(rows, [database, shuffled, turned, changed, fewer], strict=True):
         asked.read(bare if asked is shuffled else SCHEMA, source=own)
-    assert len({own.digest() for own in rows[:3]}) == 1 and len({own.digest() for own in rows}) == 3
+    assert len({own.digest(KEY) for own in rows[:3]}) == 1 and len({own.digest(KEY) for own in rows}) == 3
     assert Database(database.url, "SELECT a AS b FROM visits").fingerprint(KEY) != Database(
         database.url, "SELECT a FROM visits"
     ).fingerprint(KEY)

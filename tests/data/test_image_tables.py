@@ -14,7 +14,7 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.private_tables import iter_private, read_private, write_private_chunks
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
-from likeness.data.source.row_digests import SourceDigest, row_hashes, unordered_digest
+from likeness.data.source.row_digests import SourceDigest, row_hashes
 
 ROOT, KEY = Path(__file__).resolve().parents[2], b"k" * 32
 CLASSES = {"kind": "categorical", "categories": ["cat", "dog", "eel"]}
@@ -114,13 +114,11 @@ def test_color_is_three_columns_a_pixel_side_by_side(tmp_path: Path) -> None:
 
 
 def test_bytes_are_a_shortcut_with_the_digests_of_columns(tmp_path: Path) -> None:
-    """The ledger's keys depend on these digests: images of older versions keep them."""
     np.savez(tmp_path / "t.npz", **arrays())
     table, _ = read_source(tmp_path / "t.npz", schema(), None)
     assert [str(dtype) for dtype in table.dtypes] == ["uint8"] * 6 + ["category"]
     wide = table.astype({name: "int64" for name in schema().pixels})
-    assert unordered_digest([table], schema(), KEY) == unordered_digest([wide], schema(), KEY)
-    assert (row_hashes(table, schema(), 1) == row_hashes(wide, schema(), 1)).all()
+    assert (row_hashes(table, schema()) == row_hashes(wide, schema())).all()
     # Names between those of pixels, in the order of the digest, and two columns of one name.
     raw = table.assign(animal=table["animal"].astype(str), pixel_2b=["a", None] * 4 + ["b"])
     raw = pd.concat([raw, raw["pixel_2b"]], axis=1)
@@ -129,23 +127,23 @@ def test_bytes_are_a_shortcut_with_the_digests_of_columns(tmp_path: Path) -> Non
 
 
 def source_digest(raw: pd.DataFrame) -> str:
-    digest = SourceDigest(KEY)
+    digest = SourceDigest()
     digest.add_frame(raw)
-    return digest.digest()
+    return digest.digest(KEY)
 
 
 def test_a_private_file_holds_an_image_as_one_cell(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
     table, _ = read_source(tmp_path / "t.npz", schema(), None)
     path = tmp_path / "private/table.parquet"
-    write_private_chunks([table.iloc[:4], table.iloc[4:]], path, lambda _: {"whose": "ours"})
+    write_private_chunks([table.iloc[:4], table.iloc[4:]], path, lambda: {"whose": "ours"})
     assert pq.read_schema(path).names == ["animal", "__image__"]
     pd.testing.assert_frame_equal(read_private(path), table)
     chunks = list(iter_private(path, ["pixel_3", "animal"], 2))
     assert [len(chunk) for chunk in chunks] == [2, 2, 2, 2, 1]
     pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), table)
     assert read_private(path, ["animal"]).columns.tolist() == ["animal"]
-    write_private_chunks([table.iloc[:0]], path, lambda _: {})
+    write_private_chunks([table.iloc[:0]], path, lambda: {})
     assert read_private(path).dtypes.tolist() == table.dtypes.tolist() and not len(read_private(path))
 
 

@@ -18,9 +18,10 @@ from scipy.stats import binom
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source import contribution_bounding, row_digests, split
+from likeness.data.source import contribution_bounding, split
 from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
 from likeness.data.source.files import read_frame_people, read_people
+from likeness.data.source.row_digests import hashes_of, row_hashes
 from likeness.data.source.split import split_by_person
 
 SECRET = "8675309"  # stands for a private value: it must never be in a message
@@ -56,7 +57,8 @@ def kept(table: list[Row], most: int) -> list[Row]:
     """The rows that are used, in order."""
     frame = pd.DataFrame(table, columns=["p", "a", "c", "part"])
     typed = pd.DataFrame({"a": frame["a"].astype("int64"), "c": frame["c"].astype(pd.CategoricalDtype(["u", "v"]))})
-    mask = bound_contributions(typed, SCHEMA, frame["p"].astype("str"), frame["part"].to_numpy(dtype=str), most)
+    hashes = row_hashes(typed, SCHEMA)
+    mask = bound_contributions(hashes, frame["p"].astype("str"), frame["part"].to_numpy(dtype=str), most)
     return [row for row, used in zip(table, mask, strict=True) if used]
 
 
@@ -98,32 +100,26 @@ class Name:
 
 
 def test_the_work_for_a_person_does_not_grow_with_the_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names compared, rows hashed and names hashed, without a clock. Nobody is compared with everybody.
+    """Names compared and hashed, without a clock. Nobody is compared with everybody.
 
     A third of the people have four rows, of which two are used: theirs are hashed once each, of the others none.
     """
-    hashed, rows_hashed = [0], [0]
-    words, many = row_digests.hash_words, row_digests.row_hashes
+    hashed = [0]
 
-    def counted_names(start: Any, texts: Iterable[bytes]) -> Any:
+    def counted(texts: Iterable[bytes]) -> Any:
         names = list(texts)
         hashed[0] += len(names)
-        return words(start, names)
-
-    def counted_many(table: pd.DataFrame, *more: Any) -> Any:
-        rows_hashed[0] += len(table)
-        return many(table, *more)
+        return hashes_of(names)
 
     for module in (contribution_bounding, split):
-        monkeypatch.setattr(module, "hash_words", counted_names)
-    monkeypatch.setattr(contribution_bounding, "row_hashes", counted_many)
+        monkeypatch.setattr(module, "hashes_of", counted)
     for count in (300, 3_000):
         names = [f"p{number}" for number in range(count) for _ in range(4 if number % 3 == 0 else 2)]
-        table = pd.DataFrame({"a": np.arange(len(names)) % 10, "c": pd.Categorical(["u"] * len(names), ["u", "v"])})
+        hashes = hashes_of(str(place % 10).encode() for place in range(len(names)))
         people = pd.Series([Name(name) for name in names], dtype="object")
-        Name.compared, hashed[0], rows_hashed[0] = 0, 0, 0
-        used = bound_contributions(table, SCHEMA, people, np.full(len(names), "train"), 2)
-        assert used.sum() == 2 * count and hashed[0] == rows_hashed[0] == 4 * count // 3
+        Name.compared, hashed[0] = 0, 0
+        used = bound_contributions(hashes, people, np.full(len(names), "train"), 2)
+        assert used.sum() == 2 * count and hashed[0] == 4 * count // 3
         assert len(names) / 2 <= Name.compared <= 20 * len(names)
         Name.compared, hashed[0] = 0, 0
         split_by_person(people, 0.5, 0)

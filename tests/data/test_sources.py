@@ -29,7 +29,7 @@ from likeness.data.source.header import header_of, kinds_of
 from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.ingest import typed_rows
+from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import source_rows
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
@@ -251,10 +251,10 @@ def test_equal_cells_have_one_digest_in_a_sheet_and_in_a_csv(tmp_path: Path) -> 
     schema = schema_with({"n": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True}}, name="numbers")
     (tmp_path / "t.csv").write_text("n,day,x\n3,2020-02-29,0.1\n,2021-01-01,True\n")
     rows = [["n", "day", "x", " "], [3.0, pd.Timestamp("2020-02-29"), 0.1], [None, pd.Timestamp("2021-01-01"), True]]
-    digests = [SourceDigest(KEY), SourceDigest(KEY)]
+    digests = [SourceDigest(), SourceDigest()]
     for path, digest in zip((tmp_path / "t.csv", excel(tmp_path / "t.xlsx", rows=rows)), digests, strict=True):
         read_source(path, schema, source=digest)
-    assert digests[0].digest() == digests[1].digest() != ""
+    assert digests[0].digest(KEY) == digests[1].digest(KEY) != ""
 
 
 def test_several_sheets_need_a_name_and_other_names_stay_private(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_folders_of_partitions_are_columns(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read, table.iloc[[1, 0, 2]].reset_index(drop=True))
     assert list(parts) == ["test", "train", "train"] and set(header_of(path)) == set(HEADER)
     assert parquet_rows(path) == 3 and kinds_of(path)["part"] == "categorical"
-    whole, folders = SourceDigest(KEY), SourceDigest(KEY)
+    whole, folders = SourceDigest(), SourceDigest()
     for part in source_parts(path, 1):
         list(iter_part(part, SCHEMA, "part", folders))
     one = pa.concat_tables(
@@ -310,7 +310,7 @@ def test_folders_of_partitions_are_columns(tmp_path: Path) -> None:
     )
     pq.write_table(one, tmp_path / "one.parquet")
     read_source(tmp_path / "one.parquet", SCHEMA, "part", whole)
-    assert whole.digest() == folders.digest() != ""
+    assert whole.digest(KEY) == folders.digest(KEY) != ""
     before = keyed_digest(path, KEY)
     (path / "part=test").rename(path / "part=other")
     assert keyed_digest(path, KEY) != before
@@ -430,7 +430,8 @@ def test_a_project_reads_a_url_and_notices_a_change(
     put(f"{memory}/t.csv", text("^", ",").encode())
     project = Project.load(tmp_path)
     pd.testing.assert_frame_equal(source_rows(project)[0], plain(tmp_path)[0])
-    assert [list(table["__split__"]) for table in typed_rows(project)] == [["train", "test", "train"]]
+    rows = IngestedRows(project.params, project.written_schema)
+    assert [list(table["__split__"]) for table in typed_rows(project, rows)] == [["train", "test", "train"]]
     assert examine().faults == () and project.source_digest() == keyed_digest(project.source, ledger.key)
     before = project.source_digest()
     put(f"{memory}/t.csv", text("^", ",").replace("42", "43").encode())

@@ -1,6 +1,8 @@
-"""The split: by content one row more or less moves no other row; by position the sizes are exact."""
+"""The split: by content and copy one row more or less moves no other row; by position the sizes are exact."""
 
+import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -12,52 +14,85 @@ from table_strategies import schemas_and_tables
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source.split import split_by_column, split_by_content, split_by_position
+from likeness.data.source.row_digests import Hashes, row_hashes
+from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column
 
-NUMBERS = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 10.0**9),))
+NUMBERS = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 10.0**9, nullable=True),))
+GRID = pd.DataFrame({"v": pd.array([0, 1, None], dtype="Int64")})  # all rows that there may be
+
+
+def split(hashes: Hashes, fraction: float = 0.5, seed: int = 0, chunk: int = 1000) -> list[str]:
+    rule = SplitByContent(fraction, seed)
+    return [part for start in range(0, len(hashes), chunk) for part in rule.parts(hashes[start : start + chunk])]
+
+
+def test_a_row_more_or_less_moves_no_other_row() -> None:
+    """All tables of up to five rows, in each order: either part loses the row that goes, and no other."""
+    hashes, moved = row_hashes(GRID, NUMBERS), Counter[str]()
+    for seed, count in itertools.product(range(4), range(1, 6)):
+        for table in itertools.product(range(len(GRID)), repeat=count):
+            parts = Counter(zip(table, split(hashes[list(table)], seed=seed), strict=True))
+            for gone in range(count):
+                rest = table[:gone] + table[gone + 1 :]
+                fewer = Counter(zip(rest, split(hashes[list(rest)], seed=seed), strict=True))
+                ((row, part),) = (parts - fewer).elements()
+                assert row == table[gone] and not fewer - parts
+                moved[part] += 1
+    assert min(moved["train"], moved["test"]) > 1000
 
 
 @pytest.mark.long
-@given(schemas_and_tables(min_rows=1), st.integers(0, 9))
-def test_the_part_of_a_row_depends_on_that_row_alone(drawn: tuple[Schema, pd.DataFrame], seed: int) -> None:
-    """So equal rows go together, and one more, one less or another order moves no other row."""
+@given(schemas_and_tables(min_rows=1), st.integers(0, 9), st.integers(1, 9), st.randoms(use_true_random=False))
+def test_neither_order_nor_chunks_move_a_row(drawn: tuple[Schema, pd.DataFrame], seed: int, chunk: int, random) -> None:
     schema, table = drawn
-    alone = [split_by_content(table.iloc[[place]], schema, 0.5, seed)[0] for place in range(len(table))]
-    assert split_by_content(table, schema, 0.5, seed).tolist() == alone
+    rows = [*range(len(table))] * 3
+    random.shuffle(rows)
+    hashes = row_hashes(table, schema)
+    whole = Counter(zip(map(bytes, hashes[rows]), split(hashes[rows], seed=seed), strict=True))
+    sorted_rows = hashes[sorted(rows)]
+    assert Counter(zip(map(bytes, sorted_rows), split(sorted_rows, seed=seed, chunk=chunk), strict=True)) == whole
+
+
+def test_equal_rows_are_held_out_like_others() -> None:
+    """In one cell, and in each of 50 cells: binomial, five standard deviations; a pass stays a pass."""
+    some = row_hashes(pd.DataFrame({"v": np.arange(50)}), NUMBERS)
+    for count, each in ((1, 20_000), (50, 400)):
+        parts = np.array(split(np.tile(some[:count], (each, 1)), 0.2)).reshape(each, count)
+        assert (abs((parts == "test").sum(axis=0) - each / 5) < 5 * math.sqrt(each * 0.2 * 0.8)).all()
 
 
 def test_share_held_out_by_content() -> None:
     # Binomial with n = 20,000 and p = 0.2: five standard deviations are 283 rows, false alarm below 1e-6 once; the
     # split is a fixed function of fixed rows, so a pass stays a pass.
-    table = pd.DataFrame({"v": np.arange(20_000)})
-    parts = split_by_content(table, NUMBERS, 0.2, 0)
+    hashes = row_hashes(pd.DataFrame({"v": np.arange(20_000)}), NUMBERS)
+    parts, other = (np.array(split(hashes, 0.2, seed)) for seed in (0, 1))
     assert abs((parts == "test").sum() - 4000) < 283
-    other = split_by_content(table, NUMBERS, 0.2, 1)
     # Another seed is another draw: both test with probability 0.04; the same split would give about 4,000.
     assert abs(((parts == "test") & (other == "test")).sum() - 800) < 5 * math.sqrt(20_000 * 0.04 * 0.96)
 
 
 def test_missing_is_not_the_same_row_as_zero() -> None:
-    schema = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 9.0, nullable=True),))
-    missing, zero = (pd.DataFrame({"v": pd.array([value], dtype="Int64")}) for value in (None, 0))
-    differ = [
-        split_by_content(missing, schema, 0.5, seed)[0] != split_by_content(zero, schema, 0.5, seed)[0]
-        for seed in range(64)
-    ]
-    assert any(differ)
+    hashes = row_hashes(GRID, NUMBERS)
+    assert any(split(hashes[:1], seed=seed) != split(hashes[2:], seed=seed) for seed in range(64))
 
 
 @given(st.integers(0, 500), st.floats(0.01, 0.99), st.integers(0, 2**32))
 def test_split_by_position_has_an_exact_size_and_knows_no_content(count: int, fraction: float, seed: int) -> None:
-    parts = split_by_position(count, fraction, seed)
+    parts = by_position(count, fraction, seed)
     assert len(parts) == count
-    assert (parts == "test").sum() == round(count * fraction)
-    assert parts.tolist() == split_by_position(count, fraction, seed).tolist()
+    assert parts.count("test") == round(count * fraction)
+    rule, rows = SplitByPosition(count, fraction, seed), np.empty((count, 32), np.uint8)
+    assert parts == [part for start in range(0, count, 7) for part in rule.parts(rows[start : start + 7])]
+
+
+def by_position(count: int, fraction: float, seed: int) -> list[str]:
+    parts: list[str] = SplitByPosition(count, fraction, seed).parts(np.empty((count, 32), np.uint8)).tolist()
+    return parts
 
 
 def test_split_by_position_depends_on_its_seed() -> None:
-    assert split_by_position(100, 0.5, 0).tolist() != split_by_position(100, 0.5, 1).tolist()
-    assert split_by_position(100, 0.5, 0).tolist() != ["test"] * 50 + ["train"] * 50
+    assert by_position(100, 0.5, 0) != by_position(100, 0.5, 1)
+    assert by_position(100, 0.5, 0) != ["test"] * 50 + ["train"] * 50
 
 
 def test_split_by_column_and_its_refusal() -> None:

@@ -34,7 +34,7 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.pair_distance_map import PairDistance
-from likeness.pipeline.ingest import typed_rows
+from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import SPLIT, EncodedRows
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
@@ -71,7 +71,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> EncodedRows:
     table = read_source(source(folder, ROWS), SCHEMA)[0]
     codes = Encoder(SCHEMA).encode(table).assign(**{SPLIT: np.where(np.arange(ROWS) % 5 == 0, "test", "train")})
     path, before = folder / "private/encoded.parquet", tables_row_group(16)
-    write_private_chunks([codes], path, lambda _: {"digest": "d"})
+    write_private_chunks([codes], path, lambda: {"digest": "d"})
     tables_row_group(before)
     return EncodedRows(path, {"digest": "d"}, SCHEMA)
 
@@ -127,7 +127,7 @@ def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
         codes = pd.concat([read_private(rows.path)] * 3, ignore_index=True).iloc[:1_024]
         codes = codes.assign(height=np.random.default_rng(0).random(1_024))  # which no file makes smaller
         path, before = tmp_path / f"private/{count}.parquet", tables_row_group(1_024)
-        write_private_chunks([codes] * count, path, lambda _: {"digest": "d"})
+        write_private_chunks([codes] * count, path, lambda: {"digest": "d"})
         tables_row_group(before)
         alive.clear()
         most.clear()
@@ -228,8 +228,11 @@ def test_ingest_in_workers_gives_the_same_rows(
     for adjacency in ("add_remove_one", "replace_one"):
         params = settings_of(path, adjacency)
         for schema in (SCHEMA, OPEN):
-            found = joined(typed_rows(Project(tmp_path, params, schema), cluster))
-            pd.testing.assert_frame_equal(found, joined(typed_rows(Project(tmp_path, params, schema))))
+            project, rows = Project(tmp_path, params, schema), [IngestedRows(params, schema) for _ in "ab"]
+            found, alone = (joined(typed_rows(project, *given)) for given in ((rows[0], cluster), (rows[1],)))
+            pd.testing.assert_frame_equal(found, alone)
+            sums = [(one.training.digest(b"k"), one.source.digest(b"k"), one.held_out) for one in rows]
+            assert sums[0] == sums[1] and 0 < rows[0].held_out < 60
     assert set(found["city"].dropna()) == {"Rome", "Oslo"}  # as they stand there, to be released or not
 
 

@@ -26,13 +26,13 @@ from likeness.data.source import files as sources
 from likeness.data.source.cells import typed_column
 from likeness.data.source.files import SourcePart, iter_source, parquet_rows, read_frame, read_source, source_parts
 from likeness.data.source.header import header_of
-from likeness.data.source.row_digests import SourceDigest, typed_digest, unordered_digest
-from likeness.data.source.split import split_by_content, split_by_position
+from likeness.data.source.row_digests import SourceDigest, row_hashes, typed_digest
+from likeness.data.source.split import SplitByContent, SplitByPosition
 from likeness.engine import LOCAL, Engine
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.ingest import training_digest, typed_rows
-from likeness.pipeline.private_rows import SPLIT, manifest_of
+from likeness.pipeline.ingest import IngestedRows, typed_rows
+from likeness.pipeline.private_rows import SPLIT
 from likeness.pipeline.project import Project
 from likeness.stages import ingest, preprocess
 
@@ -186,40 +186,32 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     adjacency = "replace_one" if rule == "position" else "add_remove_one"
     whole, column = read_source(path, SCHEMA, split.column)
     expected = {
-        "column": lambda: np.asarray(column, dtype=str),
-        "content": lambda: split_by_content(whole, SCHEMA, 0.3, 1),
-        "position": lambda: split_by_position(60, 0.3, 1),
-    }[rule]()
+        "column": lambda _: np.asarray(column, dtype=str),
+        "content": SplitByContent(0.3, 1).parts,
+        "position": SplitByPosition(60, 0.3, 1).parts,
+    }[rule](row_hashes(whole, SCHEMA))
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
     monkeypatch.setattr(tables, "_ROW_GROUP", 16)
-    monkeypatch.setattr("likeness.pipeline.ingest._COLUMN_ROWS", 25)
     written = tmp_path / "private/table.parquet"
-    found: list[Any] = []
-
-    ledger = Ledger.create(locate())
     project = Project(tmp_path, settings_of(path, adjacency, split), SCHEMA)
-
-    def card(file: Path) -> dict[str, Any]:
-        found.append(training_digest(project, file))
-        return {"digest": found[0][0]}
-
-    write_private_chunks(typed_rows(project), written, card)
+    rows = IngestedRows(project.params, SCHEMA)
+    write_private_chunks(typed_rows(project, rows), written, lambda: {})
     table = read_private(written)
     pd.testing.assert_frame_equal(table.drop(columns=SPLIT), whole)
     assert table[SPLIT].tolist() == expected.tolist() and set(expected) == {"train", "test"}
     train = whole[expected == "train"]
-    turned = unordered_digest([train.iloc[::-1]], SCHEMA, ledger.key)
-    assert turned != unordered_digest([train], SCHEMA, KEY)
-    expected_digest = typed_digest(train, SCHEMA, ledger.key) if rule == "position" else turned
-    assert found == [(expected_digest, len(train))]
-    assert read_manifest(written) == {"digest": found[0][0]}
+    turned = typed_digest(train.iloc[::-1], SCHEMA, KEY, ordered=False)
+    assert turned == typed_digest(train, SCHEMA, KEY, ordered=False) != typed_digest(train, SCHEMA, b"", ordered=False)
+    expected_digest = typed_digest(train, SCHEMA, KEY, ordered=True) if rule == "position" else turned
+    assert rows.training.digest(KEY) == expected_digest
+    assert (rows.training.count, rows.held_out) == (len(train), 60 - len(train))
 
 
 def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, key: bytes = KEY) -> str:
     """Of the source, as ``ingest`` takes it up."""
-    own = SourceDigest(SourceDigest.key_of(key))
-    assert sum(len(chunk) for chunk in typed_rows(Project(Path(), params, schema), engine, own)) == 60
-    return own.digest()
+    own = IngestedRows(params, schema)
+    assert sum(len(chunk) for chunk in typed_rows(Project(Path(), params, schema), own, engine)) == 60
+    return own.source.digest(key)
 
 
 class Divided:
@@ -276,10 +268,10 @@ def test_a_csv_and_its_frame_have_the_digest_of_their_rows_too(tmp_path: Path) -
     without = replace(SCHEMA, columns=tuple(column for column in SCHEMA.columns if column.name != "age"))
     assert digest_of(people, without) == expected
     texts = pd.read_csv(path, dtype="str", na_filter=False)
-    found = SourceDigest(SourceDigest.key_of(KEY))
+    found = SourceDigest()
     read_frame(texts, SCHEMA, source=found)
-    assert found.digest() == expected
-    assert SourceDigest(b"k" * 32).digest() == ""  # no rows, nobody's
+    assert found.digest(KEY) == expected
+    assert SourceDigest().digest(KEY) == ""  # no rows, nobody's
 
 
 def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
@@ -290,9 +282,8 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     project, ledger = Project(tmp_path, settings_of(source(tmp_path))), Ledger.create(locate())
     ingest.main(project)
     preprocess.main(project)
-    expected = SourceDigest(SourceDigest.key_of(ledger.key))
-    list(typed_rows(project, LOCAL, expected))
-    assert project.rows()[0].rows_digests == (expected.digest(),) != ("",)
+    expected = digest_of(project.params, key=ledger.key)
+    assert project.rows()[0].rows_digests == (expected,) != ("",)
     ProjectPaths.table.unlink()
     for name in "ab":
         pq.write_table(raw(0), tmp_path / f"source/{name}.parquet")
@@ -304,8 +295,9 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
 def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     raw(60).to_pandas().to_csv(path, index=False)
-    rows = joined(typed_rows(Project(tmp_path, settings_of(path, "replace_one"), SCHEMA)))
-    assert rows[SPLIT].tolist() == split_by_position(60, 0.3, 1).tolist()
+    params = settings_of(path, "replace_one")
+    rows = joined(typed_rows(Project(tmp_path, params, SCHEMA), IngestedRows(params, SCHEMA)))
+    assert rows[SPLIT].tolist() == SplitByPosition(60, 0.3, 1).parts(np.empty((60, 32), np.uint8)).tolist()
 
 
 @pytest.mark.parametrize("size", [5, 16, 60])
@@ -316,7 +308,7 @@ def test_a_private_file_does_not_tell_how_its_rows_came(
     table = read_source(source(tmp_path), SCHEMA)[0]
     path = tmp_path / "private/t.parquet"
     chunks = [table.iloc[start : start + size].reset_index(drop=True) for start in range(0, 60, size)]
-    write_private_chunks(chunks, path, lambda _: {"whose": "ours"})
+    write_private_chunks(chunks, path, lambda: {"whose": "ours"})
     about = pq.read_metadata(path)
     assert [about.row_group(place).num_rows for place in range(about.num_row_groups)] == [16, 16, 16, 12]
     assert path.stat().st_size.bit_count() == 1 and path.stat().st_mode & 0o777 == 0o600
@@ -332,7 +324,7 @@ def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: 
     found = set()
     for name in "ab":
         path = tmp_path / f"private/{name}.parquet"
-        write_private_chunks([pd.DataFrame({"x": [1]})], path, lambda _: {})
+        write_private_chunks([pd.DataFrame({"x": [1]})], path, lambda: {})
         data = path.read_bytes()[5_000:50_000]  # before the footer, after the rows
         found |= {data[start : start + 64] for start in range(0, len(data) - 64, 64)}
     assert len(found) == 2 * (45_000 // 64 - (45_000 % 64 == 0))
@@ -344,7 +336,7 @@ def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(
     monkeypatch.setattr(tables, "_ROW_GROUP", 300)
     path = tmp_path / "private/t.parquet"
     table = pd.DataFrame({"x": np.arange(1000)})
-    write_private_chunks([table], path, lambda _: {})
+    write_private_chunks([table], path, lambda: {})
     assert len(sample_private(path, 1000, 0)) == len(sample_private(path, None, 0)) == 1000
     one, other = (sample_private(path, 100, seed)["x"].tolist() for seed in (0, 1))
     assert one == sorted(set(one)) and 80 < len(one) <= 100 and one != other
@@ -396,9 +388,9 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
 
     def write(number: int) -> None:
         params = replace(usual, privacy=replace(usual.privacy, num_records=number))
-        own = Project(tmp_path, params, SCHEMA)
-        rows = typed_rows(own)
-        write_private_chunks(rows, written, lambda file: manifest_of(params, "id", *training_digest(own, file)))
+        rows = IngestedRows(params, SCHEMA)
+        chunks = typed_rows(Project(tmp_path, params, SCHEMA), rows)
+        write_private_chunks(chunks, written, lambda: rows.manifest(params, "id", KEY))
 
     write(42)
     assert read_manifest(written)["num_records"] == 42
@@ -412,23 +404,16 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
 def test_images_have_the_digest_of_their_columns(
     adjacency: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An image is one cell of the file, which is read for two columns at once here."""
     monkeypatch.setattr(tables, "_GROUP_BYTES", 6 * 16)
     label = {"y": {"kind": "categorical", "categories": ["0", "1"]}}
     schema = schema_with(label, "y", name="toy images", image={"shape": [2, 3]})
     g, path = np.random.default_rng(0), tmp_path / "images.npz"
     np.savez(path, x_train=g.integers(0, 256, (60, 2, 3), dtype=np.uint8), y_train=g.integers(0, 2, 60))
     params = settings_of(path, adjacency, Split(test_fraction=0.3, seed=1))
-    ledger, project = Ledger.create(locate()), Project(tmp_path, params, schema)
-    monkeypatch.setattr("likeness.pipeline.ingest._PIXELS_AT_ONCE", 2 * 45)
-    results: list[tuple[str, int]] = []
-
-    def card(file: Path) -> dict[str, Any]:
-        results.append(training_digest(project, file))
-        return {}
-
-    write_private_chunks(typed_rows(project), tmp_path / "private/table.parquet", card)
+    rows = IngestedRows(params, schema)
+    chunks = typed_rows(Project(tmp_path, params, schema), rows)
+    write_private_chunks(chunks, tmp_path / "private/table.parquet", lambda: {})
     table = read_private(tmp_path / "private/table.parquet")
     train = table[table[SPLIT] == "train"].astype(dict.fromkeys(schema.pixels, "int64"))
-    ordered, unordered = typed_digest(train, schema, ledger.key), unordered_digest([train], schema, ledger.key)
-    assert results == [(ordered if adjacency == "replace_one" else unordered, len(train))] and len(train) > 30
+    expected = typed_digest(train, schema, KEY, ordered=adjacency == "replace_one")
+    assert (rows.training.digest(KEY), rows.training.count) == (expected, len(train)) and len(train) > 30

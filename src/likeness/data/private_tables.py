@@ -41,18 +41,16 @@ def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] |
         manifest: dataset manifest, JSON that names the rows; see :func:`read_manifest`. It is part of the file, so that
             it never stands with other rows.
     """
-    write_private_chunks([table], path, lambda _: manifest or {})
+    write_private_chunks([table], path, lambda: manifest or {})
 
 
-def write_private_chunks(
-    chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[Path], Mapping[str, Any]]
-) -> None:
+def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[], Mapping[str, Any]]) -> None:
     """Write a private table in chunks, as :func:`write_private`; memory holds a row group.
 
     Args:
         chunks: at least one, all of the same types.
         path: place of the file.
-        manifest: makes the manifest after all rows are written. It may read them from the file in its argument.
+        manifest: makes the manifest after all rows are written.
     """
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -64,7 +62,7 @@ def write_private_chunks(
             temporary.chmod(0o600)
             for group in _row_groups(chain([first], chunks), schema):
                 writer.write_table(group, row_group_size=_group_rows(schema))
-        _pad(temporary, _with_manifest(temporary, manifest(temporary)))
+        _pad(temporary, _with_manifest(temporary, manifest()))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -19,12 +19,21 @@ from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
-from likeness.data.source.row_digests import SourceDigest, unordered_digest
+from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
 from likeness.data.source.split import split_by_person
 from likeness.pipeline.private_rows import PERSON, SPLIT, manifest_of, read_place
 
 if TYPE_CHECKING:
     from likeness.pipeline.project import Project
+
+STRANGERS = "strangers"  # key of the manifest of a private table of histories
+
+MOST_STRANGERS = 0.05
+"""Largest share of events that may name nobody among the people. Fewer are left out."""
+
+_Tables = list[
+    tuple[pd.DataFrame, "pd.Series[str]"]
+]  # events and, where there is one, people; with the person of each row
 
 
 def read_histories(
@@ -33,18 +42,19 @@ def read_histories(
     """Both row sets of two frames, and the digest of the rows of each frame.
 
     Raises:
-        DataError: a frame does not fit the schema, or there is no person.
+        DataError: a frame does not fit the schema, there is no person, or as :func:`strangers`.
     """
-    tables: list[Any] = []
+    tables: _Tables = []
     sources = []
     for name, frame, columns in (("events", events, schema.events), ("people", people, schema.people)):
         if frame is not None and columns is not None:
-            sources.append(SourceDigest(SourceDigest.key_of(key)))
-            tables += read_frame_people(frame, columns, schema.person, name, sources[-1])
-    rows = history_rows(schema, *tables)
+            sources.append(SourceDigest())
+            tables.append(read_frame_people(frame, columns, schema.person, name, sources[-1]))
+    strangers(tables, schema.person)
+    rows = _rows(schema, tables)
     if rows.people.empty:
         raise DataError("the frames hold no person. Nothing was spent. Give training rows.")
-    return rows, [source.digest() for source in sources]
+    return rows, [source.digest(key) for source in sources]
 
 
 def write_histories(project: "Project", schema: HistorySchema) -> None:
@@ -52,32 +62,63 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
 
     Raises:
         ArtifactError: dvc.yaml is that of one table. A later stage would fail, after the release.
-        DataError: a source does not fit the schema, or there is no person.
+        DataError: a source does not fit the schema, a part of the split has no person, or as :func:`strangers`.
     """
     paths, ledger, ingest = project.paths, project.ledger, project.params.ingest
     if paths.stages.exists() and str(ProjectPaths.next_table) not in paths.stages.read_text(encoding="utf-8"):
         raise ArtifactError(
             f"{paths.stages} is that of one table, and the schema has two. Run: likeness new . --upgrade"
         )
-    tables, sources = [], []
+    tables: _Tables = []
+    sources = []
     for place, columns in ((project.database or project.source, schema.events), (project.people_source, schema.people)):
         if place is not None and columns is not None:
-            sources.append(SourceDigest(SourceDigest.key_of(ledger.key)))
+            sources.append(SourceDigest())
             table, _, names = read_place(place, columns, None, schema.person, sources[-1], ingest.format)
             assert names is not None
-            tables.append((table, names, split_by_person(names, ingest.split.test_fraction, ingest.split.seed)))
-    parts = {}
+            tables.append((table, names))
+    unknown, parts = strangers(tables, schema.person), {}
+    sides = [split_by_person(names, ingest.split.test_fraction, ingest.split.seed) for _, names in tables]
     for part in ("train", "test"):
-        chosen = [(table[of == part].reset_index(drop=True), names[of == part]) for table, names, of in tables]
-        parts[part] = history_rows(schema, *(one for pair in chosen for one in pair))
-    count = len(parts["train"].people)
+        chosen = zip(tables, sides, strict=True)
+        parts[part] = _rows(schema, [(table[of == part], names[of == part]) for (table, names), of in chosen])
+    train, held_out = (len(rows.people) for rows in parts.values())
     digest = digest_of_histories(schema, parts["train"], ledger.key)
-    manifest = manifest_of(project.complete_params, ledger.id, digest, count, [source.digest() for source in sources])
+    digests = [source.digest(ledger.key) for source in sources]
+    manifest = manifest_of(project.complete_params, ledger.id, digest, train, digests, held_out) | {STRANGERS: unknown}
     ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])  # the door does it too, but later
     people = [_marked(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
     following = [_marked(rows.transitions, part, rows.numbers) for part, rows in parts.items()]
     write_private(pd.concat(people, ignore_index=True), paths.table, manifest)
     write_private(pd.concat(following, ignore_index=True), paths.next_table, manifest)
+
+
+def _rows(schema: HistorySchema, tables: _Tables) -> HistoryRows:
+    given: list[Any] = [one for pair in tables for one in pair]
+    return history_rows(schema, *given)
+
+
+def strangers(tables: _Tables, person: str) -> int:
+    """Number of events that name nobody among the people. They are left out.
+
+    Args:
+        tables: events and, where there is one, people; with the person of each row.
+        person: the column that names people.
+
+    Raises:
+        DataError: they are more than :data:`MOST_STRANGERS` of the events. Keys of two spellings link no event, and
+            the release of people without histories would cost as much.
+    """
+    if len(tables) == 1:
+        return 0
+    (_, owners), (_, people) = tables
+    unknown = int((~owners.isin(people)).sum())
+    if unknown > MOST_STRANGERS * len(owners):
+        raise DataError(
+            f"the tables of events and people: more than {MOST_STRANGERS:.0%} of the events name nobody among the "
+            f"people. Nothing was spent. Write '{person}' alike in both tables, or leave such events out."
+        )
+    return unknown
 
 
 def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.DataFrame:
@@ -101,9 +142,12 @@ def written_histories(project: "Project") -> dict[str, HistoryRows]:
 
 
 def digest_of_histories(schema: HistorySchema, rows: HistoryRows, key: bytes) -> str:
-    """Keyed digest of both row sets, with the number of rows that share a contribution; people in any order."""
+    """Keyed digest of both row sets; people in any order. Of a transition it is part how many its person has."""
     shared = np.bincount(rows.numbers, minlength=len(rows.people))[rows.numbers]
-    parts = [unordered_digest([rows.people], schema.first_rows, key)]
-    for share in range(1, schema.most):
-        parts.append(unordered_digest([rows.transitions[shared == share]], schema.next_rows, key))
+    parts: list[Any] = [typed_digest(rows.people, schema.first_rows, key, ordered=False)]
+    hashes = row_hashes(rows.transitions, schema.next_rows)
+    for share in np.unique(shared):
+        following = TypedDigest(schema.next_rows, ordered=False)
+        following.add(hashes[shared == share])
+        parts.append([int(share), following.digest(key)])
     return sha256_json(parts)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from likeness.core.remote import Place
     from likeness.data.source.databases import Database
-    from likeness.data.source.row_digests import SourceDigest
+    from likeness.data.source.row_digests import Hashes, SourceDigest, TypedDigest
     from likeness.pipeline.project import Project
     from likeness.release.partition_selection import Partitions
     from likeness.release.records import Records
@@ -46,7 +46,12 @@ _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 
 
 def manifest_of(
-    params: Params, ledger_id: str, digest: str, num_records: int, rows_digests: Sequence[str] = ()
+    params: Params,
+    ledger_id: str,
+    digest: str,
+    count: int,
+    rows_digests: Sequence[str] = (),
+    held_out: int | None = None,
 ) -> dict[str, Any]:
     """The manifest of an ingested table; it holds the number of training rows only where that is public.
 
@@ -54,24 +59,30 @@ def manifest_of(
         params: the settings.
         ledger_id: of the ledger whose key made the digests.
         digest: of the training rows.
-        num_records: number of training rows.
+        count: number of training rows.
         rows_digests: of the rows of each table of the source.
+        held_out: number of test rows; None: there is no split.
 
     Raises:
         DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
-            training row: noise on nothing would cost as much as noise on rows.
+            training row: noise on nothing would cost as much as noise on rows. Or the split leaves no test row, which
+            a stage after the release needs.
     """
-    if not num_records:
-        raise DataError("ingest.source has no training rows. Nothing was spent. Give a source with training rows.")
+    for part, rows in (("training", count), ("test", held_out)):
+        if rows == 0:
+            raise DataError(
+                f"ingest.source has no {part} rows. Nothing was spent. Give a source with more rows, or change "
+                "ingest.split."
+            )
     public = params.privacy.adjacency == Adjacency.REPLACE_ONE
-    _check_number(params, num_records if public else None)
+    _check_number(params, count if public else None)
     return {
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
         "ledger": ledger_id,
         "digest": digest,
         "rows_digests": [digest for digest in rows_digests if digest],
-        "num_records": num_records if public else None,
+        "num_records": count if public else None,
         "unit": _unit(params),
     }
 
@@ -172,8 +183,10 @@ def used_rows(
     table: "DataFrame",
     column: "Series[str] | None",
     people: "Series[str] | None" = None,
-) -> "DataFrame":
+) -> "tuple[DataFrame, Hashes]":
     """The typed rows that are used, each with its part and, under ``ingest.unit``, the number of its person.
+
+    The second value are their hashes.
 
     Args:
         params: the settings.
@@ -182,43 +195,50 @@ def used_rows(
         column: the public split column, if there is one.
         people: whose row each is, under ``ingest.unit``.
     """
-    parts = split_parts(params, schema, table, column, people)
-    if people is None:
-        return with_columns(table, {SPLIT: parts})
     from likeness.data.source.contribution_bounding import bound_contributions, numbered
+    from likeness.data.source.row_digests import row_hashes
+    from likeness.data.source.split import split_by_person
 
-    assert params.ingest.unit is not None
-    keep = bound_contributions(table, schema, people, parts, params.ingest.unit.max_rows)
-    return with_columns(table[keep], {SPLIT: parts[keep], PERSON: numbered(people[keep])}).reset_index(drop=True)
+    hashes, unit, split = row_hashes(table, schema), params.ingest.unit, params.ingest.split
+    if people is not None and column is None:
+        parts = split_by_person(people, split.test_fraction, split.seed)
+    else:
+        parts = split_of(params, len(table))(hashes, column)
+    if people is None or unit is None:
+        return with_columns(table, {SPLIT: parts}), hashes
+    keep = bound_contributions(hashes, people, parts, unit.max_rows)
+    used = with_columns(table[keep], {SPLIT: parts[keep], PERSON: numbered(people[keep])})
+    return used.reset_index(drop=True), hashes[keep]
 
 
-def split_parts(
-    params: Params,
-    schema: Schema,
-    table: "DataFrame",
-    column: "Series[str] | None",
-    people: "Series[str] | None" = None,
-) -> "NDArray[str_]":
-    """``train`` or ``test`` for each row, by the rule that fits the adjacency and the unit of privacy."""
-    from likeness.data.source.split import split_by_column, split_by_content, split_by_person, split_by_position
+def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], NDArray[str_]]":
+    """The rule that fits the adjacency: from hashes and split column of each chunk in order to its parts.
+
+    Args:
+        params: the settings; a row is a person.
+        count: number of rows of all chunks. It counts under ``replace_one`` without a split column only.
+    """
+    from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column
 
     split = params.ingest.split
-    if column is not None:
-        return split_by_column(column, split.train, split.test)
-    if people is not None:
-        return split_by_person(people, split.test_fraction, split.seed)
+    if split.column is not None:
+        return lambda _, column: split_by_column(column, split.train, split.test)  # type: ignore[arg-type]
     if params.privacy.adjacency == Adjacency.REPLACE_ONE:
-        return split_by_position(len(table), split.test_fraction, split.seed)
-    return split_by_content(table, schema, split.test_fraction, split.seed)
+        by_position = SplitByPosition(count, split.test_fraction, split.seed)
+        return lambda hashes, _: by_position.parts(hashes)
+    by_content = SplitByContent(split.test_fraction, split.seed)
+    return lambda hashes, _: by_content.parts(hashes)
 
 
-def digest_of_release(adjacency: str, ordered: Callable[[], str], unordered: Callable[[], str]) -> str:
-    """The digest of the training rows in a request.
+def training_digest(params: Params, schema: Schema) -> "TypedDigest":
+    """The digest of the training rows in a request, without rows yet.
 
     Under ``replace_one`` the places of rows fix their pairs, so the order belongs to the request. Else no sum depends
     on the order, and rows in any order are one request.
     """
-    return ordered() if adjacency == Adjacency.REPLACE_ONE else unordered()
+    from likeness.data.source.row_digests import TypedDigest
+
+    return TypedDigest(schema, ordered=params.privacy.adjacency == Adjacency.REPLACE_ONE)
 
 
 @dataclass(frozen=True)

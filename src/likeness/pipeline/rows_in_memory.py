@@ -15,10 +15,10 @@ from likeness.data.schema.schema import Schema
 from likeness.pipeline.private_rows import (
     PERSON,
     _texts,
-    digest_of_release,
     encoded_chunks,
     encoded_manifest,
     manifest_of,
+    training_digest,
 )
 
 if TYPE_CHECKING:
@@ -98,24 +98,22 @@ def in_memory(
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
     """
-    from likeness.data.source.row_digests import typed_digest, unordered_digest
+    from likeness.data.source.row_digests import row_hashes
     from likeness.release.request import Dataset
 
-    numbers = None
+    numbers, hashes = None, row_hashes(train, schema)
     if people is not None:
         from likeness.data.source.contribution_bounding import bound_contributions, numbered
 
         assert params.ingest.unit is not None
-        keep = bound_contributions(train, schema, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
-        train, numbers = train[keep], numbered(people[keep])
-    digest = digest_of_release(
-        params.privacy.adjacency,
-        lambda: typed_digest(train, schema, ledger.key),
-        lambda: unordered_digest([train], schema, ledger.key),
-    )
+        keep = bound_contributions(hashes, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
+        train, numbers, hashes = train[keep], numbered(people[keep]), hashes[keep]
+    rows = training_digest(params, schema)
+    rows.add(hashes)
+    digest = rows.digest(ledger.key)
     manifest = encoded_manifest(manifest_of(params, ledger.id, digest, len(train), rows_digests), schema)
-    rows = manifest["identity"], digest, params.ledger.attempt, manifest["encoding"], params.ingest.unit
-    dataset = Dataset(*rows, tuple(manifest["rows_digests"]))
+    whose = manifest["identity"], digest, params.ledger.attempt, manifest["encoding"], params.ingest.unit
+    dataset = Dataset(*whose, tuple(manifest["rows_digests"]))
     return RowsInMemory(train, schema, numbers, dataset)
 
 

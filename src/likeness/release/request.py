@@ -17,7 +17,7 @@ AnyQuery = Query | PartitionQuery | DistanceQuery
 
 # Part of every key. Raise it when the same query on the same encoded rows would no longer give the same sum, but for
 # rounding that no noise would let through.
-MECHANISM_VERSION = 2
+MECHANISM_VERSION = 3
 
 
 @dataclass(frozen=True)

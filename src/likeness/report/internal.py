@@ -207,6 +207,7 @@ def evaluate_histories(
     drawn: Mapping[str, pd.DataFrame],
     seed: int,
     out_dir: Path,
+    unknown: int,
 ) -> None:
     """Write the distances of three tables from held-out people into ``metrics.json``: synthetic, ceiling and floor.
 
@@ -216,6 +217,7 @@ def evaluate_histories(
         drawn: both synthetic tables with their keys, by name.
         seed: public.
         out_dir: usually ``reports/internal``.
+        unknown: number of events that name nobody among the people.
     """
     synthetic = rows_of_tables(schema, **drawn)
     compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
@@ -224,5 +226,5 @@ def evaluate_histories(
         judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
         measures[name] = {**history_distances(schema, real["test"], rows), **judged}
     make_private_folder(out_dir)
-    summary = {"histories": True, "scores": {}, "marginals": {}, "distances": measures}
+    summary = {"histories": True, "scores": {}, "marginals": {}, "distances": measures, "strangers": unknown}
     (out_dir / FILES[0]).write_bytes(padded_json(summary))

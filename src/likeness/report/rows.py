@@ -62,6 +62,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "row_counts": _by_rows(internal.row_counts),
         "image": bool(metrics.get("image")),
         "histories": bool(metrics.get("histories")),
+        "strangers": metrics.get("strangers"),
         "regression": "r2" in present,
         "details": _details(metrics["details"]) if metrics.get("details") else None,
     }

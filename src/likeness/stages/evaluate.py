@@ -3,9 +3,9 @@
 Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spends: nothing, because it stays inside.
 """
 
-from likeness.data.private_tables import sample_private
+from likeness.data.private_tables import read_manifest, sample_private
 from likeness.data.schema.private_categories import closed
-from likeness.pipeline.history_rows import written_histories
+from likeness.pipeline.history_rows import STRANGERS, written_histories
 from likeness.pipeline.private_rows import BESIDE, SPLIT
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import read_synthetic, read_tables
@@ -17,7 +17,8 @@ def main(project: Project) -> None:
     settings, schema, paths = project.params.evaluate, project.schema, project.paths
     if project.histories is not None:
         drawn, real = read_tables(project), written_histories(project)
-        evaluate_histories(project.histories, real, drawn, settings.seed, paths.internal)
+        unknown = read_manifest(paths.table)[STRANGERS]
+        evaluate_histories(project.histories, real, drawn, settings.seed, paths.internal, unknown)
         return
     rows = sample_private(paths.table, settings.real_rows, settings.seed)
     table = closed(rows, project.written_schema, schema)

@@ -3,14 +3,11 @@
 Reads: the private source, data/schema. Writes: data/private/table.parquet. Spends: nothing.
 """
 
-from pathlib import Path
 from typing import Any
 
 from likeness.data.private_tables import write_private_chunks
-from likeness.data.source.row_digests import SourceDigest
 from likeness.pipeline.history_rows import write_histories
-from likeness.pipeline.ingest import training_digest, typed_rows
-from likeness.pipeline.private_rows import manifest_of
+from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.project import Project
 
 
@@ -19,14 +16,13 @@ def main(project: Project) -> None:
     if project.histories is not None:
         write_histories(project, project.histories)
         return
-    ledger = project.ledger
-    source = SourceDigest(SourceDigest.key_of(ledger.key))
+    ledger, rows = project.ledger, IngestedRows(project.params, project.written_schema)
 
-    def made(written: Path) -> dict[str, Any]:
-        digest, count = training_digest(project, written)
-        manifest = manifest_of(project.params, ledger.id, digest, count, [source.digest()])
-        ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])  # the door does it too, but later
+    def made() -> dict[str, Any]:
+        manifest = rows.manifest(project.params, ledger.id, ledger.key)
+        # The door does it too, but later.
+        ledger.check_owner(manifest["identity"], manifest["digest"], manifest["rows_digests"])
         return manifest
 
     with project.engine() as engine:
-        write_private_chunks(typed_rows(project, engine, source), project.paths.table, made)
+        write_private_chunks(typed_rows(project, rows, engine), project.paths.table, made)

@@ -15,4 +15,4 @@ def main(project: Project) -> None:
         ingested = read_manifest(table)
         written = project.written_schema if project.histories is None else schema
         rows, manifest = encoded_rows(table, written, schema, ingested), {**ingested, "encoding": encoding}
-        write_private_chunks(rows, encoded, lambda _, manifest=manifest: manifest)  # type: ignore[misc]
+        write_private_chunks(rows, encoded, lambda manifest=manifest: manifest)  # type: ignore[misc]

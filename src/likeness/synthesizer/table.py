@@ -115,12 +115,12 @@ def _private_rows(project: "Project", table: "DataFrame") -> "RowsInMemory":
     from likeness.pipeline.rows_in_memory import in_memory
 
     ledger, unit, people = project.ledger, project.params.ingest.unit, None
-    source = SourceDigest(SourceDigest.key_of(ledger.key))
+    source = SourceDigest()
     if unit is None:
         typed = read_frame(table, project.written_schema, source=source)
     else:
         typed, people = read_frame_people(table, project.written_schema, unit.column, source=source)
-    return in_memory(project.params, project.written_schema, typed, ledger, people, [source.digest()])
+    return in_memory(project.params, project.written_schema, typed, ledger, people, [source.digest(ledger.key)])
 
 
 def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]:

@@ -17,7 +17,7 @@ from likeness.data.rules.tables import to_model
 from likeness.data.schema.column import Column
 from likeness.data.source.cells import category_type
 from likeness.data.source.contribution_bounding import bound_contributions
-from likeness.data.source.row_digests import row_hashes
+from likeness.data.source.row_digests import leading, row_hashes
 
 
 class HistoryRows(NamedTuple):
@@ -54,7 +54,7 @@ def history_rows(
         people_names: the person of each of these rows.
     """
     if people is not None and people_names is not None and schema.people is not None:
-        order = np.argsort(row_hashes(people, schema.people, 0), kind="stable")
+        order = np.argsort(leading(row_hashes(people, schema.people)), kind="stable")
         keep = np.sort(order[~people_names.iloc[order].duplicated().to_numpy()])
         people, people_names = people.iloc[keep], people_names.iloc[keep]
         numbers = pd.Index(people_names).get_indexer(pd.Index(names)).astype(np.int64)
@@ -194,13 +194,12 @@ def _counted_events(
     schema: HistorySchema, events: pd.DataFrame, names: "pd.Series[str]", numbers: NDArray[np.int64]
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """The events that count, in order of people and of their histories, and the person of each."""
-    keep = numbers >= 0
+    keep, hashes = numbers >= 0, row_hashes(events, schema.events)
     if schema.which == "hash":
-        parts = np.full(len(events), "train")
-        keep &= bound_contributions(events, schema.events, names, parts, schema.most)
+        keep &= bound_contributions(hashes, names, np.full(len(events), "train"), schema.most)
     places = np.flatnonzero(keep)
     events, numbers = events.iloc[places], numbers[places]
-    order = np.lexsort((row_hashes(events, schema.events, 0), order_numbers(schema, events), numbers))
+    order = np.lexsort((leading(hashes[places]), order_numbers(schema, events), numbers))
     events, numbers = events.iloc[order].reset_index(drop=True), numbers[order]
     begins = np.searchsorted(numbers, numbers, side="left")
     ended = np.concatenate([[0], np.cumsum(is_end(schema, events))])

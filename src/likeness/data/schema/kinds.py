@@ -18,6 +18,7 @@ from likeness.data.schema.layouts import number_digits
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from likeness.data.schema.column import Column
@@ -78,6 +79,14 @@ class Kind:
     def fits(self, texts: Set[str]) -> bool:
         """Whether a guess from these texts, of which there is one at least, is this kind."""
         return False
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """The one text of each typed cell: different cells have different texts, and databases can make them too.
+
+        Args:
+            cells: without missing ones.
+        """
+        return cells
 
     def holds(self, dtype: str, layout: str | None = None) -> bool:
         """Whether a dtype can hold a column of this kind.
@@ -174,6 +183,12 @@ class Numeric(Kind):
 
         return pd.Series(numbers, dtype="float64")
 
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """As ``15e-1``, see :func:`likeness.data.source.row_texts.number_texts`."""
+        from likeness.data.source.row_texts import number_texts
+
+        return number_texts(cells.cast("double"))
+
     def fits(self, texts: Set[str]) -> bool:
         """Numbers that are not all digits: those would be codes. Nor are they 1 and 2 alone."""
         numbers = all(NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in texts)
@@ -241,6 +256,10 @@ class Integer(Numeric):
         if not column.nullable:
             return pd.Series(numbers.astype("int64"))
         return pd.Series(numbers, dtype="Float64").astype("Int64")
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """Their digits."""
+        return cells.cast("int64")
 
     def fits(self, texts: Set[str]) -> bool:
         """Whole numbers without leading zeros; but 1 and 2 alone are two classes."""
@@ -313,6 +332,10 @@ class Date(Numeric):
 
         return typed_dates(numbers, column)
 
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """As ``0999-06-10``."""
+        return cells.cast("date32")
+
     def fits(self, texts: Set[str]) -> bool:
         """Each is one in ISO 8601."""
         return all(number_of(self.name, text) is not None for text in texts)
@@ -357,6 +380,10 @@ class Datetime(Date):
     hint = "possible range: 1994-03-01..2024-12-31"
     range_rule = "is a datetime, so its bounds must be dates of the years 1 to 9999."
     example = "1994-03-01 or 1994-03-01 17:05:00"
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """As ``2003-11-29 17:45:00``."""
+        return cells.cast("timestamp[s]")
 
 
 class Categorical(Kind):

@@ -5,7 +5,7 @@ the place of a row. So one person who is added or removed with all rows changes 
 row of another person (:func:`likeness.privacy.adjacency.lattice_sensitivity_squared`).
 """
 
-import hashlib
+import re
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,24 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
+from likeness.core.text import normal_text
 from likeness.data.schema.column import PERSON_COLUMN
-from likeness.data.schema.schema import Schema
-from likeness.data.source.python_cells import TEXT
-from likeness.data.source.row_digests import hash_words, row_hashes
+from likeness.data.source.python_cells import TEXT, text_of
+from likeness.data.source.row_digests import Hashes, hashes_of, hexadecimal, leading
 
 __all__ = ["PERSON_COLUMN", "bound_contributions", "numbered", "people_of"]
 
+_DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
+# pandas writes so where a cell of the column is missing. With more digits float64 does not tell people apart.
+_POINT_ZERO = re.compile(r"([-+]?\d{1,15})\.0*", re.ASCII)
+_DECIMALS = re.compile(r"[-+]?(?:\d*\.\d+|\d+(?:\.\d*)?e[-+]\d+)", re.ASCII | re.IGNORECASE)
+
 
 def people_of(values: "pd.Series[Any]", where: str) -> "pd.Series[str]":
-    """The person of each row, as text.
+    """The person of each row, as text: one text for all spellings of a key, in each source and each table.
+
+    A whole number is its digits, so ``1``, ``1.0`` and the texts of both are one person. Other texts are in their
+    normal form. ``00001`` and ``1`` are two people.
 
     Args:
         values: raw cells of the column that names people.
@@ -31,24 +39,36 @@ def people_of(values: "pd.Series[Any]", where: str) -> "pd.Series[str]":
     Raises:
         DataError: a row names nobody, or a name is neither a text nor a whole number.
     """
-    values = values.astype("object")
-    types = set(map(type, values[values.notna()]))
-    if not all(issubclass(each, str | int | np.integer) and each is not bool for each in types):
+    cells = values.astype("object")
+    kinds = {*map(type, cells)}
+    codes, distinct = pd.factorize(cells)
+    names = [None if kinds & {bool, np.bool_} else _name_of(cell) for cell in distinct]
+    if None in names:
         raise DataError(
-            f"{where}: column '{values.name}' of ingest.unit must hold texts or whole numbers, one spelling a person. "
-            "Correct the source."
+            f"{where}: column '{values.name}' of ingest.unit must hold texts or whole numbers. A number with decimals "
+            "names nobody. Correct the source."
         )
-    texts = values.where(values.notna(), "").astype(TEXT).str.strip()
-    if (texts == "").any():
+    if (codes < 0).any() or "" in names:
         raise DataError(
             f"{where}: column '{values.name}' of ingest.unit has an empty cell. Give each row an id, or leave "
             "such rows out."
         )
-    return texts
+    return pd.Series(pd.array(names, TEXT).take(codes), values.index, name=values.name)
+
+
+def _name_of(cell: Any) -> str | None:
+    """The text of a key; None where it is neither a text nor a whole number."""
+    try:
+        name = normal_text(text_of(cell) or "")
+    except (TypeError, ValueError, OverflowError):
+        return None
+    name = _POINT_ZERO.sub(r"\1", name) if _POINT_ZERO.fullmatch(name) else name
+    right = not _DECIMALS.fullmatch(name) if isinstance(cell, str) else _DIGITS.fullmatch(name)
+    return name if right else None
 
 
 def bound_contributions(
-    table: pd.DataFrame, schema: Schema, people: "pd.Series[str]", parts: NDArray[np.str_], max_rows: int
+    hashes: Hashes, people: "pd.Series[str]", parts: NDArray[np.str_], max_rows: int
 ) -> NDArray[np.bool_]:
     """Choose at most ``max_rows`` rows of each person in each part of the split.
 
@@ -58,8 +78,7 @@ def bound_contributions(
     reach the door.
 
     Args:
-        table: typed with ``schema``.
-        schema: public schema.
+        hashes: of the typed rows.
         people: person of each row; see :func:`people_of`.
         parts: ``train`` or ``test`` for each row.
         max_rows: k, the most rows of a person.
@@ -72,13 +91,12 @@ def bound_contributions(
     many = np.flatnonzero(~keep)
     if not len(many):
         return keep
-    rows = owners.iloc[many].assign(content=row_hashes(table.iloc[many], schema, 0))
-    rows["copy"] = rows.groupby(["person", "train", "content"]).cumcount()
-    names = people.iloc[many].tolist()
-    start = hashlib.sha256(b"likeness row of a person")
-    texts = zip(rows["content"].tolist(), rows["copy"].tolist(), names, strict=True)
-    rows["hash"] = hash_words(start, (f"{content} {copy} {name}".encode() for content, copy, name in texts))
-    ranked = rows.sort_values(["person", "train", "hash", "content", "copy"])
+    some = hashes[many]
+    rows = owners.iloc[many].assign(content=leading(some), rest=leading(some[:, 8:]))
+    rows["copy"] = rows.groupby(["person", "train", "content", "rest"]).cumcount()
+    texts = zip(rows["copy"].tolist(), hexadecimal(some), people.iloc[many].tolist(), strict=True)
+    drawn = hashes_of(f"likeness row of a person {copy} {content} {name}".encode() for copy, content, name in texts)
+    ranked = rows.assign(hash=leading(drawn)).sort_values(["person", "train", "hash", "content", "rest", "copy"])
     rank = ranked.groupby(["person", "train"]).cumcount()
     keep[many] = (rank < max_rows).reindex(rows.index).to_numpy()
     return keep

@@ -4,7 +4,6 @@ A database has no order of rows, so their content decides it: equal rows always 
 password. Messages quote a driver only while connecting, where no row can be in its text.
 """
 
-import hmac
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+import numpy as np
 import pandas as pd
 
 from likeness.core.errors import DataError, LikenessError
-from likeness.core.hashing import canonical_json
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
-from likeness.data.source.row_digests import SourceDigest, row_hashes
+from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult
@@ -107,14 +106,14 @@ class Database:
 
         chunks = self._answer(lambda result: [chunk(raw) for raw in self._chunks(result, wanted, source)])
         table, extra = (pd.concat(parts, ignore_index=True) for parts in zip(*chunks, strict=True))
-        extra["hash"] = row_hashes(table, schema, 0)
-        order = extra.sort_values(["hash", *others], kind="stable").index
+        order = np.arange(len(table)) if not others else extra.sort_values(others, kind="stable").index.to_numpy()
+        order = order[np.argsort(leading(row_hashes(table, schema))[order], kind="stable")]
         table, extra = table.loc[order].reset_index(drop=True), extra.loc[order].reset_index(drop=True)
         split, people = (None if name is None else extra[name] for name in (split_column, person_column))
         return table, split, people
 
     def fingerprint(self, key: bytes) -> str:
-        """Keyed hash of the rows in any order: the sum of their keyed hashes (Clarke et al. 2003).
+        """Keyed hash of the rows in any order, with all columns of single values; empty without rows.
 
         Args:
             key: 32 secret bytes of the ledger.
@@ -122,16 +121,14 @@ class Database:
         Raises:
             DataError: as :meth:`columns`.
         """
+        source = SourceDigest()
 
-        def summed(result: "CursorResult[Any]") -> list[Any]:
-            total, names = 0, _names(result)
-            for rows in result.partitions(_ROWS):
-                for row in rows:
-                    cells = canonical_json([[type(cell).__name__, str(_plain(cell))] for cell in row])
-                    total += int.from_bytes(hmac.digest(key, cells.encode(), "sha256"), "big")
-            return [names, str(total % 2**256)]
+        def summed(result: "CursorResult[Any]") -> None:
+            for _ in self._chunks(result, [], source):
+                pass
 
-        return hmac.new(key, canonical_json(self._answer(summed)).encode(), "sha256").hexdigest()
+        self._answer(summed)
+        return source.digest(key)
 
     def _answer(self, use: "Callable[[CursorResult[Any]], T]") -> T:
         """Apply a function to the answer; a driver's error becomes a DataError without values."""
@@ -199,8 +196,3 @@ class Database:
 
 def _names(result: "CursorResult[Any]") -> list[str]:
     return [normal_text(str(name)) for name in result.keys()]  # noqa: SIM118 (it is no mapping)
-
-
-def _plain(cell: Any) -> Any:
-    """A driver's bytes as Python's."""
-    return bytes(cell) if isinstance(cell, memoryview) else cell

@@ -1,17 +1,15 @@
 """The public split into training and test rows. Only training rows reach the door."""
 
-import hashlib
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.rng import public
-from likeness.data.schema.schema import Schema
-from likeness.data.source.row_digests import hash_words, row_hashes
+from likeness.data.source.row_digests import Hashes, hashes_of, hexadecimal, leading, uniform
 
 Parts = NDArray[np.str_]
+_WIDER = 4  # times as long as the next one is each sorted array of rows, so there are few
 
 
 def split_by_column(column: "pd.Series[str]", train: str, test: str) -> Parts:
@@ -27,36 +25,81 @@ def split_by_column(column: "pd.Series[str]", train: str, test: str) -> Parts:
     return np.where(column.to_numpy() == train, "train", "test")
 
 
-def split_by_content(df: pd.DataFrame, schema: Schema, test_fraction: float, seed: int) -> Parts:
-    """By the content of each row, for ``add_remove_one``: adding or removing a row moves no other row.
+class SplitByContent:
+    """By content and copy of each row, for ``add_remove_one``: a row that comes or goes moves no other row.
 
-    A split by position would move all rows behind a removed one. Training sets of neighboring tables would then differ
-    in many rows. Equal rows are on one side.
+    Let a table have k rows with the text t, copies 0 to k - 1. Copy c is a test row if the hash of seed, c and t is
+    below a threshold. So of these rows n(k) = #{c < k: not below} are training rows, whatever other rows there are.
+    Without one of them there are k - 1 such rows, and n(k) - n(k - 1) is 0 or 1. Equal rows are interchangeable. So
+    either the training rows lose that row, or the test rows do, and all other rows stay. A split by position would move
+    all rows behind a removed one. One by content alone would put all equal rows on one side.
+
+    In SQL the number of the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``. Rows are equal here if the first 128
+    bits of their hashes are. Memory holds 24 bytes of each row.
     """
-    uniform = row_hashes(df, schema, seed) / 2.0**64
-    return split_names(uniform < test_fraction)
+
+    def __init__(self, test_fraction: float, seed: int) -> None:
+        """Start without rows.
+
+        Args:
+            test_fraction: share of the test rows.
+            seed: public.
+        """
+        self._fraction, self._start = test_fraction, f"likeness split {seed}"
+        self._passed: list[tuple[NDArray[np.bytes_], NDArray[np.uint64]]] = []  # sorted, with the first 64 bits
+
+    def parts(self, hashes: Hashes) -> Parts:
+        """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
+        texts = zip(self._copies(hashes).tolist(), hexadecimal(hashes), strict=True)
+        drawn = hashes_of(f"{self._start} {copy} {content}".encode() for copy, content in texts)
+        return _names(uniform(drawn) < self._fraction)
+
+    def _copies(self, hashes: Hashes) -> NDArray[np.int64]:
+        """The number of each row of a chunk among the rows so far that equal it, shape (n,)."""
+        rows, words = np.ascontiguousarray(hashes[:, :16]).view("S16").ravel(), leading(hashes)
+        order = np.argsort(rows, kind="stable")
+        rows, words, places = rows[order], words[order], np.arange(len(rows))
+        starts = np.append(True, rows[1:] != rows[:-1])[: len(rows)]
+        numbers = places - np.maximum.accumulate(np.where(starts, places, 0))
+        for passed, firsts in self._passed:
+            found = firsts[np.minimum(np.searchsorted(firsts, words), len(firsts) - 1)] == words
+            numbers[found] += np.searchsorted(passed, rows[found], "right") - np.searchsorted(passed, rows[found])
+        while self._passed and len(self._passed[-1][0]) < _WIDER * len(rows):
+            rows = np.sort(np.concatenate([self._passed.pop()[0], rows]), kind="stable")
+        if len(rows):
+            self._passed.append((rows, leading(rows.view(np.uint8).reshape(-1, 16))))
+        copies = np.empty_like(numbers)
+        copies[order] = numbers
+        return copies
+
+
+class SplitByPosition:
+    """By a public permutation of positions, for ``replace_one``: both sizes are public, and a replaced row stays."""
+
+    def __init__(self, count: int, test_fraction: float, seed: int) -> None:
+        """Start before the first row. A mask takes a byte a row, and names would take twenty.
+
+        Args:
+            count: number of rows of all chunks.
+            test_fraction: share of the test rows.
+            seed: public.
+        """
+        self._mask, self._start = np.zeros(count, dtype=bool), 0
+        self._mask[public(seed, "split").permutation(count)[: round(count * test_fraction)]] = True
+
+    def parts(self, hashes: Hashes) -> Parts:
+        """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
+        start, self._start = self._start, self._start + len(hashes)
+        return _names(self._mask[start : self._start])
 
 
 def split_by_person(people: "pd.Series[str]", test_fraction: float, seed: int) -> Parts:
     """By a public hash of the person's name, so that all rows of a person are on one side."""
     codes, names = pd.factorize(people)
-    start = hashlib.sha256(f"likeness person {seed}".encode())
-    uniform = hash_words(start, (name.encode() for name in names)) / 2.0**64
-    return split_names(uniform < test_fraction)[codes]
+    drawn = uniform(hashes_of(f"likeness person {seed} {name}".encode() for name in names))
+    return _names(drawn < test_fraction)[codes]
 
 
-def split_by_position(count: int, test_fraction: float, seed: int) -> Parts:
-    """By a public permutation of positions, for ``replace_one``: both sizes are public, and a replaced row stays."""
-    return split_names(position_mask(count, test_fraction, seed))
-
-
-def position_mask(count: int, test_fraction: float, seed: int) -> NDArray[np.bool_]:
-    """Mask of test rows, shape (count,). It takes a byte a row, and names would take twenty."""
-    mask = np.zeros(count, dtype=bool)
-    mask[public(seed, "split").permutation(count)[: round(count * test_fraction)]] = True
-    return mask
-
-
-def split_names(is_test: NDArray[np.bool_]) -> Parts:
+def _names(is_test: NDArray[np.bool_]) -> Parts:
     """``train`` or ``test`` for each row."""
     return np.where(is_test, "test", "train")

@@ -1,0 +1,113 @@
+"""One text of a typed row, which a database can make too. Split, bounding, order and digests of rows hash it.
+
+A cell is the number of bytes of its text in UTF-8, a colon and the text; a missing cell is ``-``. A row is its cells in
+the order of the schema, without anything between. So different rows have different texts. In SQL a cell is
+``coalesce(octet_length(x) || ':' || x, '-')``. The text ``x`` of a cell, by the kind of its column:
+
+- category, also an open one: the category, in its normal form
+- integer: its digits, ``-12``
+- numeric: :func:`number_texts`
+- date: ``0999-06-10``
+- datetime: ``2003-11-29 17:45:00``, in UTC
+- pixel: its digits, as an integer
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from likeness.data.pixels import leading_pixels, matrix
+
+if TYPE_CHECKING:
+    from likeness.data.schema.column import Column
+    from likeness.data.schema.schema import Schema
+
+_CELLS = 1 << 20  # in one step
+_NOTHING = pa.scalar(b"", pa.large_binary())
+_SHORTEST = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<part>\d*)e?\+?(?P<power>-?\d*)$"
+_PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) for value in range(256)], np.uint8)
+
+
+def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryArray]:
+    """The texts of rows, in steps.
+
+    Args:
+        table: typed.
+        schema: of the table; it may have open columns.
+    """
+    step = max(1, _CELLS // len(schema.columns))
+    pixels = leading_pixels(table) if schema.pixels else []
+    for start in range(0, len(table), step):
+        some = table.iloc[start : start + step]
+        others = (_cells(some[column.name], column) for column in schema.columns[len(pixels) :])
+        yield joined([*matrix(some, pixels).T, *others])
+
+
+def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
+    """The texts of rows.
+
+    Args:
+        columns: cells from :func:`framed`; or numbers of one byte, shape (n,), as which pixels are faster.
+    """
+    parts: list[pa.Array] = []
+    for are_bytes, run in groupby(columns, lambda cells: isinstance(cells, np.ndarray)):
+        cells = list(run)
+        parts += [_joined_bytes(np.stack(cells, axis=1))] if are_bytes else cells
+    return pc.binary_join_element_wise(*parts, _NOTHING)
+
+
+def framed(texts: pa.Array) -> pa.Array:
+    """Texts as cells of a row.
+
+    Args:
+        texts: of type large_string or large_binary.
+    """
+    content = texts.cast(pa.large_binary())
+    lengths = pc.binary_length(content).cast(pa.large_string()).cast(pa.large_binary())
+    cells = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
+    return pc.fill_null(cells, pa.scalar(b"-", pa.large_binary()))
+
+
+def number_texts(numbers: pa.DoubleArray) -> pa.StringArray:
+    """Each number as ``15e-1``: a whole number that does not end with 0, and the power of ten. Zero is ``0e0``.
+
+    The digits are the fewest that are read back as the same float64. PostgreSQL, DuckDB and Java print these digits,
+    each in its own notation, and this one follows from all.
+
+    Args:
+        numbers: finite, without missing ones.
+    """
+    shortest = pc.add(numbers, 0.0).cast(pa.string())  # one zero, whatever its sign
+    read = pc.extract_regex(shortest, _SHORTEST)
+    sign, whole, part, power = (pc.struct_field(read, [name]) for name in ("sign", "whole", "part", "power"))
+    digits = pc.ascii_ltrim(pc.binary_join_element_wise(whole, part, ""), "0")
+    short = pc.ascii_rtrim(digits, "0")
+    shift = pc.subtract(pc.subtract(pc.utf8_length(digits), pc.utf8_length(short)), pc.utf8_length(part))
+    exponent = pc.add(pc.if_else(pc.equal(power, ""), "0", power).cast(pa.int64()), shift.cast(pa.int64()))
+    short = pc.if_else(pc.equal(short, ""), "0", short)
+    return pc.binary_join_element_wise(sign, short, "e", exponent.cast(pa.string()), "")
+
+
+def _cells(values: "pd.Series[Any]", column: "Column") -> pa.Array:
+    """Cells of a typed column. Each different value gets its text once."""
+    cells = pa.array(values, from_pandas=True)
+    cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    if not pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_encode()
+    distinct = framed(column.type.exact_texts(cells.dictionary).cast(pa.large_string()))
+    distinct = pa.concat_arrays([distinct, pa.array([b"-"], pa.large_binary())])
+    return distinct.take(pc.fill_null(cells.indices.cast(pa.int64()), len(distinct) - 1))
+
+
+def _joined_bytes(values: "NDArray[np.uint8]") -> pa.LargeBinaryArray:
+    """The joined cells of each row of bytes."""
+    letters = _PIXELS[values].reshape(len(values), -1)  # a zero is no letter
+    ends = np.concatenate([[0], np.count_nonzero(letters, axis=1).cumsum()])
+    buffers = [None, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(letters[letters != 0].tobytes())]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(values), buffers)
