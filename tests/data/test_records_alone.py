@@ -269,6 +269,19 @@ def test_no_cell_changes_the_text_of_another_in_the_column_that_a_library_makes(
 OTHER = pa.table({"c": ["z"]})
 
 
+def test_the_digest_of_a_file_does_not_hang_on_resolution_and_scale(tmp_path: Path) -> None:
+    """Else the same people are a new population with a budget of its own."""
+    digests = set()
+    for unit, scale in (("ms", 2), ("us", 3), ("ns", 9)):
+        moments = pa.array([datetime(2020, 1, 1, 3), None], pa.timestamp(unit))
+        costs = pa.array([Decimal("1.5"), Decimal("2.25")], pa.decimal128(18, scale))
+        spans = pa.array([timedelta(seconds=1), None], pa.duration(unit))
+        pq.write_table(pa.table({"c": ["x", "y"], "t": moments, "d": costs, "s": spans}), tmp_path / "t.parquet")
+        digests.add(source := SourceDigest(b"k" * 32))
+        read_source(tmp_path / "t.parquet", OPEN, source=source)
+    assert len({one.digest() for one in digests}) == 1
+
+
 # Excel
 
 SHEET = [

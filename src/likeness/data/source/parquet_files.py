@@ -204,7 +204,7 @@ def parquet_chunks(
             columns = arrow_cells({name: batch.column(name) for name in wanted})
             check_texts(columns, wanted, part.path.name, "Cast them to texts or numbers")
             if source is not None:
-                source.add(batch.schema.names, batch.columns)
+                source.add(batch.schema.names, list(map(_digested, batch.columns)))
             cells = pd.DataFrame(columns, range(len(batch)))
             if images is not None and shape is not None:
                 where = f"{part.path.name}: column '{images}' has"
@@ -254,6 +254,14 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
         return column.cast(pa.binary()).cast(pa.string())
     plain = of.is_boolean(kind) or of.is_integer(kind) or of.is_floating(kind) or of.is_null(kind)
     return column if plain or is_extension or of.is_dictionary(kind) or _is_text(kind) else None
+
+
+def _digested(column: pa.Array) -> pa.Array:
+    """A column for the digest of a source, the same in each resolution. Bytes that are no text stay bytes."""
+    single = None
+    with contained():
+        single = single_cells(column)
+    return column if single is None else single
 
 
 def _is_binary(kind: pa.DataType) -> bool:
