@@ -3,13 +3,17 @@
 `project-files` in pyproject.toml names them. An editable install needs no copy: its files are those of the clone.
 """
 
-import tomllib
+import ast
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PATTERNS = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["tool"]["likeness"]["project-files"]
+LINES = Path("pyproject.toml").read_text(encoding="utf-8").splitlines()
+# Python 3.10 has no tomllib, and must hear from pip that it is too old. A list of texts is one in Python too.
+PATTERNS = ast.literal_eval(
+    next(line for line in LINES if line.startswith("project-files = "))[len("project-files = ") :]
+)
 FILES = [path.as_posix() for pattern in PATTERNS for path in sorted(Path().glob(pattern))]
 
 
