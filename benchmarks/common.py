@@ -30,7 +30,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_from
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.private_rows import split_parts
+from likeness.pipeline.private_rows import SPLIT, used_rows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.pipeline.synthetic_table import draw as draw_rows
@@ -94,7 +94,7 @@ def load(name: str) -> Table:
         )
     schema = Project(Path(), params).schema
     table, column_values = read_source(source, schema, params.ingest.split.column)
-    parts = split_parts(params, schema, table, column_values)
+    parts = used_rows(params, schema, table, column_values)[0][SPLIT]
     return Table(params, schema, table[parts == "train"], table[parts == "test"])
 
 

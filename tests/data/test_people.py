@@ -1,8 +1,11 @@
 """People with several rows: what is used of a person depends on that person alone."""
 
+import contextlib
+import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source import contribution_bounding, split
 from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
+from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame_people, read_people
 from likeness.data.source.row_digests import hashes_of, row_hashes
 from likeness.data.source.split import split_by_person
@@ -41,7 +45,7 @@ rows = st.lists(
 
 
 @pytest.mark.parametrize(
-    "cells", [["a", 7, None], [7, 8.5], ["a", True], ["a", b"b"]], ids=["both", "float", "bool", "bytes"]
+    "cells", [["a", 7, None], [7, 8.5], ["a", True], ["a", b"b"]], ids=["both", "fraction", "bool", "bytes"]
 )
 def test_whether_a_cell_may_name_a_person_depends_on_that_cell_alone(cells: list[Any]) -> None:
     for some in (cells[:1], cells[1:], cells):
@@ -51,6 +55,62 @@ def test_whether_a_cell_may_name_a_person_depends_on_that_cell_alone(cells: list
         else:
             with pytest.raises(DataError, match="must hold texts or whole numbers"):
                 people_of(column, "t")
+
+
+SPELLINGS = {
+    "7": [7, 7.0, np.float32(7), np.int8(7), Decimal(7), Decimal("7.00"), "7", " 7 ", "7.0", "7.00", "\u00a07\u200b"],
+    "0": [0, 0.0, -0.0, "0", "0.0"],
+    "-3": [-3, -3.0, "-3.0"],
+    "00007": ["00007", "00007.0"],
+    "Jos\u00e9 a": ["Jos\u00e9 a", "Jose\u0301 a", " Jose\u0301\u00a0a", "Jos\u00e9\ufeff a"],
+    "9007199254740993": [2**53 + 1, "9007199254740993"],
+    "7e2": ["7e2"],
+}
+NOBODY = [7.5, "7.5", "12.10", "-0.5", ".5", 1e300, 2.0**53, "1e+16", "1.5E+20", np.inf, Decimal("7.5"), True, np.True_]
+
+
+def test_a_person_has_one_name_in_all_spellings() -> None:
+    """Else one person would have two shares, and no event would find its person."""
+    for name, cells in SPELLINGS.items():
+        for cell in cells:
+            assert people_of(pd.Series([cell, "x"], dtype="object", name="p"), "t").tolist() == [name, "x"], cell
+    mixed = pd.Series([cell for cells in SPELLINGS.values() for cell in cells], dtype="object", name="p")
+    assert people_of(mixed, "t").tolist() == [name for name, cells in SPELLINGS.items() for _ in cells]
+    for cell in NOBODY:
+        with pytest.raises(DataError, match="A number with decimals names nobody"):
+            people_of(pd.Series(["x", cell], dtype="object", name="p"), "t")
+
+
+def test_a_key_is_read_alike_from_every_source(tmp_path: Path) -> None:
+    numbers = [3, 2**40, 3, None, 8]
+    table = pd.DataFrame({"pid": numbers, "a": 1, "c": "u"})
+    whole = table.dropna().astype({"pid": "int64"})
+    whole.assign(pid=whole["pid"].astype("float")).to_csv(tmp_path / "floats.csv", index=False)
+    whole.to_csv(tmp_path / "whole.csv", index=False)
+    one = pa.Table.from_pandas(whole, preserve_index=False)
+    for name, kind in enumerate((pa.int64(), pa.float64(), pa.string(), pa.decimal128(30, 2))):
+        pq.write_table(one.set_column(0, "pid", one["pid"].cast(kind)), tmp_path / f"{name}.parquet")
+    whole.to_excel(tmp_path / "whole.xlsx", index=False)
+    with contextlib.closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        whole.to_sql("whole", connection, index=False)
+        whole.assign(pid=whole["pid"].astype("float")).to_sql("floats", connection, index=False)
+    found = [read_people(path, SCHEMA, None, "pid")[2] for path in sorted(tmp_path.glob("*.[cpx]*"))]
+    found += [Database(f"sqlite:///{tmp_path}/t.db", name).read(SCHEMA, None, "pid")[2] for name in ("whole", "floats")]
+    frames = [whole, whole.astype({"pid": "float"}), whole.astype({"pid": "str"}), whole.astype({"pid": "Int64"})]
+    found += [read_frame_people(frame, SCHEMA, "pid")[1] for frame in frames]
+    names = sorted(["3", str(2**40), "3", "8"])
+    assert len(found) == 13 and [sorted(people) for people in found if people is not None] == [names] * 13
+
+
+def test_a_person_of_two_spellings_has_one_share() -> None:
+    people = people_of(pd.Series([1, 1.0, "1", "1.0", 2], dtype="object", name="p"), "t")
+    used = bound_contributions(row_hashes(typed_rows(5), SCHEMA), people, np.full(5, "train"), 2)
+    assert used.sum() == 3 and numbered(people).tolist() == [0, 0, 0, 0, 1]
+    assert len(set(split_by_person(people[:4], 0.5, 0))) == 1
+
+
+def typed_rows(count: int) -> pd.DataFrame:
+    return pd.DataFrame({"a": np.arange(count), "c": pd.Categorical(["u"] * count, ["u", "v"])})
 
 
 def kept(table: list[Row], most: int) -> list[Row]:
