@@ -1,5 +1,6 @@
 """A forger's tools: change one thing in a bundle, and make all else agree with it that can be made to agree."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from enum import IntEnum
@@ -18,6 +19,7 @@ from likeness.data.histories.schema import read_schema
 from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import budget_of
 from likeness.ledger.records import SALT, START, Record, content_of, digest_of, population_of
+from likeness.pipeline.account import lifetime_of
 from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
@@ -97,7 +99,7 @@ def edit_chain(folder: Path, change: Callable[[list[Json]], object]) -> None:
     change(records)
     previous = START
     for place, record in enumerate(records, start=1):
-        record |= {"seq": place, "previous": previous}
+        record |= {"digest": "", **record, "seq": place, "previous": previous}
         if "body" in record:
             record["digest"] = digest_of(Record(**{field: record[field] for field in _FIELDS}))
         elif "content" in record:
@@ -121,15 +123,12 @@ def edit_body(kind: str, query: str | None = None, **changes: Any) -> Plant:
 
 
 def edit_receipt(query: str, **changes: Any) -> Plant:
-    """Change the receipt of a release; None takes a field away."""
+    """Change the receipt of a release."""
 
     def plant(folder: Path) -> None:
         path = folder / names.RELEASED / f"{query}.safetensors"
         one = load_released(path)
-        changed = {**one.receipt.to_dict(), **changes}
-        _write(
-            path, one, {field: value for field, value in changed.items() if field not in changes or value is not None}
-        )
+        _write(path, one, {**one.receipt.to_dict(), **changes})
 
     return plant
 
@@ -259,14 +258,18 @@ def hide(opened_as: str | None = None) -> Plant:
                     record |= parts | opened
 
         edit_chain(folder, change)
-        found = Bundle(folder)
-        budget = budget_of(found.records, found.params.privacy.population)
-        assert budget is not None
-        spent = {name: getattr(budget, name) for name in ("spent_rho", "spent_epsilon", "uncommitted")}
-        spent["spent_delta_keys"] = budget.spent_delta
-        edit_json(folder / names.PRIVACY, lambda value: value["ledger"]["lifetime"].update(spent))
+        follow(folder)
 
     return plant
+
+
+def follow(folder: Path) -> None:
+    """The account states the lifetime that the ledger gives, if it gives any."""
+    found = Bundle(folder)
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        if budget := budget_of(found.records, found.params.privacy.population):
+            stated = lifetime_of(budget)
+            edit_json(folder / names.PRIVACY, lambda value: value["ledger"].update(lifetime=stated))
 
 
 def redraw(

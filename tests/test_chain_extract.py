@@ -17,8 +17,8 @@ def body(identity: str, word: str, kind: str) -> dict[str, Any]:
     return {
         "cap": {"identity": identity, "cap_epsilon": 7.125, "person": word},
         "reserve": {"identity": identity, "key": f"key of {word}", "query": word, "rho": 0.0625},
-        "commit": {"key": f"key of {word}", "path": word, "sha256": f"digest of {word}"},
-        "lost": {"key": f"key of {word}", "reason": word},
+        "commit": {"identity": identity, "key": f"key of {word}", "path": word, "sha256": f"digest of {word}"},
+        "lost": {"identity": identity, "key": f"key of {word}", "reason": word},
         "published": {"identity": identity, "table": f"digest of {word}", "generator": word},
     }[kind]
 

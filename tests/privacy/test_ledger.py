@@ -293,10 +293,10 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
 @pytest.mark.parametrize(
     ("statements", "match"),
     [
-        ("DROP TABLE versions", r"tables of version 1\. .*LIKENESS_HOME"),
-        ("DELETE FROM versions; INSERT INTO versions VALUES (3, 'then')", r"tables of version 3\. .*LIKENESS_HOME"),
-        ("INSERT INTO versions VALUES (99, 'later')", r"tables of version 99\. .* Install the newer"),
-        ("UPDATE records SET body = '{}' WHERE seq = 1", r"records of an earlier version\. .*LIKENESS_HOME"),
+        ("DROP TABLE versions", r"tables of version 1\. .* that wrote it"),
+        ("DELETE FROM versions; INSERT INTO versions VALUES (3, 'then')", r"tables of version 3\. .* that wrote it"),
+        ("INSERT INTO versions VALUES (99, 'later')", r"tables of version 99\. .* that wrote it"),
+        ("UPDATE records SET body = '{}' WHERE seq = 1", "broken at record 1"),
     ],
 )
 def test_a_ledger_of_another_version_is_refused_and_left_alone(ledger: Ledger, statements: str, match: str) -> None:

@@ -15,8 +15,6 @@ from toys import ledger_of_people, plan_with
 
 from likeness.core.bounds import Part, PrivacyUnit
 from likeness.core.errors import BudgetError, LedgerError, PlanError, ReleaseError
-from likeness.core.hashing import sha256_json
-from likeness.features.constant import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
@@ -26,8 +24,6 @@ from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, rho_for
 from likeness.privacy.plan import Plan, QueryShare, SelectionShares
 from likeness.privacy.receipt import THRESHOLDED, Receipt
 from likeness.privacy.thresholds import log_delta, threshold_for
-from likeness.release.query import Query
-from likeness.release.request import Dataset, request_of
 
 ADD = Adjacency.ADD_REMOVE_ONE
 BITS, SCALE = 10, 2_000.0  # a small lattice, which can be summed: a row is 1,024 steps, the noise two rows wide
@@ -141,20 +137,9 @@ def test_the_plan_gives_keys_their_shares_and_meets_its_target() -> None:
     mu = math.sqrt(math.fsum(query.noise_multiplier**-2 for query in made.queries))
     assert delta_of_mu(1.0, mu) + made.delta_keys <= 1e-5
     assert 0.999 * rho_for(1.0, 9e-6) < made.rho <= rho_for(1.0, 9e-6)
-    assert made.to_dict()["format"] == 3 and Plan.from_dict(made.to_dict()) == made
+    assert Plan.from_dict(made.to_dict()) == made
     with pytest.raises(PlanError, match="unknown format"):
-        Plan.from_dict({**made.to_dict(), "format": 1})
-
-
-def test_without_such_columns_plans_and_keys_are_what_they_were() -> None:
-    """Golden values of the version before: if one changes, everything on record would be released again."""
-    unit = PrivacyUnit("pid", 3)
-    assert plan(None).digest == "49a798d7b880ffaa4eedab4d0e4a9208ded19582ee38e104c7dae25d53cda416"
-    assert plan(None, unit=unit).digest == "5f96f18ba07bf3b7e50cc708366a742ee1205e464b5d94b8c3b236a8f31b0caf"
-    request = request_of(
-        Query("q", "privatize", Constant()), "add_remove_one", 12345678.5, Dataset("people", "digest", "1", "e")
-    )
-    assert sha256_json(request) == "af3b3d48cee8cabcc6a26a17ae8fae30d853b139733db745fa0748d7aa245030"
+        Plan.from_dict({**made.to_dict(), "format": 2})
 
 
 def receipt(**others: object) -> Receipt:
@@ -163,7 +148,7 @@ def receipt(**others: object) -> Receipt:
         query="categories_1", stage="categories", method="m", feature={}, mechanism=THRESHOLDED, sampler="s",
         adjacency="add_remove_one", change="one_appears", num_groups=1, dimension=1, lattice_bits=30, sensitivity=1.0,
         noise_multiplier=multiplier, noise_scale=multiplier * 2**30, rho=0.005, identity="people", digest="d",
-        slot="1", plan="p", key="k", ledger_id="l", ledger_seq=3, format=2, threshold=threshold, delta_keys=1e-6,
+        slot="1", plan="p", key="k", ledger_id="l", ledger_seq=3, threshold=threshold, delta_keys=1e-6,
     )  # fmt: skip
     return dataclasses.replace(made, **others)
 
@@ -182,14 +167,13 @@ def test_the_account_takes_thresholds_off_delta_and_believes_no_receipt() -> Non
         compose([receipt()], 1e-6)
 
 
-def test_receipts_have_a_format_that_an_older_program_refuses() -> None:
+def test_a_receipt_has_all_fields_and_no_others() -> None:
     made = receipt()
     assert Receipt.from_dict(made.to_dict(), "r") == made
-    for wrong in ({**made.to_dict(), "format": 1}, {k: v for k, v in made.to_dict().items() if k != "delta_keys"}):
+    short = {key: value for key, value in made.to_dict().items() if key != "delta_keys"}
+    for wrong in ({**made.to_dict(), "format": 2}, {**made.to_dict(), "note": ""}, short):
         with pytest.raises(ReleaseError, match="fields of format"):
             Receipt.from_dict(wrong, "r")
-    old = dataclasses.replace(made, mechanism="discrete_gaussian", format=1, threshold=None, delta_keys=0.0)
-    assert not {"threshold", "delta_keys"} & set(old.to_dict()) and Receipt.from_dict(old.to_dict(), "r") == old
 
 
 def asked(key: str, rho: float, keys: float, **others: object) -> Reservation:
@@ -213,9 +197,8 @@ def test_a_lifetime_cap_keeps_a_part_of_delta_and_both_limits_hold() -> None:
     budget = ledger.budget("people")
     assert budget.spent_delta == pytest.approx(2e-6) == budget.selection_delta
     assert budget.spent_epsilon == pytest.approx(1.0, rel=1e-6) and budget.remaining_rho == pytest.approx(0, abs=1e-9)
-    assert [record.body.get("delta_keys") for record in ledger.records() if record.kind == "reserve"] == [
-        1e-6, 1e-6, None,
-    ]  # fmt: skip
+    reserved = [record.body["delta_keys"] for record in ledger.records() if record.kind == "reserve"]
+    assert reserved == [1e-6, 1e-6, 0.0]
     ledger.change_cap("people", 2.0, 1e-5)
     assert ledger.budget("people").selection_delta == 2e-6
     with pytest.raises(LedgerError, match="below delta"):
@@ -224,7 +207,7 @@ def test_a_lifetime_cap_keeps_a_part_of_delta_and_both_limits_hold() -> None:
 
 def test_without_a_part_of_delta_a_threshold_is_refused() -> None:
     ledger = ledger_of_people(ADD, 10.0)
-    assert "delta_keys" not in ledger.records()[-1].body
+    assert ledger.records()[-1].body["delta_keys"] == 0
     with pytest.raises(BudgetError, match="for them is 0 of 1e-05"):
         ledger.reserve(asked("one", 0.01, 1e-12))
     ledger.change_cap("people", 10.0, 1e-5, selection_delta=5e-6)

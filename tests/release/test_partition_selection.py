@@ -135,7 +135,7 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
     receipt, entry = released.receipt, records[-2].body
     assert entry["delta_keys"] == receipt.delta_keys == own.delta_keys and entry["threshold"] == receipt.threshold
-    assert (receipt.dimension, receipt.format, receipt.mechanism) == (1, 2, "thresholded_discrete_gaussian")
+    assert (receipt.dimension, receipt.mechanism) == (1, "thresholded_discrete_gaussian")
     assert ledger.budget("people").spent_delta == own.delta_keys
     again = dataclasses.replace(DATASET, attempt="2")
     with pytest.raises(BudgetError, match="private categories spent"):

@@ -17,7 +17,7 @@ from likeness.release.door import Door
 from likeness.release.partition_selection import PartitionQuery, Partitions
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
-from likeness.verify.receipts import check_selection
+from likeness.verify.receipts import check_claim, check_keys
 
 
 @pytest.fixture
@@ -38,8 +38,14 @@ def honest() -> Released:
 
 
 def test_an_honest_release_passes(honest: Released) -> None:
-    check_selection("categories_1", honest)
+    check(honest)
     assert honest.keys == ("clerk", "nurse")
+
+
+def check(released: Released) -> None:
+    """What the check of sensitivities does with a release that has a threshold."""
+    check_claim("categories_1", released.receipt)
+    check_keys("categories_1", released)
 
 
 def times(name: str, factor: float) -> Any:
@@ -52,8 +58,8 @@ CLAIMS: list[tuple[Any, str]] = [
     (lambda r: {"feature": {**r.feature, "note": "audited"}}, "another map"),
     (lambda r: {"feature": {**r.feature, "terms": "all_records"}}, "another map"),
     (lambda _: {"mechanism": "discrete_gaussian"}, "mechanism 'discrete_gaussian' is unknown"),
+    (lambda _: {"num_groups": 0}, "no number of groups"),
     (lambda _: {"num_groups": 2}, "not one of a partition selection"),
-    (lambda _: {"format": 1}, "not one of a partition selection"),
     (lambda _: {"adjacency": "add_remove_two"}, "adjacency is unknown"),
     (lambda _: {"adjacency": "replace_one"}, "people of several rows cannot be replaced"),
     (lambda _: {"noise_scale": 0.0}, "no noise, or people of too many rows"),
@@ -79,7 +85,7 @@ CLAIMS: list[tuple[Any, str]] = [
 def test_a_receipt_that_breaks_one_rule_is_refused(honest: Released, claim: Any, reason: str) -> None:
     changed = dataclasses.replace(honest.receipt, **claim(honest.receipt))
     with pytest.raises(Wrong, match=f"categories_1: .*{reason}"):
-        check_selection("categories_1", dataclasses.replace(honest, receipt=changed))
+        check(dataclasses.replace(honest, receipt=changed))
 
 
 def test_noise_that_is_coarse_on_its_lattice_is_refused(honest: Released) -> None:
@@ -93,4 +99,4 @@ def test_noise_that_is_coarse_on_its_lattice_is_refused(honest: Released) -> Non
         threshold=round(receipt.threshold * 2.0 ** (bits - receipt.lattice_bits)),
     )
     with pytest.raises(Wrong, match="too coarse on its lattice"):
-        check_selection("categories_1", dataclasses.replace(honest, receipt=coarse))
+        check(dataclasses.replace(honest, receipt=coarse))

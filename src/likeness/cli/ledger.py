@@ -66,12 +66,12 @@ def _text(record: "Record") -> str:
     body = record.body
     if record.kind == "reserve":
         slot = "" if body["slot"] == "1" else f"  slot {body['slot']}"
-        cost = f"rho {float(body['rho']):.6g}" + (f"  delta {body['delta_keys']:.6g}" if "delta_keys" in body else "")
+        cost = f"rho {float(body['rho']):.6g}" + (f"  delta {body['delta_keys']:.6g}" if body["delta_keys"] else "")
         return f"{body['identity']}  {body['query']}  {cost}  key {body['key'][:12]}{slot}"
     if record.kind == "commit":
         return f"entry {body['reserve_seq']}  sha256 {body['sha256'][:12]}  key {body['key'][:12]}"
     if record.kind == "cap":
-        keys = f", {body['delta_keys']:g} for thresholds" if "delta_keys" in body else ""
+        keys = f", {body['delta_keys']:g} for thresholds" if body["delta_keys"] else ""
         return f"{body['identity']}  {body['adjacency']}  cap ({float(body['epsilon']):g}, {body['delta']:g}{keys})"
     if record.kind == "lost":
         who = body.get("asked_by", "unknown")

@@ -134,10 +134,10 @@ def budget_of(records: Sequence[Record], population: str) -> Budget | None:
         cap_epsilon=float(caps[-1]["epsilon"]),
         cap_delta=float(caps[-1]["delta"]),
         spent_rho=sum(float(body["rho"]) for body in reserved),
-        selection_delta=float(caps[-1].get("delta_keys", 0.0)),
+        selection_delta=float(caps[-1]["delta_keys"]),
         spent_delta=_spent_delta(reserved),
         uncommitted=sum(body["key"] not in committed for body in reserved),
-        person=caps[-1].get("person"),
+        person=caps[-1]["person"],
     )
 
 
@@ -176,9 +176,8 @@ def cap_body(
     selection_delta: float = 0.0,
 ) -> dict[str, Any]:
     """Content of a lifetime cap's record; see :class:`Budget`."""
-    body = {"identity": population, "adjacency": str(adjacency), "epsilon": epsilon, "delta": delta}
-    selection = {"delta_keys": selection_delta} if selection_delta else {}
-    return {**body, **({} if person is None else {"person": person}), **selection}
+    body = {"identity": population, "adjacency": str(adjacency), "person": person}
+    return {**body, "epsilon": float(epsilon), "delta": float(delta), "delta_keys": float(selection_delta)}
 
 
 def check_person(population: str, on_record: str | None, requested: str | None) -> None:
@@ -206,5 +205,5 @@ def _reserved(records: Sequence[Record], population: str) -> list[Record]:
 
 
 def _spent_delta(entries: Sequence[Mapping[str, Any]]) -> float:
-    """δ that partition selection took; entries without the key took nothing."""
-    return math.fsum(float(entry.get("delta_keys", 0.0)) for entry in entries)
+    """δ that partition selection took."""
+    return math.fsum(float(entry["delta_keys"]) for entry in entries)

@@ -31,7 +31,6 @@ from likeness.ledger.database import (
     create_tables,
     lock_database,
     make_engine,
-    older,
     plain_errors,
     release_lock,
     version_of,
@@ -205,8 +204,6 @@ class Chain:
             raise LedgerError(f"{place} is not a readable ledger. Restore it from a backup.") from error
         if not records:
             raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")
-        if isinstance(records[0].body, dict) and SALT not in records[0].body:
-            raise LedgerError(older(str(place), "records of an earlier version"))
         previous = START
         for position, record in enumerate(records, start=1):
             salted = isinstance(record.body, dict) and SALT in record.body

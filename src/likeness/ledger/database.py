@@ -56,7 +56,7 @@ RELEASES = Table(
 )
 _PATIENCE = "60s"  # an append takes milliseconds; a writer that holds the lock for a minute hangs
 _APPEND_ONLY = "the ledger is append-only"
-_VERSION = 4
+_VERSION = 5
 """Version of tables and records. A ledger says which one wrote it; no other version is read."""
 
 
@@ -176,30 +176,14 @@ def check_version(connection: Connection, place: str) -> None:
     """Refuse tables of another version.
 
     Raises:
-        LedgerError: they are older or newer than this Likeness.
+        LedgerError: another version of Likeness wrote them.
     """
     version = version_of(connection)
-    if version > _VERSION:
+    if version != _VERSION:
         raise LedgerError(
-            f"the ledger at {place} has tables of version {version}. This Likeness reads version {_VERSION}. "
-            "Install the newer Likeness that wrote them."
+            f"the ledger at {place} has tables of version {version}. This Likeness reads version {_VERSION}. Use the "
+            "Likeness that wrote it."
         )
-    if version < _VERSION:
-        raise LedgerError(older(place, f"tables of version {version}"))
-
-
-def older(place: str, what: str) -> str:
-    """The message about a ledger that an older Likeness began.
-
-    Args:
-        place: the ledger's file or server.
-        what: what shows its age.
-    """
-    return (
-        f"the ledger at {place} has {what}. This Likeness reads version {_VERSION}. Use the Likeness that wrote it. Or "
-        "start a new ledger with another LIKENESS_HOME and LIKENESS_ANCHOR, and lower its caps by what the old one "
-        "spent."
-    )
 
 
 def create_tables(connection: Connection) -> None:

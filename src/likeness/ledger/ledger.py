@@ -205,7 +205,7 @@ class Ledger(Chain):
                 "digest": request.digest,
                 "slot": request.attempt,
                 "encoding": request.encoding,
-                **({"delta_keys": request.delta} if request.delta else {}),
+                "delta_keys": request.delta,
                 "rows_digests": [sealed(digest, self.key) for digest in request.rows_digests],
             }
             return append(records, "reserve", body)

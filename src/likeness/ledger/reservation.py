@@ -124,9 +124,9 @@ def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
         if (
             record.kind == "reserve"
             and body["key"] not in lost
-            and (body["identity"], body["digest"], base_attempt(body["slot"]), body.get("unit"))
+            and (body["identity"], body["digest"], base_attempt(body["slot"]), body["unit"])
             == (request.population, request.digest, base_attempt(request.attempt), unit)
-            and (body["encoding"] in (request.encoding, *request.beside) or "delta_keys" in body)
+            and (body["encoding"] in (request.encoding, *request.beside) or body["delta_keys"])
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
     # A query is paid if these rows answered one of its name at its cost, also for another method.

@@ -205,7 +205,7 @@ def privacy_json(
         **({"card": list(card)} if card else {}),
         "sample": dict(sample),
         "outputs": dict(outputs) if private else {},  # without noise, a digest would reveal exact values
-        "ledger": {"id": standing.ledger_id, "lifetime": _lifetime(standing.budget)},
+        "ledger": {"id": standing.ledger_id, "lifetime": lifetime_of(standing.budget)},
         "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
     }
 
@@ -257,7 +257,7 @@ def _query(receipt: Receipt, plan: Plan, standing: Standing, keys: int) -> dict[
     return {**value, "threshold": receipt.threshold * step, "delta_keys": receipt.delta_keys, "keys": keys}
 
 
-def _lifetime(budget: Budget) -> dict[str, Any]:
+def lifetime_of(budget: Budget) -> dict[str, Any]:
     """What the population has spent of its lifetime cap."""
     value = {
         "spent_rho": _finite(budget.spent_rho),

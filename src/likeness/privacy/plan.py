@@ -1,7 +1,7 @@
 """The plan: the part of ρ that each query may spend. It reads no data."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
@@ -12,6 +12,8 @@ from likeness.core.hashing import plain, sha256_json
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_for
 from likeness.privacy.thresholds import delta_left
+
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -108,19 +110,12 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
-        value = {key: plain(value) for key, value in asdict(self).items()}
-        if self.unit is None:
-            del value["unit"]
-        for query in value["queries"]:
-            if not query["delta_keys"]:
-                del query["delta_keys"]
-        # A version without units, or without thresholds, must not read a plan with one.
-        return {"format": _format(value), **value}
+        return {"format": _FORMAT, **{key: plain(value) for key, value in asdict(self).items()}}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Plan":
         """Inverse of :meth:`to_dict`."""
-        if value.get("format") != _format(value):
+        if value.get("format") != _FORMAT:
             raise PlanError("plan.json has an unknown format. Run: dvc repro plan")
         queries = tuple(PlannedQuery(**{key: _number(item) for key, item in q.items()}) for q in value["queries"])
         return cls(
@@ -131,7 +126,7 @@ class Plan:
             delta=value["delta"],
             num_records=value["num_records"],
             queries=queries,
-            unit=PrivacyUnit.from_dict(value["unit"]) if "unit" in value else None,
+            unit=None if value["unit"] is None else PrivacyUnit.from_dict(value["unit"]),
         )
 
 
@@ -265,13 +260,6 @@ def _parts(
         rest = 1 - math.fsum(share.share for share in card)
         parts = [*(part.scaled(rest) for part in parts), *(_Part(share, share.share) for share in card)]
     return parts
-
-
-def _format(value: Mapping[str, Any]) -> int:
-    """The format of a plan's JSON."""
-    if any("delta_keys" in query for query in value["queries"]):
-        return 3
-    return 2 if "unit" in value else 1
 
 
 def _rounded_up(multiplier: float) -> float:

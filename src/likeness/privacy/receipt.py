@@ -13,6 +13,9 @@ THRESHOLDED = "thresholded_discrete_gaussian"
 """The mechanism of partition selection; see :mod:`likeness.privacy.thresholds`."""
 
 
+_FORMAT = 1
+
+
 @dataclass(frozen=True)
 class Receipt:
     """Query, noise and guarantee of one release.
@@ -41,7 +44,6 @@ class Receipt:
         key: name of the release in the ledger.
         ledger_id: id of the ledger that paid for it.
         ledger_seq: number of the ledger's entry.
-        format: 2 with a threshold, else 1.
         unit: unit of privacy where a person may have several rows; None: a row is a person.
         threshold: T in lattice steps of a partition selection; None for other queries.
         delta_keys: δ of the partition selection.
@@ -69,7 +71,6 @@ class Receipt:
     key: str
     ledger_id: str
     ledger_seq: int
-    format: int = 1
     unit: PrivacyUnit | None = None
     threshold: int | None = None
     delta_keys: float = 0.0
@@ -81,13 +82,7 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        value = asdict(self)
-        value["rho"] = self.rho if self.private else "inf"
-        if self.unit is None:
-            del value["unit"]
-        if self.threshold is None:
-            del value["threshold"], value["delta_keys"]
-        return value
+        return {**asdict(self), "format": _FORMAT, "rho": self.rho if self.private else "inf"}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], where: str) -> "Receipt":
@@ -98,14 +93,33 @@ class Receipt:
             where: name of the file, for messages.
 
         Raises:
-            ReleaseError: fields are missing or unknown, or the format is newer than this version.
+            ReleaseError: fields are missing or unknown, or the format is another.
         """
-        names, selection = {field.name for field in fields(cls)}, {"threshold", "delta_keys"}
-        expected = 2 if selection <= set(value) else 1
-        if set(value) | {"unit"} != (names if expected == 2 else names - selection) or value.get("format") != expected:
+        names = [field.name for field in fields(cls)]
+        if set(value) != {*names, "format"} or value["format"] != _FORMAT:
             raise ReleaseError(
-                f"{where}: the receipt does not have the fields of format {expected}. Restore the released file, or "
+                f"{where}: the receipt does not have the fields of format {_FORMAT}. Restore the released file, or "
                 "install the Likeness that wrote it."
             )
-        unit = PrivacyUnit.from_dict(value["unit"]) if "unit" in value else None
-        return cls(**{**value, "rho": float(value["rho"]), "unit": unit})
+        unit = None if value["unit"] is None else PrivacyUnit.from_dict(value["unit"])
+        return cls(**{**{name: value[name] for name in names}, "rho": float(value["rho"]), "unit": unit})
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], ledger_id: str, ledger_seq: int, sampler: str) -> "Receipt":
+        """The receipt of a reservation, which holds all other facts.
+
+        Args:
+            entry: body of the ledger's record.
+            ledger_id: id of the ledger.
+            ledger_seq: number of the record.
+            sampler: that draws the noise.
+
+        Raises:
+            KeyError: the entry lacks a fact.
+        """
+        rest = {"format": _FORMAT, "ledger_id": ledger_id, "ledger_seq": ledger_seq, "sampler": sampler}
+        return cls.from_dict({**{name: entry[name] for name in FACTS}, **rest}, f"entry {ledger_seq}")
+
+
+FACTS = tuple(field.name for field in fields(Receipt) if field.name not in ("sampler", "ledger_id", "ledger_seq"))
+"""The fields of a receipt that its reservation in the ledger holds too."""

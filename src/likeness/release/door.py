@@ -92,9 +92,10 @@ class Door:
             _, commit = ledger.find(key)
             if commit is not None:
                 return _stored(ledger, key, str(commit.body["sha256"]))
-            details = {**request, **self.provenance, "stage": query.stage, "method": plan.method}
-            reserved = ledger.reserve(_reservation(query, plan, dataset, request, details))
-            receipt = _receipt(query, plan, dataset, request, ledger.id, reserved.seq)
+            reserved = ledger.reserve(_reservation(query, plan, dataset, request, self.provenance))
+            # A plan that died may have reserved it: then the receipt names that plan.
+            sampler = sampler_name() if plan.private else "none"
+            receipt = Receipt.of(reserved.body, ledger.id, reserved.seq, sampler)
             data = _drawn_once(ledger, receipt, partial(self._drawn, query))
             digest = sha256_bytes(data)
             ledger.commit(key, digest, data if ledger.keeps_bytes else None)
@@ -133,68 +134,36 @@ def _coordinates(query: AnyQuery, plan: Plan) -> int:
     return query.touched(plan.adjacency, plan.unit) if isinstance(query, PartitionQuery) else query.dimension
 
 
-def _rho(query: AnyQuery, plan: Plan, scale: float) -> float:
-    """ρ = Δ² / (2 σ²); infinite without noise."""
-    return query.sensitivity_squared(plan.adjacency, plan.unit) / (2 * scale**2) if scale else math.inf
-
-
 def _reservation(
-    query: AnyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], details: dict[str, Any]
+    query: AnyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], provenance: Mapping[str, Any]
 ) -> Reservation:
     """The charge to the ledger, with the rest of the plan: a plan begins only if all of it fits."""
-    dimension, multiplier = _coordinates(query, plan), plan.query(query.name).noise_multiplier
+    squared, scale = query.sensitivity_squared(plan.adjacency, plan.unit), request["noise_scale"]
+    facts = {
+        "stage": query.stage,
+        "method": plan.method,
+        "change": str(query.contributions.change(plan.adjacency)),
+        "dimension": _coordinates(query, plan),
+        "sensitivity": math.sqrt(squared) * 2.0**-query.lattice_bits,
+        "noise_multiplier": scale / math.sqrt(squared),
+    }
     return Reservation(
         key=sha256_json(request),
         population=dataset.population,
         adjacency=plan.adjacency,
-        rho=_rho(query, plan, request["noise_scale"]),
+        rho=squared / (2 * scale**2) if scale else math.inf,
         plan=plan.digest,
         others={other.query: other.rho for other in plan.queries if other.query != query.name},
         others_delta={other.query: other.delta_keys for other in plan.queries if other.delta_keys},
-        delta=request.get("delta_keys", 0.0),
+        delta=request["delta_keys"],
         digest=dataset.digest,
         rows_digests=dataset.rows_digests,
         beside=dataset.beside,
         attempt=dataset.attempt,
         encoding=dataset.encoding,
-        details={**details, "dimension": dimension, "noise_multiplier": multiplier},
+        details={**provenance, **request, **facts},
         unit=plan.unit,
     )
-
-
-def _receipt(
-    query: AnyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], ledger_id: str, seq: int
-) -> Receipt:
-    """The receipt inside the released file."""
-    scale, sensitivity = request["noise_scale"], math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
-    receipt = Receipt(
-        query=query.name,
-        stage=query.stage,
-        method=plan.method,
-        feature=query.spec(),
-        mechanism=str(request["mechanism"]),
-        sampler=sampler_name() if plan.private else "none",
-        adjacency=str(plan.adjacency),
-        change=str(query.contributions.change(plan.adjacency)),
-        num_groups=query.num_groups,
-        dimension=_coordinates(query, plan),
-        lattice_bits=query.lattice_bits,
-        sensitivity=sensitivity * 2.0**-query.lattice_bits,
-        noise_multiplier=scale / sensitivity,
-        noise_scale=scale,
-        rho=_rho(query, plan, scale),
-        identity=dataset.population,
-        digest=dataset.digest,
-        slot=dataset.attempt,
-        plan=plan.digest,
-        key=sha256_json(request),
-        ledger_id=ledger_id,
-        ledger_seq=seq,
-        unit=plan.unit,
-    )
-    if isinstance(query, PartitionQuery):
-        return replace(receipt, format=2, threshold=request["threshold"], delta_keys=request["delta_keys"])
-    return receipt
 
 
 def noise_scale(query: AnyQuery, plan: Plan) -> float:

@@ -45,15 +45,11 @@ class Dataset:
 
 
 def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
-    """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy.
-
-    ``unit``, ``threshold`` and ``delta_keys`` are in it only where a release has them. Other keys do not depend on
-    them.
-    """
-    mechanism, selection = MECHANISM, {}
+    """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy."""
+    mechanism, threshold, delta_keys = MECHANISM, None, 0.0
     if isinstance(query, PartitionQuery):
-        mechanism = THRESHOLDED
-        selection = {"threshold": query.threshold(noise_scale, dataset.unit), "delta_keys": query.delta_keys}
+        mechanism, delta_keys = THRESHOLDED, query.delta_keys
+        threshold = query.threshold(noise_scale, dataset.unit)
     return {
         "mechanism": mechanism if noise_scale > 0 else "none",
         "mechanism_version": MECHANISM_VERSION,
@@ -67,8 +63,9 @@ def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dat
         "adjacency": adjacency,
         "lattice_bits": query.lattice_bits,
         "noise_scale": noise_scale,
-        **({} if dataset.unit is None else {"unit": dataset.unit.to_dict()}),
-        **selection,
+        "unit": None if dataset.unit is None else dataset.unit.to_dict(),
+        "threshold": threshold,
+        "delta_keys": delta_keys,
     }
 
 
@@ -78,7 +75,7 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: the entry holds none.
     """
-    return {key: entry[key] for key in REQUEST_KEYS} | {key: entry[key] for key in SOMETIMES if key in entry}
+    return {key: entry[key] for key in REQUEST_KEYS}
 
 
 def check_answer(query: AnyQuery, encoding: str, released: Released, where: str) -> None:
@@ -102,7 +99,6 @@ def check_answer(query: AnyQuery, encoding: str, released: Released, where: str)
         raise ReleaseError(f"{where}: the release belongs to another schema or version of Likeness. Run: dvc repro")
 
 
-SOMETIMES = ("unit", "threshold", "delta_keys")
 REQUEST_KEYS = (
     "mechanism",
     "mechanism_version",
@@ -116,5 +112,8 @@ REQUEST_KEYS = (
     "adjacency",
     "lattice_bits",
     "noise_scale",
+    "unit",
+    "threshold",
+    "delta_keys",
 )
 """The keys of every :func:`request_of`."""

@@ -25,11 +25,12 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "plan": receipts.plan,
     "sensitivity": receipts.sensitivity,
     "epsilon": receipts.epsilon,
-    "account": receipts.account,
-    "statement": outputs.texts,
     "ledger chain": ledger.chain,
     "ledger entries": ledger.entries,
+    "ledger costs": ledger.costs,
     "lifetime": ledger.lifetime,
+    "account": receipts.account,
+    "statement": outputs.texts,
     "noise": noise.noise,
     "generator": outputs.generator,
     "training": outputs.training,
@@ -39,11 +40,16 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
 }
 """Each check returns one sentence, or raises. The order is that of the verdict."""
 
+_LEDGER = ("ledger chain", "ledger entries", "ledger costs")
 FIRST = {
-    **dict.fromkeys(("training", "table"), ("form", "plan", "ledger entries", "generator")),
-    "card": ("form", "plan", "ledger entries", "generator", "table"),
+    **dict.fromkeys(("epsilon", "noise"), ("sensitivity",)),
+    **dict.fromkeys(("ledger entries", "ledger costs", "lifetime"), ("ledger chain",)),
+    "account": ("plan", "sensitivity", "epsilon", *_LEDGER),
+    "statement": ("account",),
+    **dict.fromkeys(("training", "table"), ("form", "plan", *_LEDGER, "generator")),
+    "card": ("form", "plan", *_LEDGER, "generator", "table"),
 }
-"""Checks that a long computation waits for: a hostile setting could ask for anything."""
+"""Checks that must not be wrong before another: its numbers come from theirs, or it computes whatever settings ask."""
 
 MOST_MINUTES = 120.0
 """Minutes that all checks of a bundle may take, unless the verifier allows more."""

@@ -1,20 +1,29 @@
 """The ledger's extract: its links, the population's entries, and proofs that other records are about others."""
 
+import contextlib
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
-from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, require
-from likeness.core.hashing import sha256_bytes, sha256_json
+from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
+from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.ledger.budget import budget_of, discretization_error_of
+from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.records import SALT, Record, digest_of
+from likeness.methods import METHODS
+from likeness.methods.maps import MAPS
 from likeness.methods.row_set import rows_of
-from likeness.privacy.lattice_error import ALLOWANCE
-from likeness.release.request import REQUEST_KEYS, SOMETIMES, request_in
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
+from likeness.privacy.receipt import FACTS, Receipt
+from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, request_in
+from likeness.verify.receipts import SPECIAL, check_claim, maps_in
 
 _EXACT = 1e-9
 _SALTS = {SALT, "content_salt"}
@@ -23,11 +32,8 @@ _HIDDEN = {"seq", "previous", "digest", "population", "content"}
 _ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", "software"}
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
-    "cap": ({"identity", "adjacency", "epsilon", "delta"}, {"person", "delta_keys"}),
-    "reserve": (
-        {*REQUEST_KEYS, "key", "rho", "rows_digests", "plan", "stage", "method", "dimension", "noise_multiplier"},
-        {*SOMETIMES, *_ASKED},
-    ),
+    "cap": ({"identity", "adjacency", "person", "epsilon", "delta", "delta_keys"}, set()),
+    "reserve": ({*REQUEST_KEYS, *FACTS, "rows_digests"}, _ASKED),
     "commit": ({"key", "identity", "reserve_seq", "sha256"}, set()),
     "lost": ({"key", "identity"}, _ASKED),
     "published": ({"identity", "files", "releases"}, set()),
@@ -46,15 +52,17 @@ _FORMS = {
 """Patterns of texts that no person chose, by key. Other texts are one short line."""
 _OF_ALL = {"files": "sha256", "software": "likeness"}
 """Key whose pattern holds for all values of a mapping."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_FIRST_DAY = "2020-01-01"  # before the first ledger
+_AHEAD = timedelta(days=2)  # by which the clock of a ledger may be before that of the verifier
 _MOST_NUMBER = 1 << 64
+_MOST_NAMES = 9  # of other people in one sentence
 
 
 def chain(bundle: Bundle) -> str:
     """Links and digests of the ledger's extract hold, and each key and text is one that Likeness writes."""
     previous, whole, time = "0" * 64, 0, ""
     for place, record in enumerate(bundle.chain, start=1):
-        linked = record["seq"] == place and record["previous"] == previous
+        linked = type(record["seq"]) is int and record["seq"] == place and record["previous"] == previous
         require(linked, f"{names.LEDGER}: the chain is broken at record {place}")
         digests = [record[name] for name in ("digest", "population", "content") if name in record]
         require(
@@ -63,8 +71,8 @@ def chain(bundle: Bundle) -> str:
         if "body" in record:
             require(set(record) == _WHOLE, f"record {place} has unknown keys")
             require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
-            later = bool(_DAY.fullmatch(record["time"])) and record["time"] >= time
-            require(later, f"record {place} has no time, or one before that of an earlier record")
+            require(_is_day(record["time"]), f"record {place} is of {record['time']!r}, which is no day until today")
+            require(record["time"] >= time, f"record {place} is of a day before that of an earlier record")
             require((record["kind"] == "genesis") is (place == 1), "the first record is not the ledger's first")
             _check_body(record["kind"], record["body"], place)
             whole, time = whole + 1, record["time"]
@@ -77,6 +85,14 @@ def chain(bundle: Bundle) -> str:
         previous = record["digest"]
     require(whole > 0 and "body" in bundle.chain[0], "the first record is not the ledger's first")
     return f"{len(bundle.chain)} records linked, {whole} of them whole; head {previous[:16]}"
+
+
+def _is_day(text: str) -> bool:
+    """Whether a text is a day of the calendar on which a ledger may have been written."""
+    with contextlib.suppress(ValueError):
+        last = (datetime.now(UTC).date() + _AHEAD).isoformat()
+        return date.fromisoformat(text).isoformat() == text and _FIRST_DAY <= text <= last
+    return False
 
 
 def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
@@ -107,72 +123,28 @@ def _check_texts(value: Any, key: str, place: int) -> None:
 
 
 def entries(bundle: Bundle) -> str:
-    """Each release was reserved at its cost before it was committed, under the key of its request.
+    """Each release is the one that the ledger reserved and committed, with every fact of its receipt.
 
     The ledger also has the SHA-256 of each file that follows from the releases.
     """
-    records, identity = bundle.records, bundle.params.privacy.population
-    reserved = {record.body["key"]: record for record in records if record.kind == "reserve"}
-    committed = {record.body["key"]: record for record in records if record.kind == "commit"}
-    written = encoding_digest(bundle.written_schema)
+    reserved = {record.body["key"]: record for record in bundle.records if record.kind == "reserve"}
+    committed = {record.body["key"]: record.body for record in bundle.records if record.kind == "commit"}
+    written, ledger_id = encoding_digest(bundle.written_schema), bundle.records[0].body["ledger_id"]
     for name, one in bundle.released.items():
-        receipt = one.receipt
+        receipt, facts = one.receipt, one.receipt.to_dict()
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
-        entry, commit = reserved[receipt.key], committed[receipt.key]
-        require(entry.seq == receipt.ledger_seq < commit.seq, f"{name}: entries in the wrong order")
-        require(commit.body["reserve_seq"] == entry.seq, f"{name}: committed for another reservation")
-        require(commit.body["identity"] == identity, f"{name}: committed for other people")
-        require(receipt.ledger_id == records[0].body["ledger_id"], f"{name}: of another ledger")
+        entry = reserved[receipt.key]
+        require(receipt.ledger_id == ledger_id, f"{name}: of another ledger")
+        require(receipt.ledger_seq == entry.seq, f"{name}: of another entry")
         digest = sha256_bytes((bundle.folder / name).read_bytes())
-        require(commit.body["sha256"] == digest, f"{name}: other bytes than the ledger committed")
-        require(sha256_json(request_in(entry.body)) == receipt.key, f"{name}: another request than its key")
-        unit = None if receipt.unit is None else receipt.unit.to_dict()
-        same = {
-            "cost": (entry.body["rho"], receipt.rho),
-            "identity": (entry.body["identity"], receipt.identity),
-            "digest of the rows": (entry.body["digest"], receipt.digest),
-            "slot": (entry.body["slot"], receipt.slot),
-            "adjacency": (entry.body["adjacency"], receipt.adjacency),
-            "map": (entry.body["feature"], dict(receipt.feature)),
-            "plan": (entry.body["plan"], receipt.plan),
-            "stage": (entry.body["stage"], receipt.stage),
-            "method": (entry.body["method"], receipt.method),
-            "dimension": (entry.body["dimension"], receipt.dimension),
-            "number of rows a person": (entry.body.get("unit"), unit),
-            "schema": (
-                entry.body["encoding"],
-                rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written,
-            ),
-            "threshold": (entry.body.get("threshold"), receipt.threshold),
-            "cost of delta": (entry.body.get("delta_keys", 0.0), receipt.delta_keys),
-        }
-        for field, (recorded, stated) in same.items():
-            require(recorded == stated, f"{name}: reserved with another {field}")
-        noise = math.isclose(entry.body["noise_multiplier"], receipt.noise_multiplier, rel_tol=_EXACT)
-        require(noise, f"{name}: reserved with another noise")
-    _check_caps(bundle)
+        require(committed[receipt.key]["sha256"] == digest, f"{name}: other bytes than the ledger committed")
+        for fact in FACTS:
+            same = canonical_json(facts[fact]) == canonical_json(entry.body[fact])
+            require(same, f"{name}: the ledger reserved another {fact}")
+        asked = rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written
+        require(entry.body["encoding"] == asked, f"{name}: the ledger reserved another encoding")
     _check_published(bundle)
     return f"{len(bundle.released)} releases were reserved, committed and published as they are here"
-
-
-def _check_caps(bundle: Bundle) -> None:
-    """The population's lifetime cap allows all that is on record."""
-    identity = bundle.params.privacy.population
-    budget = budget_of(bundle.records, identity)
-    require(budget is not None, "the ledger has no cap of this population")
-    assert budget is not None
-    entries = [r.body for r in bundle.records if r.kind == "reserve" and r.body["identity"] == identity]
-    lattices = math.fsum(discretization_error_of(entry) for entry in entries)
-    require(lattices <= ALLOWANCE, "the lattices of all releases together are too coarse for exact accounting")
-    require(budget.adjacency is bundle.plan.adjacency, "the ledger has another adjacency for this population")
-    unit = bundle.plan.unit
-    require(
-        budget.person == (None if unit is None else unit.column),
-        "the ledger has another unit of privacy for this population",
-    )
-    require(0 <= budget.selection_delta < budget.cap_delta, "partition selection has all of the lifetime cap's delta")
-    taken = budget.spent_delta <= budget.selection_delta * (1 + _EXACT)
-    require(taken, "partition selection took more than its part of the cap's delta")
 
 
 def _check_published(bundle: Bundle) -> None:
@@ -188,22 +160,145 @@ def _check_published(bundle: Bundle) -> None:
     require(recorded, "the ledger has no record that these files were published")
 
 
+def costs(bundle: Bundle) -> str:
+    """Each record about these people, also of other runs, is one that the ledger allows at its place.
+
+    The cost of each reservation is computed again, from its specification, noise, adjacency and unit. What these people
+    have spent stays within the cap that is in force there.
+    """
+    spent = _Spending(bundle.params.privacy.population, bundle.records[0].body["ledger_id"])
+    for record in bundle.records[1:]:
+        spent.add(record)
+    if spent.unknown:
+        raise Untestable(f"this version cannot compute the cost of {', '.join(spent.unknown)}")
+    budget = spent.budget
+    if budget is None:
+        raise Wrong("the ledger has no cap of this population")
+    delta = f", {budget.spent_delta:.6g} of it for private categories" if budget.spent_delta else ""
+    return (
+        f"{len(spent.reserved)} reservations of these people, computed again: epsilon {budget.spent_epsilon:.6g} of "
+        f"{budget.cap_epsilon:g} at delta {budget.cap_delta:g}{delta}"
+    )
+
+
+@dataclass
+class _Spending:
+    """The records about some people up to one of them.
+
+    Attributes:
+        population: the people.
+        ledger_id: id of the ledger.
+        budget: under the cap in force; None before the first cap.
+        reserved: reservations by key.
+        committed: keys with a commit.
+        lost: keys that a person gave up.
+        error: discretization errors of all releases together.
+        unknown: reservations whose cost this version cannot compute.
+    """
+
+    population: str
+    ledger_id: str
+    budget: Budget | None = None
+    reserved: dict[str, Record] = field(default_factory=dict)
+    committed: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    error: float = 0.0
+    unknown: list[str] = field(default_factory=list)
+
+    def add(self, record: Record) -> None:
+        """Take the next record.
+
+        Raises:
+            Wrong: no ledger of Likeness has such a record at this place.
+        """
+        name, body = f"record {record.seq}", record.body
+        require(body["identity"] == self.population, f"{name} is shown, and is about other people")
+        if record.kind == "cap":
+            self._cap(name, body)
+        elif record.kind == "reserve":
+            self._reserve(name, record)
+        elif record.kind == "commit":
+            entry = self.reserved.get(body["key"])
+            here = entry is not None and body["reserve_seq"] == entry.seq
+            require(here, f"{name} commits no reservation before it")
+            require(body["key"] not in self.committed, f"{name} commits a release a second time")
+            self.committed.add(body["key"])
+        elif record.kind == "lost":
+            require(body["key"] in self.committed - self.lost, f"{name} gives up no committed release")
+            self.lost.add(body["key"])
+        else:
+            require(set(body["releases"]) <= self.committed, f"{name} publishes releases without a commit before it")
+
+    def _cap(self, name: str, body: dict[str, Any]) -> None:
+        """Take a cap; it keeps adjacency and unit, and the part of δ that partition selection took."""
+        before, delta, keys = self.budget, body["delta"], body["delta_keys"]
+        epsilon = math.inf if body["epsilon"] == "inf" else body["epsilon"]
+        numbers = {type(epsilon), type(delta), type(keys)} == {float} and epsilon > 0 and 0 <= keys < delta < 1
+        require(numbers, f"{name} has no cap in numbers, or gives partition selection all of its delta")
+        adjacency, person = Adjacency(body["adjacency"]), body["person"]
+        spent = Cost(0.0) if before is None else Cost(before.spent_rho, before.spent_delta)
+        kept = before is None or (before.adjacency, before.person) == (adjacency, person)
+        require(kept, f"{name} has another adjacency or unit of privacy than the cap before")
+        require(spent.delta <= keys * (1 + _EXACT), f"{name} leaves partition selection less of delta than it took")
+        self.budget = Budget(
+            self.population, adjacency, epsilon, delta, spent.rho, 0, person, keys, spent_delta=spent.delta
+        )
+
+    def _reserve(self, name: str, record: Record) -> None:
+        """Take a reservation, and compute its cost again."""
+        body = record.body
+        if self.budget is None:
+            raise Wrong(f"{name} is a release without a cap before it")
+        costs = {type(body["rho"]), type(body["delta_keys"])} == {float} and body["rho"] > 0 <= body["delta_keys"]
+        require(costs, f"{name} has a cost that is no number, or too small")
+        require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
+        require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
+        require(body["method"] in METHODS, f"{name} is of a method that Likeness does not have")
+        claim = Receipt.of(body, self.ledger_id, record.seq, "")
+        require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
+        person = None if claim.unit is None else claim.unit.column
+        require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
+        maps, version = list(maps_in(claim.feature)), body["mechanism_version"]
+        if repr(version) == repr(MECHANISM_VERSION) and set(maps) <= MAPS.keys() | SPECIAL:
+            check_claim(name, claim)
+        else:
+            self.unknown.append(f"{name} (map {', '.join(map(repr, maps))}, mechanism {version!r})")
+        self.reserved[claim.key] = record
+        self.budget = self.budget.after(Cost(claim.rho, claim.delta_keys))
+        require(self.budget.fits, f"{name} spends more than the cap in force allows")
+        self.error += discretization_error(claim.dimension, claim.noise_scale)
+        require(self.error <= ALLOWANCE, f"{name}: the lattices of all releases are too coarse for exact accounting")
+
+
 def lifetime(bundle: Bundle) -> str:
     """All records about this population are shown: each other record proves that it is about others."""
-    identity, hidden = bundle.params.privacy.population, 0
+    identity, hidden, others = bundle.params.privacy.population, 0, dict[str, None]()
     for place, record in enumerate(bundle.chain, start=1):
         if "body" in record:
             continue
         if SALT not in record:
             hidden += 1
-        else:
-            opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
-            require(opens, f"record {place} is about another population than it states")
-            require(record["identity"] != identity, f"record {place} is about this population, and is hidden")
+            continue
+        opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
+        require(opens, f"record {place} is about another population than it states")
+        named = isinstance(record["identity"], str) and record["identity"].strip() != ""
+        require(named, f"record {place} is about nobody, and is hidden")
+        require(record["identity"] != identity, f"record {place} is about this population, and is hidden")
+        others[record["identity"]] = None
     if hidden:
         raise Untestable(
             f"by the word of the bundler, {hidden} records of the ledger are about others. Ask for a bundle that "
             "names them: likeness bundle --open-others"
         )
+    alike = [ascii(other) for other in others if _plain(other) == _plain(identity)]
+    if alike:
+        raise Untestable(f"records are about {', '.join(alike)}. Nobody can compute whether these are other people")
     head = bundle.chain[-1]["digest"][:16]
-    return f"all records of this ledger about the population are here; a witness of head {head} shows that it is whole"
+    listing = ", ".join(map(ascii, [*others][:_MOST_NAMES])) + (", ..." if len(others) > _MOST_NAMES else "")
+    listed = f"; its other records are about {listing}" if others else ""
+    return f"all records of this ledger about the population are here{listed}; a witness of head {head} shows that"
+
+
+def _plain(name: str) -> str:
+    """A name without case, marks and blanks: names that agree in the rest may be one."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", name).casefold() if letter.isalnum())

@@ -13,7 +13,7 @@ from likeness.bundle.verdict import VERSION, Wrong, require
 from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
-from likeness.core.hashing import sha256_bytes
+from likeness.core.hashing import canonical_json, sha256_bytes
 from likeness.core.paths import Outputs, json_text
 from likeness.features.base import CellMap, FeatureMap, Map
 from likeness.ledger.budget import budget_of
@@ -45,8 +45,10 @@ from likeness.release.released import Released
 from likeness.release.request import check_answer
 
 _EXACT = 1e-9
-_LAST_PLACE = 2.0**-50
 _FIELDS = {"map", "column", "other", "most", "terms"}
+_KEYS = "keys"
+SPECIAL = {_KEYS, DISTANCES}
+"""Names of what has a cost and is no feature map."""
 _SOLVED, _GRID = 1e-6, 1e-3  # precision of dp-accounting: exact Gaussians, and a grid of Rényi orders
 _CLOSE = 1e-3
 
@@ -54,43 +56,72 @@ _CLOSE = 1e-3
 def sensitivity(bundle: Bundle) -> str:
     """Sensitivity, noise and cost of each receipt follow from the map's specification and the adjacency."""
     for name, released in bundle.released.items():
-        _check_sizes(name, released.receipt.feature)
-        if released.receipt.threshold is not None:
-            check_selection(name, released)
-            continue
-        receipt, query = released.receipt, query_again(released.receipt)
-        squared = query.sensitivity_squared(Adjacency(receipt.adjacency), receipt.unit)
-        numbers = {
-            "lattice_bits": (query.lattice_bits, receipt.lattice_bits),
-            "dimension": (query.dimension, receipt.dimension),
-            "sensitivity": (math.sqrt(squared) * 2.0**-query.lattice_bits, receipt.sensitivity),
-            "noise_scale": (receipt.noise_multiplier * math.sqrt(squared), receipt.noise_scale),
-            "rho": (squared / (2 * receipt.noise_scale**2), receipt.rho),
-        }
-        for field, pair in numbers.items():
-            _check_close(f"{name}: {field}", *pair)
-        require(
-            receipt.change == str(query.contributions.change(Adjacency(receipt.adjacency))), f"{name}: change is wrong"
-        )
-        _check_lattice(name, receipt)
-        require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is unknown")
-        if isinstance(query.feature, Map):
+        query = check_claim(name, released.receipt)
+        if query is None:
+            check_keys(name, released)
+        elif isinstance(query.feature, Map):
             _with_files(bundle, name, query.feature)
     return f"{len(bundle.released)} receipts agree with their maps"
 
 
-def check_selection(name: str, released: Released) -> None:
-    """Check receipt and values of a partition selection: sensitivity, noise and threshold.
+def check_claim(name: str, receipt: Receipt) -> Query | DistanceQuery | None:
+    """Compute sensitivity, noise and cost of a release again, from its specification, noise, adjacency and unit.
+
+    Args:
+        name: of the receipt or record, for messages.
+        receipt: what a release, or its reservation in the ledger, states.
+
+    Returns:
+        the query; None for a partition selection.
+
+    Raises:
+        Wrong: a number is not what the specification gives.
+        LikenessError: the specification is none of this version.
+    """
+    _check_sizes(name, receipt.feature)
+    require(type(receipt.num_groups) is int and receipt.num_groups > 0, f"{name}: has no number of groups")
+    if receipt.threshold is not None:
+        _check_selection(name, receipt)
+        return None
+    query, adjacency = query_again(receipt), Adjacency(receipt.adjacency)
+    squared = query.sensitivity_squared(adjacency, receipt.unit)
+    numbers = {
+        "lattice_bits": (query.lattice_bits, receipt.lattice_bits),
+        "dimension": (query.dimension, receipt.dimension),
+        "sensitivity": (math.sqrt(squared) * 2.0**-query.lattice_bits, receipt.sensitivity),
+        "noise_scale": (receipt.noise_multiplier * math.sqrt(squared), receipt.noise_scale),
+        "rho": (squared / (2 * receipt.noise_scale**2), receipt.rho),
+        "delta_keys": (0.0, receipt.delta_keys),
+    }
+    for field, pair in numbers.items():
+        _check_close(f"{name}: {field}", *pair)
+    require(receipt.change == str(query.contributions.change(adjacency)), f"{name}: change is wrong")
+    _check_lattice(name, receipt)
+    require(receipt.mechanism == MECHANISM, f"{name}: mechanism '{receipt.mechanism}' is unknown")
+    return query
+
+
+def maps_in(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the map of a specification, and of the maps inside it."""
+    for key, value in spec.items():
+        if isinstance(value, Mapping):
+            yield from maps_in(value)
+        elif key == "map":
+            yield str(value)
+
+
+def _check_selection(name: str, receipt: Receipt) -> None:
+    """Check a partition selection: sensitivity, noise and threshold.
 
     The formulas come from the receipt, and are not those that chose the threshold.
 
     Raises:
         Wrong: one of them does not hold.
     """
-    receipt, spec = released.receipt, dict(released.receipt.feature)
-    require(set(spec) == _FIELDS and spec["map"] == "keys" and spec["terms"] == "each_record", f"{name}: another map")
+    spec = dict(receipt.feature)
+    require(set(spec) == _FIELDS and spec["map"] == _KEYS and spec["terms"] == "each_record", f"{name}: another map")
     require(receipt.mechanism == THRESHOLDED, f"{name}: mechanism '{receipt.mechanism}' is unknown")
-    require(receipt.num_groups == 1 and receipt.format == 2, f"{name}: the receipt is not one of a partition selection")
+    require(receipt.num_groups == 1, f"{name}: the receipt is not one of a partition selection")
     rows = rows_per_unit(receipt.unit)
     # A person's k rows may all have one key. A replaced row leaves one key and joins another.
     replaced = receipt.adjacency == "replace_one"
@@ -99,7 +130,7 @@ def check_selection(name: str, released: Released) -> None:
     require(receipt.noise_scale > 0 and rows <= MOST_ROWS, f"{name}: no noise, or people of too many rows")
     step, distance = 2.0**receipt.lattice_bits, math.sqrt(2) if replaced else float(rows)
     expected = {
-        "dimension": (2.0 if replaced else float(rows), receipt.dimension),
+        "dimension": (2 if replaced else rows, receipt.dimension),
         "sensitivity": (distance, receipt.sensitivity),
         "noise_scale": (receipt.noise_multiplier * distance * step, receipt.noise_scale),
         "rho": ((distance * step / receipt.noise_scale) ** 2 / 2, receipt.rho),
@@ -114,10 +145,19 @@ def check_selection(name: str, released: Released) -> None:
     least = _log_delta(threshold, receipt.noise_scale, rows, step)
     passes = f"{name}: the threshold lets a value of one person pass with probability {math.exp(min(0.0, least)):.3g}"
     require(least <= math.log(receipt.delta_keys) + _EXACT, f"{passes}, more than delta {receipt.delta_keys:.3g}")
-    counts = released.lattice.ravel()
-    require(bool((counts >= threshold).all()), f"{name}: a key below the threshold")
-    require(len(counts) <= int(spec["most"]), f"{name}: more keys than the query allows")
-    require(str(spec["other"]) not in released.keys, f"{name}: '{spec['other']}' is not a key")
+
+
+def check_keys(name: str, released: Released) -> None:
+    """Check the values of a partition selection against its threshold.
+
+    Raises:
+        Wrong: a key is not one that it releases.
+    """
+    receipt, counts = released.receipt, released.lattice.ravel()
+    require(bool((counts >= receipt.threshold).all()), f"{name}: a key below the threshold")
+    require(len(counts) <= int(receipt.feature["most"]), f"{name}: more keys than the query allows")
+    other = str(receipt.feature["other"])
+    require(other not in released.keys, f"{name}: '{other}' is not a key")
 
 
 def _log_delta(threshold: int, scale: float, rows: int, step: float) -> float:
@@ -138,7 +178,9 @@ def _log_delta(threshold: int, scale: float, rows: int, step: float) -> float:
 
 
 def _check_close(what: str, expected: float, stated: float) -> None:
-    require(math.isclose(expected, stated, rel_tol=_EXACT), f"{what} is {stated:.9g}, not {expected:.9g}")
+    """Compare numbers of one type: a text or a truth value is no number."""
+    same = type(stated) is type(expected) and math.isclose(expected, stated, rel_tol=_EXACT)
+    require(same, f"{what} is {stated!r}, not {expected!r}")
 
 
 def _check_lattice(name: str, receipt: Receipt) -> None:
@@ -231,7 +273,6 @@ def epsilon(bundle: Bundle) -> str:
     """ε of all receipts by dp-accounting, else by autodp: the smaller one of exact Gaussians and Rényi orders."""
     privacy = bundle.json(names.PRIVACY)
     total, delta = privacy["total"], float(privacy["total"]["delta"])
-    require("epsilon" in total, f"{names.PRIVACY} is of an earlier version, which used Rényi divergence alone")
     require(
         delta == float(privacy["target"]["delta"]), f"{names.PRIVACY}: the account is at another delta than the target"
     )
@@ -284,12 +325,9 @@ def account(bundle: Bundle) -> str:
         card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
     )
     software = privacy["software"]
-    # Accounts of earlier versions name torch, too.
-    ours = set(software) - {"torch"} == set(again["software"])
-    require(
-        ours and all(re.fullmatch(VERSION, str(text)) for text in software.values()),
-        "the account names unknown software",
-    )
+    ours = set(software) == set(again["software"])
+    known = ours and all(re.fullmatch(VERSION, str(text)) for text in software.values())
+    require(known, "the account names unknown software")
     expected = json.loads(json_text({**again, "software": software}))
     different = _first_difference(expected, privacy, names.PRIVACY)
     require(different is None, f"{different} is not what receipts, settings and ledger give")
@@ -324,8 +362,7 @@ def _first_difference(here: Any, there: Any, where: str) -> str | None:
         same = type(here) is type(there) and here == there
         if isinstance(here, float) and isinstance(there, float):
             solved = where.endswith(": spent_epsilon")
-            # Earlier accounts added the curve up in another order. Four units in the last place hide no message.
-            same = math.isclose(here, there, rel_tol=_EXACT if solved else _LAST_PLACE if ": rdp_curve" in where else 0)
+            same = math.isclose(here, there, rel_tol=_EXACT if solved else 0)
         return None if same else where
     return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
 
@@ -419,12 +456,15 @@ def query_again(receipt: Receipt) -> Query | DistanceQuery:
     spec = dict(receipt.feature)
     if spec.get("map") == DISTANCES:
         distances = DistanceQuery.from_spec(receipt.query, receipt.stage, spec)
-        require(distances.spec() == spec and receipt.num_groups == 1, f"{receipt.query}: another map")
+        require(_same(distances.spec(), spec) and receipt.num_groups == 1, f"{receipt.query}: another map")
         return distances
     contributions = _contributions(receipt, spec)
     query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, contributions)
-    require(
-        query.spec() == dict(receipt.feature),
-        f"{receipt.query}: the map does not have the specification of the receipt",
-    )
+    same = _same(query.spec(), receipt.feature)
+    require(same, f"{receipt.query}: the map does not have the specification of the receipt")
     return query
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two JSON values are equal to the letter: 1 is not true, and not 1.0."""
+    return canonical_json(one) == canonical_json(dict(other))
