@@ -204,11 +204,12 @@ def test_bytes_are_text_in_utf_8_or_refused_without_the_cell(tmp_path: Path, kin
         assert_no_private_word(caught.value)
 
 
-def test_a_column_of_objects_in_polars_is_refused() -> None:
+@pytest.mark.parametrize(("dtype", "cell"), [("Object", {SECRET}), ("Int128", 1)])
+def test_a_column_that_polars_keeps_for_itself_is_refused(dtype: str, cell: Any) -> None:
     """Arrow gives the addresses of objects."""
     polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"n": [1], "c": polars.Series([{SECRET}], dtype=polars.Object)})
-    with pytest.raises(DataError, match="without columns of objects: 'c'") as caught:
+    frame = polars.DataFrame({"n": [1], "c": polars.Series([cell], dtype=getattr(polars, dtype))})
+    with pytest.raises(DataError, match="without columns of objects or 128 bits: 'c'") as caught:
         opened(frame)
     assert_no_private_word(caught.value)
 

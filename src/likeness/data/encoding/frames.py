@@ -75,9 +75,9 @@ def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFra
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
         words = f"{rule} a frame of pandas, polars or pyarrow, with its rows in memory"
         raise DataError(f"{words}, got {kind}. Convert it, or collect it.")
-    objects = [name for name, dtype in eager.schema.items() if dtype == nw.Object]
-    if objects:  # Arrow gives their addresses
-        raise DataError(f"{rule} without columns of objects: {', '.join(map(repr, objects))}. Cast or drop them.")
+    foreign = (nw.Object, nw.Int128, nw.UInt128)  # of objects Arrow gives the addresses
+    if wrong := [repr(name) for name, dtype in eager.schema.items() if dtype in foreign]:
+        raise DataError(f"{rule} without columns of objects or 128 bits: {', '.join(wrong)}. Cast or drop them.")
     table = eager.to_arrow()
     dtypes = {normal_text(one.name): arrow_name(one.type) for one in table.schema}
     # pandas does not know all types of places in a dictionary.

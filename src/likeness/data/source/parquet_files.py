@@ -236,6 +236,7 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
 
     Raises:
         pyarrow.ArrowInvalid: bytes are not UTF-8.
+        ValueError: a moment has no text.
     """
     kind, of = column.type, pa.types
     if of.is_dictionary(kind) and not _is_text(kind.value_type):
@@ -249,6 +250,8 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
     if of.is_date(kind) or of.is_time(kind) or of.is_timestamp(kind):
         zoned = getattr(kind, "tz", None) is not None
         texts = (column.cast(pa.timestamp(kind.unit, "UTC")) if zoned else column).cast(pa.string())
+        if pc.any(pc.starts_with(texts, "<")).as_py():  # Arrow's words about a moment after the year 32767
+            raise ValueError("a moment without a text")
         return texts if getattr(kind, "unit", "s") == "s" else pc.replace_substring_regex(texts, _ZEROS, r"\1")
     if of.is_fixed_size_binary(kind) or _is_binary(kind):
         return column.cast(pa.binary()).cast(pa.string())
