@@ -3,8 +3,6 @@
 Such an error may quote a row.
 """
 
-import bz2
-import gzip
 import lzma
 import zipfile
 from collections.abc import Callable, Iterator
@@ -26,12 +24,17 @@ def _only_file(file: IO[bytes]) -> IO[bytes]:
     return zipfile.ZipFile(file).open(member)
 
 
-_OPENERS: dict[str, Callable[[Any], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
+def _unpacker(compression: str) -> Callable[[IO[bytes]], Any]:
+    """Of Arrow: Python's readers ignore what follows a whole stream, also the damaged half of a table."""
+    return lambda file: pa.input_stream(file, compression=compression)
+
+
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": _unpacker("gzip"),
+    ".bz2": _unpacker("bz2"),
+    ".zst": _unpacker("zstd"),
     ".xz": lzma.open,
     ".zip": _only_file,
-    ".zst": lambda file: pa.input_stream(file, compression="zstd"),
 }
 MOST_CELLS = 1 << 22  # of a chunk
 _TEXTS, _EXCEL = (".csv", ".tsv"), ".xlsx"
