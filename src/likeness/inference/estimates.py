@@ -67,7 +67,7 @@ class Question:
     @classmethod
     def of(cls, columns: "str | Iterable[str]", by: "str | Iterable[str] | None" = None, **others: Any) -> "Question":
         """A question whose columns may be one name or several."""
-        return cls(_names(columns), _names(by or ()), **others)
+        return cls(_names(columns), () if by is None or by == "" else _names(by), **others)
 
     def check(self, schema: Schema) -> None:
         """Refuse a question that nobody could answer.
@@ -303,7 +303,7 @@ class Answers:
 
 
 def _names(given: "str | Iterable[str]") -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (given,) if isinstance(given, str) else tuple(map(str, given if isinstance(given, Iterable) else [given]))
 
 
 def _normal(level: float) -> float:

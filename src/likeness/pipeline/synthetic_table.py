@@ -10,7 +10,7 @@ from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.where import allowed_values
+from likeness.pipeline.where import allowed_values, named
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -198,7 +198,7 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
 
 def sample_request(sample: Sample | Request) -> dict[str, Any]:
     """The request for a table as JSON."""
-    given = {str(name): _plain(value) for name, value in sample.where.items()}
+    given = {name: _plain(value) for name, value in named(sample.where).items()}
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
 

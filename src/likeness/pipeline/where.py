@@ -58,12 +58,14 @@ def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowe
 def named(where: Mapping[str, Any]) -> dict[str, Any]:
     """Conditions by the names that columns have in the schema: labels of a frame as texts, in their normal form.
 
+    They are in the order of names, so that their order in a file changes no draw and no word.
+
     Raises:
         ParamsError: two labels are one name.
     """
     given = {normal_text(str(name)): value for name, value in where.items()}
     require(len(given) == len(where), "where", list(where), "a mapping that names each column once")
-    return given
+    return dict(sorted(given.items()))
 
 
 def by_place(given: Mapping[str, Allowed], schema: Schema) -> tuple[tuple[int, ...], Conditions]:

@@ -83,7 +83,7 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
     schema = read_schema(folder / SCHEMA, aliases=False)
     released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
     facts = schema, Plan.from_dict(read_json(folder / PLAN_FILE)), released, privacy, list[list[tuple[int, float]]]()
-    frames = {name: FrameType(**frame) for name, frame in settings["frames"].items()}
+    frames = {name: FrameType.from_dict(frame) for name, frame in settings["frames"].items()}
     fitted: Fitted
     if isinstance(schema, HistorySchema):
         fitted = FittedHistories(*facts, frames, HistoryGenerator.load(folder / _GENERATOR, schema))

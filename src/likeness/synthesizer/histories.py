@@ -79,7 +79,7 @@ def fit_histories(given: "Synthesizer", schema: HistorySchema, tables: Any, pers
     tables = dict(tables) if isinstance(tables, Mapping) else {"events": tables}
     names = {"events"} if schema.people is None else {"people", "events"}
     require(set(tables) == names, "X", sorted(tables), f"the frames {' and '.join(sorted(names))} of the schema")
-    require(person in (None, schema.person), "person", person, f"the schema's person, {schema.person}")
+    require(person is None or str(person) == schema.person, "person", person, f"the schema's person, {schema.person}")
     refuse_faults(given)
     frames = {name: opened(frame) for name, frame in tables.items()}
     project = project_of(given, schema)

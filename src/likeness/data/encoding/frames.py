@@ -1,7 +1,8 @@
 """Frames of pandas, polars and pyarrow: in as pandas, and out as they came. narwhals knows the libraries."""
 
+import math
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -21,15 +22,18 @@ class FrameType:
     Attributes:
         library: that made the frame.
         dtypes: the word of each column's dtype, by name; empty: the dtypes of a typed table.
+        labels: what pandas calls each column whose label is no text, as a number or a tuple, by name.
     """
 
     library: str = _PANDAS
     dtypes: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
     def native(self, table: pd.DataFrame) -> Any:
-        """A table in these dtypes as a frame of the library."""
+        """A table in these dtypes as a frame of the library, with its labels."""
         if self.library == _PANDAS:
-            return table
+            labels = [self.labels.get(name, name) for name in table.columns]
+            return table.set_axis(pd.Index(labels), axis="columns") if self.labels else table
         import narwhals as nw
 
         content = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
@@ -45,11 +49,26 @@ class FrameType:
 
     def of(self, names: Collection[str]) -> "FrameType":
         """What it says of some columns. A name that no schema lists may be private, as a pivoted frame has people's."""
-        return replace(self, dtypes={name: one for name, one in self.dtypes.items() if name in names})
+        dtypes, labels = (
+            {name: one for name, one in said.items() if name in names} for said in (self.dtypes, self.labels)
+        )
+        return replace(self, dtypes=dtypes, labels=labels)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form: the keyword arguments of this class."""
-        return asdict(self)
+        """JSON form, with the labels that JSON can hold; :meth:`from_dict` reads it back."""
+        labels = {name: label for name, label in self.labels.items() if _is_plain(label)}
+        return {"library": self.library, "dtypes": dict(self.dtypes), "labels": labels}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> "FrameType":
+        """Inverse of :meth:`to_dict`."""
+        labels = {name: tuple(one) if isinstance(one, list) else one for name, one in said["labels"].items()}
+        return cls(said["library"], dict(said["dtypes"]), labels)
+
+
+def _is_plain(label: Any) -> bool:
+    items = label if isinstance(label, tuple) else [label]
+    return all(isinstance(one, str | int) or (isinstance(one, float) and math.isfinite(one)) for one in items)
 
 
 def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFrame, FrameType]:
@@ -65,9 +84,9 @@ def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFra
     if isinstance(frame, pd.DataFrame):
         sparse = {name: one.subtype for name, one in frame.dtypes.items() if isinstance(one, pd.SparseDtype)}
         frame = frame.astype(sparse) if sparse else frame
-        return frame, FrameType(
-            dtypes={normal_text(str(name)): dtype_name(dtype) for name, dtype in frame.dtypes.items()}
-        )
+        labels = {normal_text(str(one)): one for one in frame.columns if not isinstance(one, str)}
+        names = [normal_text(str(one)) for one in frame.columns]
+        return frame, FrameType(_PANDAS, dict(zip(names, map(dtype_name, frame.dtypes), strict=True)), labels)
     import narwhals as nw
 
     eager = nw.from_native(frame, eager_only=True, pass_through=True)

@@ -128,7 +128,7 @@ class HistorySchema:
         if unknown:
             close = did_you_mean(unknown[0], KEYS)
             raise SchemaError(f"{where}: {unknown[0]} is not a key of histories.{close} Keys: {', '.join(KEYS)}.")
-        if not isinstance(mapping.get("person"), str):
+        if mapping.get("person") is None:
             raise SchemaError(f"{where}: person is missing. Give the name of the column that names people.")
         head = {"name": mapping.get("name"), "source": mapping.get("source"), "task": "none"}
 
@@ -144,7 +144,7 @@ class HistorySchema:
             raise SchemaError(f"{where}: memory must be a list of {', '.join(MEMORY)}. Correct it.")
         try:
             return cls(
-                person=mapping["person"],
+                person=str(mapping["person"]),
                 events=table("events"),
                 most=mapping.get("most"),  # type: ignore[arg-type]  # checked there
                 people=None if people is None else table("people"),

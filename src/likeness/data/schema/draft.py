@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
+from likeness.core.text import normal_text
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME
 from likeness.data.schema.schema import Schema, schema_text
@@ -164,14 +165,13 @@ class SchemaDraft:
             column: ColumnDraft(column, {"kind": kind, **said.get(column, {})}) for column, kind in kinds.items()
         }
 
-    def __getitem__(self, name: str) -> ColumnDraft:
-        """One column.
+    def __getitem__(self, name: Any) -> ColumnDraft:
+        """One column, by its name, or by its label in a frame.
 
         Raises:
             SchemaError: there is no such column.
         """
-        self._check(name)
-        return self._columns[name]
+        return self._columns[self._named(name)]
 
     def __iter__(self) -> Iterator[str]:
         """Names of the columns in table order."""
@@ -187,10 +187,10 @@ class SchemaDraft:
         return self._label
 
     @label.setter
-    def label(self, name: str | None) -> None:
+    def label(self, name: Any) -> None:
         if name is not None and self[name].kind == DROP:
             raise SchemaError(f"label '{name}' has kind drop. Give it another kind, or set another label.")
-        self._label = name
+        self._label = None if name is None else self._named(name)
 
     @property
     def person(self) -> str | None:
@@ -198,7 +198,8 @@ class SchemaDraft:
         return self._person
 
     @person.setter
-    def person(self, name: str | None) -> None:
+    def person(self, name: Any) -> None:
+        name = None if name is None else self._named(name)
         if name is not None and name == self._label:
             raise SchemaError(f"person '{name}' is the label, but names of people are never released.")
         if name is not None:
@@ -216,9 +217,7 @@ class SchemaDraft:
     @nullable.setter
     def nullable(self, names: "list[str] | str") -> None:
         words = {"all": list(self._columns), "none": []}
-        names = words.get(names, [names]) if isinstance(names, str) else list(names)
-        for name in names:
-            self._check(name)
+        names = [self._named(one) for one in (words.get(names, [names]) if isinstance(names, str) else names)]
         for column in self._able():
             column.nullable = column._name in names
 
@@ -278,9 +277,11 @@ class SchemaDraft:
         """The columns in which a value may be missing: all but the label and those that are dropped."""
         return [each for name, each in self._columns.items() if each.kind != DROP and name != self._label]
 
-    def _check(self, name: str) -> None:
+    def _named(self, label: Any) -> str:
+        name = normal_text(str(label))
         if name not in self._columns:
             raise SchemaError(f"'{name}' is not a column. Columns: {', '.join(self._columns)}.")
+        return name
 
 
 def as_lines(missing: Mapping[str, str]) -> str:
