@@ -200,6 +200,7 @@ class Ledger(Chain):
                 "key": request.key,
                 "identity": request.population,
                 "adjacency": str(request.adjacency),
+                "unit": None if request.unit is None else request.unit.to_dict(),
                 "rho": request.rho,
                 "plan": request.plan,
                 "digest": request.digest,
