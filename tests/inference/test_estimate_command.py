@@ -9,11 +9,14 @@ import pytest
 from toy_release import SCHEMA, exact
 from typer.testing import CliRunner
 
+from likeness.bundle.contents import CHECKSUMS
+from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.core.errors import LikenessError
 from likeness.data.schema.schema import schema_text
 from likeness.inference.estimates import Question, estimate
 from likeness.release.released import to_bytes
+from likeness.synthesizer.published import SAVED
 
 
 @pytest.fixture
@@ -23,6 +26,8 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / f"released/{one.receipt.query}.safetensors").write_bytes(to_bytes(one))
     (tmp_path / "schema.yaml").write_text(schema_text(SCHEMA))
     (tmp_path / "privacy.json").write_text(json.dumps({"adjacency": "add_remove_one", "num_records": None}))
+    (tmp_path / SAVED).write_text("{}")
+    (tmp_path / CHECKSUMS).write_text(sums(tmp_path))
     return tmp_path
 
 
