@@ -312,7 +312,7 @@ LIES: tuple[Lie, ...] = (
     Lie("two releases have each other's name", "form", "has the answer to", swap_releases),
     Lie("values have another shape than the receipt says", "form", "do not have the shape",
         edit_receipt(COUNTS, num_groups=1), seal=S),
-    Lie("keys are not in order", "form", "not different texts in order", keys_twice, seal=S),
+    Lie("keys are not in order", "form", "not different short texts in order", keys_twice, seal=S),
     Lie("YAML aliases stand for 10^28 values", "plan", "has no aliases", file(names.SCHEMA, ALIASES.encode()), seal=S),
     # --- the plan
     Lie("the plan says epsilon = 0.1", "plan", "is not the plan of", set_value(names.PLAN_FILE, "epsilon", 0.1)),

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from benchmarks.histories import CHAIN, HOUSEHOLDS, chain, households, law_error, row_sets
 from likeness import Synthesizer
+from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, BudgetError, ParamsError, PlanError
 from likeness.data.histories.rows import broken_links
@@ -122,6 +123,7 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     for name, content in (("plan.json", "{}"), ("privacy.json", "[]"), ("synthesizer.json", "[]")):
         shutil.copytree(tmp_path / "saved", tmp_path / name)
         (tmp_path / name / name).write_text(content)
+        (tmp_path / name / "SHA256SUMS").write_text(sums(tmp_path / name))
         with pytest.raises(ArtifactError, match="changed by hand"):
             Synthesizer.load(tmp_path / name)
 

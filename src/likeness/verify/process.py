@@ -9,7 +9,8 @@ import logging
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from likeness.bundle.verdict import Check
@@ -68,9 +69,8 @@ def send(folder: str, retrain: bool, most_minutes: float, shows: bool) -> None:
 
 def _bound_memory() -> None:
     """Let no array be larger than the memory of the machine: else the system would end other processes, too."""
-    with suppress(ImportError, AttributeError, OSError, ValueError):  # not on Windows
-        import resource
-
+    if hasattr(os, "sysconf") and find_spec("resource") is not None:  # Windows refuses such an array by itself
+        limits = import_module("resource")
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+        _, hard = limits.getrlimit(limits.RLIMIT_DATA)
+        limits.setrlimit(limits.RLIMIT_DATA, (most if hard == limits.RLIM_INFINITY else min(most, hard), hard))
