@@ -41,5 +41,5 @@ def test_a_missing_source_and_a_missing_ledger_say_what_to_do(another: Clone, tm
     another.set(ingest__source="nowhere.csv")
     assert "ingest.source nowhere.csv does not exist" in another.run("stages.ingest", ok=False)
     another.set(ingest__source="table.csv")
-    another.environment["LIKENESS_HOME"] = str(tmp_path / "none")
+    another.environment |= {"LIKENESS_HOME": str(tmp_path / "none"), "LIKENESS_ANCHOR": str(tmp_path / "anchors")}
     assert "likeness ledger init" in another.run("stages.fingerprint", ok=False)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
-from toys import ADD, ledger_of_people, plan_with
+from toys import ADD, ledger_of_people, plan_with, schema_with
 
+from likeness import Synthesizer
 from likeness.core.errors import DataError, LedgerError
 from likeness.features.constant import Constant
 from likeness.ledger.home import locate
@@ -181,3 +183,27 @@ def test_a_folder_that_is_no_project_is_searched_beside_its_files_only(colleague
     Path("deep").mkdir()
     Path("a").rename("deep/a")
     assert other_ledger(Path(), "people", home, None) is None
+
+
+def test_a_fit_in_python_asks_for_the_ledger_of_these_people(
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a project, and after ``load``. Without one the list of what a fit lacks does not start a second."""
+    first, released = colleague
+    columns = {"x": {"kind": "categorical", "categories": ["a", "b"]}}
+    given = Synthesizer(schema=schema_with(columns), population="people")
+    frame = pd.DataFrame({"x": ["a", "b"] * 50})
+    write(RELEASED, released)
+    with pytest.raises(LedgerError, match=f"names ledger {first} about 'people', and there is no ledger") as refusal:
+        given.fit(frame)
+    assert "Ledger.start" not in str(refusal.value)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LedgerError, match=r"likeness\.Ledger\.start"):
+        given.fit(frame)
+    given.privacy_ = {"identity": "people", "ledger": {"id": first}}  # as load() leaves it
+    with pytest.raises(LedgerError, match=f"this synthesizer names ledger {first}"):
+        given.fit(frame)
+    ledger = Ledger.start()
+    with pytest.raises(LedgerError, match=f"this synthesizer names ledger {first}.* and this is ledger {ledger.id}"):
+        given.fit(frame)
+    assert [record.kind for record in ledger.records()] == ["genesis"]

@@ -2,8 +2,8 @@
 
 Reads: data/released, data/schema, params.yaml. Writes: data/models. Spends: nothing; no private file is needed.
 Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
-Needs numpy, safetensors, threadpoolctl and pyyaml only, and PyTorch for networks; where there is no ledger, set
-LIKENESS_LEDGER=absent.
+Needs numpy, safetensors, threadpoolctl and pyyaml only, and PyTorch for networks; without the packages of the ledger,
+set LIKENESS_LEDGER=absent.
 """
 
 import os
