@@ -78,7 +78,7 @@ def test_rules_that_contradict_each_other_or_the_schema_are_faults(clone: Path) 
     assert code == 1 and "rule 1 ({if: {age: < 15}, then: {sick: no}})" in text.replace("'no'", "no")
     assert "contradict each other: together they leave no value of 'sick'" in text
     assert schema_faults({**GOOD, "rules": [{"if": {"agee": 1}, "then": {"sick": "no"}}]}) == [
-        "rule 1: 'agee' is not a column. Columns: age, born, town, sick."
+        "rule 1: 'agee' is not a column. Did you mean age? Columns: age, born, town, sick."
     ]
 
 
@@ -116,7 +116,8 @@ def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
         "column 'born': lower must be a date like 1994-03-01.",
         "column 'born': nullable must be true or false.",
         f"column 'town': categories is an open question. {openly}",
-        "column 'sick' has kind 'bool'. Kinds: numeric, integer, categorical, ordinal, boolean, date, datetime, drop.",
+        "column 'sick' has kind 'bool'. Did you mean boolean? Kinds: "
+        "numeric, integer, categorical, ordinal, boolean, date, datetime, drop.",
         f"column 'note': reason is an open question. {openly}",
         f"column 'size': upper is an open question. {openly}",
         "column 'gone' has transform 'sqrt'. Transforms: none, log1p.",
@@ -456,7 +457,7 @@ def test_categories_that_no_cell_of_the_source_can_be_are_told(clone: Path) -> N
     write(clone, schema, ingest={"source": "own.parquet", "schema": "own.yaml"})
     wrong = ["'x': no cell of type double gives '2.0'", "'n': no cell of type int32 gives '07', 'x'"]
     wrong += ["'b': no cell of type bool gives 'no'", "'d': no cell of type date32[day] gives '31.12.2024'"]
-    wrong += ["'m': no cell of type decimal128(6, 2) gives '1.5'"]
+    wrong += ["'m': no cell of type decimal128(6, 2) gives '1.50'"]
     texts = [fault.text for fault in examine(clone).faults if "no cell of type" in fault.text]
     assert [text.partition(", so the source")[0].removeprefix("column ") for text in texts] == wrong
 

@@ -10,7 +10,7 @@ import typer
 
 from likeness import __version__
 from likeness.cli import run as cli_run
-from likeness.cli.console import say, say_json
+from likeness.cli.console import App, say, say_json
 from likeness.cli.estimate import estimate
 from likeness.cli.init_and_check import register
 from likeness.cli.ledger import ledger_app
@@ -25,7 +25,7 @@ from likeness.core.remote import ending
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
 
 # A traceback with local variables could show a key or a row.
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -44,7 +44,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help="Differentially private synthetic data.")
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")

@@ -3,17 +3,58 @@
 import json
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
-from likeness.core.text import escaped
+from likeness.core.text import did_you_mean, doc_of, escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
+
+
+class App(typer.Typer):
+    """Commands whose help is their docstring, also in a Python without docstrings."""
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
+        """Register a function, as typer does."""
+        register = super().command(name, cls=_Command, **options)
+
+        def documented(function: Any) -> Any:
+            doc_of(function)
+            return register(function)
+
+        return documented
+
+
+class _Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read arguments. An option that is not known may be a setting, or mistyped."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if type(error).__name__ == "NoSuchOption":  # click's, or that of typer's copy of it
+                known = [name for option in self.params for name in option.opts]
+                error.message, error.possibilities = _no_option(error.option_name, known), None  # type: ignore[attr-defined]
+            raise
+
+
+def _no_option(option: str, known: Iterable[str]) -> str:
+    """What to say about an option that is not known."""
+    from likeness.config.explain import keys
+    from likeness.config.params import Params
+    from likeness.methods import METHODS
+
+    settings = [key.name for where, section in {"": Params, **METHODS}.items() for key in keys(section, where)]
+    name = option.lstrip("-").replace("-", "_")
+    places = [place for place in settings if place.rpartition(".")[2] == name]
+    if places:
+        return f"No such option: {option}. It is a setting of params.yaml: {', '.join(places)}."
+    return f"No such option: {option}.{did_you_mean(option, known)}"
 
 
 def say(text: str, err: bool = False) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeness.cli.console import say, say_json, table
+from likeness.cli.console import App, say, say_json, table
 from likeness.core.errors import LedgerError, LikenessError
 from likeness.core.paths import ProjectPaths
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
-ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of every release of this machine or team.")
+ledger_app = App(no_args_is_help=True, help="The ledger of every release of this machine or team.")
 
 
 @ledger_app.command("init")

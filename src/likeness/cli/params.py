@@ -9,6 +9,7 @@ import typer
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import ProjectPaths
+from likeness.core.text import did_you_mean
 
 
 def params(
@@ -30,8 +31,9 @@ def params(
         return
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
     if section not in (*METHODS, *hints):
+        close = did_you_mean(section, (*METHODS, *hints))
         raise ParamsError(
-            f"'{section}' is no method or section. Methods: {', '.join(METHODS)}. Sections: {', '.join(hints)}."
+            f"'{section}' is no method or section.{close} Methods: {', '.join(METHODS)}. Sections: {', '.join(hints)}."
         )
     if section in METHODS:
         typer.echo(with_help(Params, {section: defaults(METHODS[section])}, METHODS).lstrip("\n"))

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from likeness.config.typed import default_of, rule_of
+from likeness.core.text import doc_of
 
 _COLUMN, _WIDTH = 34, 120  # where comments begin, and where lines end
 
@@ -101,7 +102,7 @@ def with_help(
 
 def summary(section: Any) -> str:
     """The first sentence of a docstring on one line."""
-    return " ".join(str(section.__doc__).split("\n\n")[0].split())
+    return " ".join(doc_of(section).split("\n\n")[0].split())
 
 
 def yaml_value(value: Any) -> str:

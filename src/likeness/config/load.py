@@ -11,7 +11,9 @@ import yaml
 from likeness.config.params import _SQLITE, Params
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, no_project
+from likeness.core.files import expanded
 from likeness.core.paths import ProjectPaths
+from likeness.core.text import did_you_mean
 
 
 def load_params(path: Path | str = ProjectPaths.params) -> Params:
@@ -64,6 +66,9 @@ def params_from(content: Mapping[str, Any]) -> Params:
     """
     shared = {item.name for item in fields(Params)} - {"sections"}
     sections = {key: value for key, value in content.items() if key not in shared}
+    for key in sections:
+        if close := did_you_mean(str(key), shared - set(content)):
+            raise ParamsError(f"{key} is not a section.{close}")
     return build(Params, {**{key: content[key] for key in content if key in shared}, "sections": sections}, "")
 
 
@@ -93,4 +98,4 @@ def source_at(source: str, home: Path) -> str:
     if "://" in source and not source.startswith(_SQLITE):
         return source
     prefix = _SQLITE if source.startswith(_SQLITE) else ""
-    return prefix + str((home / Path(source.removeprefix(_SQLITE)).expanduser()).resolve())
+    return prefix + str((home / expanded(source.removeprefix(_SQLITE))).resolve())

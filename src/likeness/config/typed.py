@@ -14,7 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 from likeness.core.errors import ParamsError
-from likeness.core.text import LONGEST, fault_of, shown, texts_in
+from likeness.core.text import LONGEST, did_you_mean, fault_of, shown, texts_in
 
 T = TypeVar("T")
 
@@ -124,7 +124,8 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     settings = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in settings:
-            raise ParamsError(f"{_join(where, key)} is not a setting. Settings: {', '.join(settings)}")
+            close = did_you_mean(str(key), settings)
+            raise ParamsError(f"{_join(where, key)} is not a setting.{close} Settings: {', '.join(settings)}")
     hints = typing.get_type_hints(cls)
     values = {}
     for name, item in settings.items():
@@ -233,7 +234,7 @@ def allowed(key: str, value: str, names: Iterable[str]) -> None:
     """Refuse a name that is not in the list."""
     names = list(names)
     if value not in names:
-        raise ParamsError(f"{key} must be one of {', '.join(names)}, got {value!r}")
+        raise ParamsError(f"{key} must be one of {', '.join(names)}, got {value!r}.{did_you_mean(str(value), names)}")
 
 
 def _join(where: str, key: Any) -> str:

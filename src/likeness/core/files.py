@@ -2,9 +2,47 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock
+
+from likeness.core.errors import LikenessError
+
+
+def expanded(place: str | Path) -> Path:
+    """A path with the home folder in the place of its ``~``.
+
+    Raises:
+        LikenessError: the system knows no home folder of the user.
+    """
+    with _home_known():
+        return Path(place).expanduser()
+
+
+def user_folders() -> tuple[Path, Path]:
+    """The user's folders for data and for state; on macOS they are one.
+
+    Raises:
+        LikenessError: the system knows no home folder of the user.
+    """
+    import platformdirs
+
+    with _home_known():
+        folders = platformdirs.user_data_dir("likeness"), platformdirs.user_state_dir("likeness")
+    return expanded(folders[0]), expanded(folders[1])
+
+
+@contextmanager
+def _home_known() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError:
+        raise LikenessError(
+            "the system knows no home folder of this user. Set HOME; or set LIKENESS_HOME, LIKENESS_ANCHOR and "
+            "LIKENESS_MLFLOW_URI, and give paths without ~."
+        ) from None
 
 
 def make_private_folder(path: Path) -> None:

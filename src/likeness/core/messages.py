@@ -4,6 +4,7 @@ The library installs no handler, so a program that imports it gets warnings only
 ``logging.getLogger("likeness").setLevel("ERROR")``. Stages and the command line call :func:`show_messages`.
 """
 
+import io
 import json
 import logging
 import os
@@ -80,7 +81,10 @@ def is_reported() -> bool:
 
 
 def show_messages() -> None:
-    """Show all messages of the library on standard error."""
+    """Show all messages of the library on standard error. A sign that an output cannot write is written as its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     LOG.handlers = [_StandardError()]
     LOG.setLevel(logging.INFO)
 

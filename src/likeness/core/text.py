@@ -1,7 +1,11 @@
 """The one normal form of texts, what to say where looks deceive, and what to show of a text of strangers."""
 
+import ast
 import html
+import inspect
 import re
+import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -62,6 +66,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     by_form = {folded(normal_text(one)).replace("-", "_"): one for one in known}
     close = get_close_matches(folded(normal_text(word)).replace("-", "_"), by_form, n=1, cutoff=0.7)
     return f" Did you mean {by_form[close[0]]}?" if close else ""
+
+
+def doc_of(thing: Any) -> str:
+    """The docstring of a function or class: also of a Python without docstrings (``-OO``), from the source."""
+    if sys.flags.optimize > 1:
+        node = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+        thing.__doc__ = ast.get_docstring(node)  # type: ignore[arg-type]  # a function or a class
+    return inspect.getdoc(thing) or ""
 
 
 def code_points(text: str) -> str:

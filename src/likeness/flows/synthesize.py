@@ -106,7 +106,9 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
 def _likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """``likeness WORDS`` in ``root``; what it prints is safe to show."""
     command = [sys.executable, "-m", "likeness", *words]
-    return subprocess.run(command, cwd=root, env=dvc_environment(), capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=root, env=dvc_environment(), capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
 
 
 def _failed(message: str) -> State[None]:

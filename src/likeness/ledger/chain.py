@@ -264,7 +264,8 @@ class Chain:
                 before = len(records)
                 yield records
                 if len(records) > before:
-                    assert len(records) == before + 1
+                    if len(records) > before + 1:
+                        raise LedgerError("a change of the ledger is one record. Nothing was written.")
                     connection.execute(insert(RECORDS), row(records[-1]))
                     if released is not None:
                         connection.execute(insert(RELEASES), {"key": released[0], "data": released[1]})

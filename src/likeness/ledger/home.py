@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from likeness.core.errors import LedgerError
+from likeness.core.files import expanded, user_folders
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,12 @@ def locate(configured: str | None = None, url: str | None = None) -> Home:
         LedgerError: the anchor would lie inside the ledger's folder and be lost with it; or the URL is not one of
             PostgreSQL, or holds a password.
     """
-    default_path, default_anchor = _default_folders()
-    path = os.environ.get("LIKENESS_HOME") or configured or default_path
-    anchor = os.environ.get("LIKENESS_ANCHOR") or default_anchor
+    path = os.environ.get("LIKENESS_HOME") or configured or _default_folders()[0]
+    anchor = os.environ.get("LIKENESS_ANCHOR") or _default_folders()[1]
     url = os.environ.get("LIKENESS_LEDGER_URL") or url
     if url is not None:
         _check_url(url)
-    home = Home(Path(path).expanduser().resolve(), Path(anchor).expanduser().resolve(), url)
+    home = Home(expanded(path).resolve(), expanded(anchor).resolve(), url)
     if home.anchor.is_relative_to(home.path) or home.path.is_relative_to(home.anchor):
         raise LedgerError(
             f"the ledger ({home.path}) and its anchor ({home.anchor}) must not lie inside each other: both would be "
@@ -85,12 +85,10 @@ def locate(configured: str | None = None, url: str | None = None) -> Home:
     return home
 
 
-def _default_folders() -> tuple[str, str]:
+def _default_folders() -> tuple[Path, Path]:
     """Folders of ledger and anchor: the user's data and state folders, or two folders in the one folder of macOS."""
-    import platformdirs
-
-    data, state = platformdirs.user_data_dir("likeness"), platformdirs.user_state_dir("likeness")
-    return (data, state) if data != state else (f"{data}/ledger", f"{data}/anchor")
+    data, state = user_folders()
+    return (data, state) if data != state else (data / "ledger", data / "anchor")
 
 
 def _check_url(url: str) -> None:

@@ -70,7 +70,7 @@ def git_witnesses(folder: Path) -> list[Witness]:
     """Trailers of all commits on all branches of a repository; none without git or a repository."""
     command = ["git", "-C", str(folder), "log", "--all", f"--grep=^{TRAILER}: ", "--format=%x00%h%n%B"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
     except FileNotFoundError:
         return []
     witnesses = []

@@ -6,6 +6,7 @@ from likeness.config.explain import plain
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build
 from likeness.core.errors import ParamsError
+from likeness.core.text import did_you_mean
 from likeness.methods.base import Context, Method
 from likeness.methods.hp.method import Hp
 from likeness.methods.marginals.method import Marginals
@@ -30,7 +31,10 @@ def method_from(params: Params) -> Method:
     allowed("method", params.method, METHODS)
     unknown = sorted(set(params.sections) - set(METHODS))
     if unknown:
-        raise ParamsError(f"params.yaml: {unknown[0]} is not a section. Remove it. Methods: {', '.join(METHODS)}")
+        close = did_you_mean(str(unknown[0]), METHODS)
+        raise ParamsError(
+            f"params.yaml: {unknown[0]} is not a section.{close or ' Remove it.'} Methods: {', '.join(METHODS)}"
+        )
     return build(METHODS[params.method], params.sections.get(params.method) or {}, params.method)
 
 

@@ -21,9 +21,12 @@ _PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its fil
 
 
 def dvc_environment() -> dict[str, str]:
-    """This process's environment, with its ``python`` first: under cron no virtual environment is active."""
+    """This process's environment, with its ``python`` first: under cron no virtual environment is active.
+
+    It speaks UTF-8, as its reader does, whatever the locale is.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
 
 
 def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:

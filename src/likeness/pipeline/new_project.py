@@ -52,7 +52,9 @@ def project_files(histories: bool = False) -> dict[str, str]:
         import tomllib
 
         root = _PACKAGE.parents[1]
-        patterns = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["likeness"]["project-files"]
+        patterns = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["likeness"][
+            "project-files"
+        ]
     paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file() and path.suffix != ".pyc"}
     files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     files[".gitignore"] = files[".gitignore"].partition(_OF_EVERY_PROJECT)[2]

@@ -15,6 +15,7 @@ from likeness.config.load import load_params, source_at
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError, ParamsError, PlanError, SchemaError
+from likeness.core.files import expanded
 from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths, read_json
 from likeness.core.remote import Place, place_at
 
@@ -391,7 +392,7 @@ class Project:
     def ledger_place(self) -> tuple[str | None, str | None]:
         """Folder and database of the ledger, as the settings name them."""
         home, url = self.params.ledger.home, self.params.ledger.url
-        return str(self.root / Path(home).expanduser()) if home else None, url
+        return str(self.root / expanded(home)) if home else None, url
 
     @property
     def ledger_home(self) -> "Home":

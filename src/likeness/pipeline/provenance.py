@@ -49,7 +49,9 @@ def public_settings(params: Params) -> dict[str, Any]:
 def git(folder: Path, *words: str) -> str:
     """The output of git in a folder; empty without git or a repository."""
     try:
-        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", *words], cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False
+        )
     except FileNotFoundError:
         return ""
     return done.stdout.strip()

@@ -85,12 +85,14 @@ def place_refusal(error: Exception) -> str | None:
 
 
 def storage_refusal(error: Exception) -> str | None:
-    """The message about a disk that is full or may not be written; None for every other error."""
+    """The message about a disk that is full, or may not be written, or not so; None for every other error."""
     import sqlite3
 
     inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; the outer text would quote statement and values
     if isinstance(inner, sqlite3.OperationalError):
         what = f"the ledger's database cannot be used ({inner})"
+    elif isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
+        return f"the locale's encoding, {error.encoding}, cannot write a name or text. Set PYTHONUTF8=1, and run again."
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
     else:

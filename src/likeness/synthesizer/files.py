@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.bundle.contents import CHECKSUMS, PLAN_FILE, PRIVACY, RELEASED, SCHEMA, STATEMENT
 from likeness.bundle.files import check_whole, checksums, sums
 from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.core.files import expanded
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
@@ -116,7 +117,7 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
     """
     from likeness.bundle.write import write_bundle
 
-    home = None if params.ledger.home is None else str(Path(params.ledger.home).expanduser().absolute())
+    home = None if params.ledger.home is None else str(expanded(params.ledger.home).absolute())
     with tempfile.TemporaryDirectory() as temporary:
         project = Project(Path(temporary), replace(params, ledger=replace(params.ledger, home=home)), fitted.written)
         paths = project.paths

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
+from likeness.core.files import expanded, user_folders
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 # Outputs and dependencies of stages whose duration depends on private rows.
 _PRIVATE = (ProjectPaths.private, ProjectPaths.internal)
+_SQLITE = "sqlite:///"
 _BATCH = 500  # metrics in one call; MLflow takes at most 1000 items
 
 
@@ -60,14 +62,11 @@ def tracking_store(project: Project) -> tuple[str, Path]:
 
     ``LIKENESS_MLFLOW_URI`` wins over ``tracking.uri``, which wins over the user's data folder.
     """
-    import platformdirs
-
-    default = Path(platformdirs.user_data_dir("likeness")) / "mlflow" / "mlflow.db"
-    uri = os.environ.get("LIKENESS_MLFLOW_URI") or project.params.tracking.uri or f"sqlite:///{default}"
-    database = default
-    if uri.startswith("sqlite:///"):
-        database = (project.root / Path(uri.removeprefix("sqlite:///")).expanduser()).resolve()
-        uri = f"sqlite:///{database}"
+    uri = os.environ.get("LIKENESS_MLFLOW_URI") or project.params.tracking.uri or _SQLITE
+    inside = uri.removeprefix(_SQLITE) if uri.startswith(_SQLITE) else ""
+    database = (project.root / expanded(inside)).resolve() if inside else user_folders()[0] / "mlflow" / "mlflow.db"
+    if uri.startswith(_SQLITE):
+        uri = f"{_SQLITE}{database}"
     database.parent.mkdir(parents=True, exist_ok=True)
     return uri, database.parent
 
@@ -132,7 +131,7 @@ def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, f
     from mlflow.tracking import MlflowClient
 
     uri, _ = tracking_store(project)
-    if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
+    if uri.startswith(_SQLITE) and not Path(uri.removeprefix(_SQLITE)).exists():
         raise LikenessError(f"{uri} does not exist, so it holds no run '{run}'. Check tracking.uri.")
     try:
         client = MlflowClient(tracking_uri=uri)
@@ -185,7 +184,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
 
     name = params.tracking.experiment
     # A server chooses the place of artifacts. Beside a database they would land in the working folder.
-    place = (folder / "artifacts" / name).as_uri() if uri.startswith("sqlite:///") else None
+    place = (folder / "artifacts" / name).as_uri() if uri.startswith(_SQLITE) else None
     try:
         with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
             client = MlflowClient(tracking_uri=uri)

@@ -67,7 +67,8 @@ class HistorySchema:
         for word in self.memory:
             if word not in MEMORY or self.memory.count(word) > 1:
                 raise SchemaError(
-                    f"memory: '{word}' must be one of {', '.join(MEMORY)}, each at most once. Correct it."
+                    f"memory: '{word}' must be one of {', '.join(MEMORY)}, each at most once."
+                    f"{did_you_mean(word, MEMORY) or ' Correct it.'}"
                 )
         if "gap" in self.memory and self.order is None:
             raise SchemaError("memory: a gap needs an order. Name the order, or leave gap out.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import yaml
 
 from likeness.core.errors import SchemaError
+from likeness.core.text import did_you_mean
 from likeness.data.rules.allowed import Allowed, read
 from likeness.data.schema.column import Column
 
@@ -110,7 +111,8 @@ def column_of(name: Any, number: int, columns: Columns) -> Column:
     """
     column = columns.get(str(name))
     if column is None:
-        raise refuse(number, f"'{name}' is not a column. Columns: {', '.join(columns)}.")
+        close = did_you_mean(str(name), columns)
+        raise refuse(number, f"'{name}' is not a column.{close} Columns: {', '.join(columns)}.")
     if column.open:
         raise refuse(number, f"column '{name}' has private categories. A rule is public, so it cannot name them.")
     return column

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import ParamsError, SchemaError
-from likeness.core.text import normal_texts
+from likeness.core.text import did_you_mean, normal_texts
 from likeness.data.rules.allowed import Allowed
 from likeness.data.rules.calendars import Calendar
 from likeness.data.rules.computed import Computing, Derived, Determines, Equal, OneOf
@@ -63,7 +63,9 @@ def _parsed(spec: Any, number: int, columns: Columns) -> Rule:
     kind = KINDS[names[0]]
     unknown = [key for key in spec if key not in (kind.kind, *kind.keys)]
     if unknown:
-        raise refuse(number, f"{unknown[0]} is not a key of such a rule. Keys: {', '.join((kind.kind, *kind.keys))}.")
+        keys = (kind.kind, *kind.keys)
+        close = did_you_mean(str(unknown[0]), keys)
+        raise refuse(number, f"{unknown[0]} is not a key of such a rule.{close} Keys: {', '.join(keys)}.")
     return kind.parsed(spec, number, columns)
 
 

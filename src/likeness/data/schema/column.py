@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import fault_of, normal_text, shown
+from likeness.core.text import did_you_mean, fault_of, normal_text, shown
 from likeness.data.schema.dtypes import EXAMPLES, parsed
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
 
@@ -145,7 +145,7 @@ class Column:
             if len(getattr(self, key)) > _MOST_LISTED:
                 yield key, f"has {len(getattr(self, key)):,} {key}. List at most {_MOST_LISTED}."
         if self.kind not in KINDS_BY_NAME:
-            yield "kind", f"has kind '{self.kind}'. Kinds: {', '.join(KINDS)}, drop."
+            yield "kind", f"has kind '{self.kind}'.{did_you_mean(self.kind, KINDS)} Kinds: {', '.join(KINDS)}, drop."
         elif self.decimals is not None and "decimals" not in self.type.keys:
             yield "decimals", "has decimals, and is not numeric. Leave them out."
         else:

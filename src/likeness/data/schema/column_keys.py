@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import normal_text
+from likeness.core.text import did_you_mean, normal_text
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE, Numeric
 
@@ -39,7 +39,8 @@ def column_from(name: str, spec: Any) -> Column | Dropped:
     for key in spec:
         if known and key not in keys_of(kind):
             a = "an" if kind[0] in "aeiou" else "a"
-            reading.fault(str(key), f"{key} is not a key of {a} {kind} column. Keys: {', '.join(keys_of(kind))}.")
+            close, keys = did_you_mean(str(key), keys_of(kind)), ", ".join(keys_of(kind))
+            reading.fault(str(key), f"{key} is not a key of {a} {kind} column.{close} Keys: {keys}.")
     if kind == DROP:
         return reading.dropped()
     return reading.column(kind)

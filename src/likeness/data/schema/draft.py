@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import normal_text
+from likeness.core.text import did_you_mean, normal_text
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME
 from likeness.data.schema.schema import Schema, schema_text
@@ -280,7 +280,8 @@ class SchemaDraft:
     def _named(self, label: Any) -> str:
         name = normal_text(str(label))
         if name not in self._columns:
-            raise SchemaError(f"'{name}' is not a column. Columns: {', '.join(self._columns)}.")
+            close = did_you_mean(name, self._columns)
+            raise SchemaError(f"'{name}' is not a column.{close} Columns: {', '.join(self._columns)}.")
         return name
 
 

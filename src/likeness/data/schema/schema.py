@@ -70,7 +70,8 @@ class Schema:
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
-            raise SchemaError(f"task '{self.task}' is not a task. Tasks: {', '.join(TASKS)}.")
+            close = did_you_mean(self.task, TASKS)
+            raise SchemaError(f"task '{self.task}' is not a task.{close} Tasks: {', '.join(TASKS)}.")
         listed = [*self.names, *(dropped.name for dropped in self.dropped)]
         twice = sorted(name for name, count in Counter(listed).items() if count > 1)
         if twice:
@@ -128,7 +129,8 @@ class Schema:
         if self.label in [dropped.name for dropped in self.dropped]:
             raise SchemaError(f"label '{self.label}' has kind drop. Give it another kind, or set another label.")
         if self.label not in self.names:
-            raise SchemaError(f"label '{self.label}' is not a column. Columns: {', '.join(self.names)}.")
+            close = did_you_mean(self.label, self.names)
+            raise SchemaError(f"label '{self.label}' is not a column.{close} Columns: {', '.join(self.names)}.")
         column = self.column(self.label)
         if column.is_categorical is not (self.task == "classification"):
             wanted = "categorical or ordinal" if self.task == "classification" else "numeric or integer"
