@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from toys import schema_with
 from typer.testing import CliRunner
 
@@ -20,9 +21,11 @@ from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.rules.tables import from_model, to_model
 from likeness.data.schema.column import Column
 from likeness.data.schema.private_categories import closed
-from likeness.data.schema.schema import schema_text
+from likeness.data.schema.schema import _CoreLoader, entries, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
+from likeness.onboarding.answers import chosen
+from likeness.onboarding.draft import draft_schema
 from likeness.pipeline.histories import HistoryGenerator
 from likeness.release.partition_selection import query_name
 
@@ -202,3 +205,14 @@ def test_events_of_people_have_names_beside_those_of_histories() -> None:
     for name in (*OF_HISTORIES[:7], "first day", "last day", "next day", "usual x", "before x"):
         with pytest.raises(SchemaError, match=f"column '{name}' of people has a name that histories use"):
             HistorySchema.from_dict(histories("id", name, "x"))
+
+
+def test_every_name_is_read_back_from_a_draft() -> None:
+    kinds = {name: ("categorical", "integer", "drop")[place % 3] for place, name in enumerate(NAMES)}
+    answers = {"columns": {name: AB for name in NAMES[::2]}}
+    for earlier in (None, answers):
+        for label in (None, "1e5"):
+            text = draft_schema("toy", kinds, label, NAMES[-1], earlier, frozenset())
+            assert [name for name, _ in entries(yaml.load(text, _CoreLoader)["columns"])] == NAMES
+    quoted = ",".join(f'"{name.replace(QUOTE, 2 * QUOTE)}"' for name in NAMES)
+    assert chosen(quoted, NAMES, NAMES) == set(NAMES)

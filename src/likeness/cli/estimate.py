@@ -1,6 +1,5 @@
 """``likeness estimate``: numbers with margins of error from a bundle."""
 
-import csv
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,12 +37,13 @@ def estimate(
     from likeness.bundle.files import opened
     from likeness.inference.estimates import Question
     from likeness.inference.estimates import estimate as answer
+    from likeness.onboarding.answers import pieces
     from likeness.synthesizer.published import Published
 
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
-    question = Question.of(_listed(columns, "--columns"), _listed(by, "--by") if by else (), **words)
+    question = Question.of(filter(None, pieces(columns)), filter(None, pieces(by)), **words)
     with opened(path) as folder:
         published = Published.read(folder)
     facts, histories = published.context, published.histories
@@ -61,14 +61,6 @@ def estimate(
         say(table([*names, *frame.columns], rows, words=len(names)))
         if histories is not None and histories.prefix_with((*question.columns, *question.by)):
             say("Of pairs of events that follow each other. Those of a person share the weight 1.")
-
-
-def _listed(text: str, option: str) -> list[str]:
-    try:
-        (names,) = csv.reader([text], strict=True, skipinitialspace=True)
-    except (csv.Error, ValueError):
-        raise LikenessError(f"{option} {text} must be names with commas between them. {_QUOTES}") from None
-    return [name.strip() for name in names if name.strip()]
 
 
 def _key(key: Any) -> tuple[Any, ...]:

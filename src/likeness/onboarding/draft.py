@@ -21,7 +21,7 @@ from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import NAMES_PERSON, held, questions_of, task_of
 from likeness.data.schema.kinds import KINDS_BY_NAME, OTHER, PRIVATE, Date, Integer
-from likeness.data.schema.schema import entries
+from likeness.data.schema.schema import CoreDumper, entries
 
 GUESSED = "# from the data: confirm from public knowledge"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
@@ -294,7 +294,7 @@ def check_columns(
 
 
 def _as_yaml(mapping: Mapping[str, Any]) -> str:
-    return str(yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=110)).rstrip("\n")
+    return str(yaml.dump(mapping, Dumper=CoreDumper, sort_keys=False, allow_unicode=True, width=110)).rstrip("\n")
 
 
 def _key(name: str) -> str:

@@ -399,7 +399,7 @@ def check_texts(mapping: Mapping[str, Any], where: str) -> None:
 def schema_text(schema: "Schema | SchemaDraft | HistorySchema") -> str:
     """A schema as YAML; :func:`likeness.data.histories.schema.read_schema` reads it back."""
     layout: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "default_flow_style": None, "width": 120}
-    text: str = yaml.dump(schema.to_dict(), Dumper=_CoreDumper, **layout)
+    text: str = yaml.dump(schema.to_dict(), Dumper=CoreDumper, **layout)
     return text
 
 
@@ -449,7 +449,7 @@ class _CoreLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-class _CoreDumper(yaml.SafeDumper):
+class CoreDumper(yaml.SafeDumper):
     """Quotes each text that :class:`_CoreLoader` would take for something else, as ``1e5``."""
 
 
@@ -459,7 +459,7 @@ for _tag, _pattern, _first in (
     ("int", r"[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 ):
-    for _yaml in (_CoreLoader, _CoreDumper):
+    for _yaml in (_CoreLoader, CoreDumper):
         _yaml.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
 
 
