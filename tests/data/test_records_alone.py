@@ -123,6 +123,24 @@ def test_no_encoding_quote_or_border_of_a_block_joins_lines(
         assert read([b, "0,0,0", a]) == expected, f"{b!r}, then {a!r}"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("block", [5, 1000])
+def test_no_byte_too_many_hides_the_lines_up_to_another(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, block: int
+) -> None:
+    monkeypatch.setattr(csv_files, "_BLOCK", block)
+    end, others = "\n".encode(encoding), [[str(place), "é", ""] for place in range(6)]
+    lines = [",".join(row).encode(encoding) for row in others]
+    odd = [b"", b"x", b"xy", b"xyz", b"\0", b"\n", b"\0\0", b"\0\n", b"\n\0", "\u0a0a\u0a00\u000a0".encode(encoding)]
+    refused = 0
+    for header, b, a in product((b"", b"z"), odd, odd):
+        some = ["a,b,c".encode(encoding) + header, *lines[:2], b, *lines[2:4], a, *lines[4:]]
+        got = cells("\ufeff".encode(encoding) + end.join(some))
+        assert got is None or [row for row in got if row[1] == "é"] == others, (header, b, a)
+        refused += got is None
+    assert 100 < refused < 200
+
+
 @pytest.mark.parametrize("line", ['"lies awake,51,yes', "a\rb", "a\0b", '"x\ny",1', "x" * 2_000, "y" * 1_100, "1\r"])
 @pytest.mark.parametrize("is_header", [False, True])
 def test_a_refused_line_is_said_in_words_and_not_quoted(

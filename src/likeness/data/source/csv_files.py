@@ -6,6 +6,7 @@ and a row must not change how others are read.
 A record is a line. Lines are split first, and each is parsed by itself:
 
 - LF or CRLF ends a line. Any other carriage return is refused, and so is a NUL. U+0085 and U+2028 are text.
+- In UTF-16 and UTF-32, a line whose bytes are out of step is refused.
 - A line of spaces and tabs alone is no record. A line without its last cells lacks them. One with too many is refused.
 - A cell that begins with a quote ends with one, on its own line. A quote inside another cell is text.
 - A first line ``sep=;`` is Excel's word for the separator, and no header.
@@ -93,6 +94,7 @@ class _Table:
         if layout.encoding is not None and codecs.lookup(layout.encoding).name != "utf-8":
             encoding = layout.encoding
         self._decoder, self._ahead = codecs.getincrementaldecoder(encoding)(), iter(start)
+        self._feed, self._seen, self._place = _line_feed(encoding, start), bytearray(), 0
         line, separator = self._first_line(), layout.separator
         if hint := _HINT.fullmatch(line):
             line, separator = self._first_line(), separator or hint[1]
@@ -141,6 +143,7 @@ class _Table:
         single = chain((bytes([byte]) for byte in self._ahead), iter(lambda: self._file.read(1), b""))
         line = ""
         while len(line) <= _LONGEST and (byte := next(single, b"")):
+            self._seen += byte
             line += self._decoder.decode(byte)
             if line.endswith("\n"):
                 if line.strip():
@@ -153,11 +156,20 @@ class _Table:
         while more:
             data = bytes(self._ahead) + self._file.read(_BLOCK)
             more = bool(data)
+            self._check_steps(data)
             whole, end, rest = (rest + self._decoder.decode(data, not more) + "\r\n" * (not more)).rpartition("\n")
             if end:
                 yield self._split(whole + end)
             if len(rest) > _LONGEST:
                 self._split(rest)
+
+    def _check_steps(self, data: bytes) -> None:
+        """Refuse line feeds out of step: in UTF-16 a byte too many would hide all of them up to another such byte."""
+        seen, width = self._seen + data, len(self._feed)
+        if any((self._place + feed.start()) % width for feed in re.finditer(re.escape(self._feed), seen) if width > 1):
+            raise self._refusal("a line has a byte too few or too many for its encoding. Save the file in UTF-8.")
+        self._place += max(0, len(seen) - width + 1)
+        self._seen = seen[max(0, len(seen) - width + 1) :]
 
     def _split(self, text: str) -> list[str]:
         """Whole lines, without their ends."""
@@ -174,6 +186,15 @@ class _Table:
 
     def _refusal(self, fault: str) -> DataError:
         return DataError(f"{self._where}: {fault}")
+
+
+def _line_feed(encoding: str, start: bytes) -> bytes:
+    """The bytes of a line feed."""
+    name = codecs.lookup(encoding).name
+    if not name.startswith(("utf-16", "utf-32")):
+        return b"\n"
+    is_big = start.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)) if name[6:] == "" else name.endswith("be")
+    return "\n".encode(f"{name[:6]}-{'be' if is_big else 'le'}")
 
 
 def _separator(line: str, quote: str) -> str:
