@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likeness.core.errors import SchemaError
+from likeness.core.errors import DataError, SchemaError
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.source.files import read_frame_people
+from likeness.pipeline.history_rows import digest_of_histories, read_histories
 
 SPEC: dict[str, Any] = {
     "name": "visits",
@@ -26,6 +27,7 @@ SPEC: dict[str, Any] = {
         "sex": {"kind": "categorical", "categories": ["f", "m"]},
     },
 }
+KEY = b"k" * 32
 PEOPLE = {"people": {"age": {"kind": "integer", "lower": 0, "upper": 99}}, "fixed": []}
 
 
@@ -119,6 +121,91 @@ def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
     left = [person for person in texts(whole) if person not in texts(without)]
     assert len(left) == 1 and len(texts(whole)) == len(texts(without)) + 1
     assert np.bincount(whole.numbers).max() == 3 and (np.diff(whole.numbers) >= 0).all()
+
+
+def tied(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Events on three days, most beside others of their person, and people with up to three rows that differ."""
+    generator = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(12), generator.integers(1, 8, 12))
+    days, states = ["2020-01-01", "2020-01-02", "2020-06-01"], ["well", "ill"]
+    events = pd.DataFrame(
+        {"id": ids, "day": generator.choice(days, len(ids)), "state": generator.choice(states, len(ids))}
+    )
+    owners = np.repeat(np.arange(12), generator.integers(1, 4, 12))
+    return events, pd.DataFrame({"id": owners, "age": generator.integers(0, 99, len(owners))})
+
+
+EVENTS = {"events": {name: SPEC["events"][name] for name in ("day", "state")}}
+
+
+def histories(rows: HistoryRows) -> list[list[str]]:
+    """Each person's row, and the transitions in their order; people in an order of their own."""
+    of = [rows.transitions[rows.numbers == place].to_numpy().tolist() for place in range(len(rows.people))]
+    return sorted([str(row), *map(str, some)] for row, some in zip(rows.people.to_numpy().tolist(), of, strict=True))
+
+
+@pytest.mark.parametrize("which", ["first", "hash"])
+def test_the_order_of_neither_table_says_anything(which: str) -> None:
+    """Ties within a day go by a hash, and of several rows of a person that with the smallest hash counts."""
+    schema = HistorySchema.from_dict({**SPEC, **PEOPLE, **EVENTS, "which": which})
+    events, people = tied()
+    whole, digests = histories(made(events, people, **EVENTS, which=which)), set()
+    for seed in range(8):
+        shuffled = [table.sample(frac=1, random_state=seed) for table in (events, people)]
+        rows, _ = read_histories(schema, *shuffled, KEY)
+        assert histories(rows) == whole
+        digests.add(digest_of_histories(schema, rows, KEY))
+    assert len(digests) == 1
+
+
+def test_each_event_that_counts_is_part_of_the_digest() -> None:
+    """Of people below the cap, at it and above it: else other rows would get the stored answer."""
+    schema = HistorySchema.from_dict({**SPEC, **PEOPLE, **EVENTS})
+    counts = [0, 1, 2, 3, 4, 4, 6]
+    ids = np.repeat(np.arange(len(counts)), counts)
+    days = [f"2020-01-{place + 1:02}" for count in counts for place in range(count)]
+    events = pd.DataFrame({"id": ids, "day": days, "state": "well"})
+    people = pd.DataFrame({"id": np.arange(len(counts)), "age": 30 + np.arange(len(counts))})
+
+    def digest(events: pd.DataFrame, people: pd.DataFrame = people) -> str:
+        return digest_of_histories(schema, read_histories(schema, events, people, KEY)[0], KEY)
+
+    digests, counted = {digest(events)}, events.groupby("id").cumcount() < 4
+    for place in np.flatnonzero(counted):
+        digests.add(digest(events.assign(state=events["state"].where(events.index != place, "ill"))))
+    for place in range(len(people)):
+        digests.add(digest(events, people.assign(age=people["age"].where(people.index != place, 99))))
+    assert len(digests) == 1 + counted.sum() + len(people)
+    assert digest(events.assign(state=events["state"].where(counted, "ill"))) == digest(events)  # beyond the cap
+
+
+def linked(events: list[Any], people: list[Any]) -> HistoryRows:
+    """Histories of events and people with these keys."""
+    schema = HistorySchema.from_dict({**SPEC, **PEOPLE, **EVENTS})
+    frames = (
+        pd.DataFrame({"id": pd.Series(events), "day": "2020-01-01", "state": "well"}),
+        pd.DataFrame({"id": pd.Series(people), "age": 30}),
+    )
+    return read_histories(schema, *frames, KEY)[0]
+
+
+@pytest.mark.parametrize("spelled", [float, str, lambda key: f"{key}.0", lambda key: f" {key}\u00a0"])
+def test_keys_link_however_they_are_written(spelled: Any) -> None:
+    keys = [*range(20)]
+    for rows in (linked([*map(spelled, keys)], keys), linked(keys, [*map(spelled, keys)])):
+        assert set(rows.people[NUMBER]) == {"1"} and len(rows.people) == 20
+
+
+def test_events_of_nobody_are_few_or_stop_the_run() -> None:
+    people = [*range(100)]
+    assert linked([*people[:95], *range(200, 205)], people).people[NUMBER].tolist() == ["1"] * 95 + ["0"] * 5
+    for events in ([*people[:94], *range(200, 206)], [f"{key:05}" for key in people], [8675309]):
+        with pytest.raises(DataError, match="more than 5% of the events name nobody among the people") as caught:
+            linked(events, people)
+        assert "Nothing was spent" in str(caught.value) and not {"6", "100", "8675309"} & {*str(caught.value).split()}
+    with pytest.raises(DataError, match="name nobody"):
+        linked([1], [])
+    assert linked([], people).people[NUMBER].tolist() == ["0"] * 100
 
 
 @pytest.mark.parametrize(

@@ -292,6 +292,20 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     assert not ProjectPaths.table.exists() and Ledger.open(locate()).head() == ledger.head()
 
 
+@pytest.mark.parametrize(("fraction", "part"), [(1e-9, "test"), (1 - 1e-9, "training")])
+@pytest.mark.parametrize("adjacency", ["add_remove_one", "replace_one"])
+def test_a_split_that_leaves_no_rows_of_a_part_stops_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adjacency: str, fraction: float, part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kinds.yaml").write_text(schema_text(SCHEMA))
+    params = settings_of(source(tmp_path), adjacency, Split(test_fraction=fraction, seed=1))
+    ledger = Ledger.create(locate())
+    with pytest.raises(DataError, match=f"has no {part} rows. Nothing was spent. .* change ingest.split"):
+        ingest.main(Project(tmp_path, params))
+    assert not ProjectPaths.table.exists() and Ledger.open(locate()).head() == ledger.head()
+
+
 def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     raw(60).to_pandas().to_csv(path, index=False)
