@@ -118,7 +118,7 @@ from likeness.bundle.verdict import Check
 from likeness.core.errors import ArtifactError
 from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.privacy.receipt import MECHANISM
-from likeness.verify import checks_of
+from likeness.verify import MOST_MINUTES, checks_of
 
 OPENED = "opened"
 """In place of a check: the bundle is refused before any check is made."""
@@ -185,6 +185,11 @@ LIES: tuple[Lie, ...] = (
     Lie("a table of 10^12 rows is asked for", "table", "fewer rows", set_value(names.SETTINGS, "sample.rows", 10**12)),
     Lie("the table has other rows, and the generator names another way to draw", "form", "more than a generator",
         all_of(weights_of(lambda spec: spec.update(sampler=1)), table(real))),
+    Lie("a training of 10^8 steps", "training", "iterations 100,000,000",
+        set_value(names.SETTINGS, "marginals.train.iterations", 10**8), retrain=True, verdict=None),
+    Lie("a training of 10^8 rows a step", "training", "batch_size 100,000,000",
+        all_of(set_value(names.SETTINGS, "pearl.train.batch_size", 10**8),
+               set_value(names.SETTINGS, "pearl.train.iterations", 10**4)), "pearl", retrain=True, verdict=None),
     Lie("the weights hold rows", "training", "not done", all_of(memorized, card_follows), verdict=None),
     Lie("the weights hold rows, and the card is about the table before", "card", "about another table", memorized),
     Lie("the weights hold rows, trained again", "training", "other rows than the one", memorized, retrain=True),
@@ -578,7 +583,7 @@ def judged(lie: Lie, honest: dict[str, Path]) -> list[Check]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             with opened(lie.told(honest, Path(folder))) as place:
-                return list(checks_of(place, lie.retrain))
+                return list(checks_of(place, lie.retrain, MOST_MINUTES))
         except ArtifactError as refusal:
             return [Check(OPENED, False, str(refusal))]
 

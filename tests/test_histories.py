@@ -96,8 +96,11 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
     people, events = people_and_events(300)
     cap = (1.0, 1e-5)  # the fit has all of it
     spec = {**SPEC, **AGE, "memory": list(MEMORY)}
-    model = fitted({"people": people, "events": events}, spec, settings=FASTEST, epsilon=1.0, cap=cap)
+    frames = {"people": people.assign(Anna=1), "events": events.assign(Berta="b")}  # which no schema names
+    model = fitted(frames, spec, settings=FASTEST, epsilon=1.0, cap=cap)
     model.save(tmp_path / "saved")
+    saved = b"".join(path.read_bytes() for path in (tmp_path / "saved").rglob("*") if path.is_file())
+    assert b'"age"' in saved and b"Anna" not in saved and b"Berta" not in saved
     loaded = Synthesizer.load(tmp_path / "saved")
     for name, table in model.sample(80, seed=1, where={"age": "old"}).items():
         pd.testing.assert_frame_equal(loaded.sample(80, seed=1, where={"age": "old"})[name], table)

@@ -21,7 +21,7 @@ from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.pipeline.project import Project
-from likeness.verify import CHECKS, receipts, verify
+from likeness.verify import CHECKS, MOST_MINUTES, receipts, verify
 
 pytestmark = pytest.mark.long
 
@@ -74,7 +74,7 @@ def _asked(lie: Lie, place: Path, places: set[tuple[str, int]]) -> Check:
             places.add((Path(frame.filename).name, frame.lineno or 0))
             raise
 
-    return asked(lie.check, check, Bundle(place, lie.retrain))
+    return asked(lie.check, check, Bundle(place, lie.retrain, MOST_MINUTES))
 
 
 @pytest.mark.parametrize("name", BY_NAME)
