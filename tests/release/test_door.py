@@ -27,6 +27,7 @@ from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.privacy.plan import Plan, QueryShare
+from likeness.privacy.receipt import FACTS
 from likeness.release import door
 from likeness.release.door import Door
 from likeness.release.query import Query
@@ -113,6 +114,17 @@ def test_the_key_holds_everything_that_shapes_a_release() -> None:
         assert request[name] != base[name], name
     assert base["mechanism_version"] == MECHANISM_VERSION
     assert base["lattice_bits"] == query().lattice_bits
+
+
+def test_a_receipt_says_what_its_reservation_says_whoever_finishes_it(ledger: Ledger) -> None:
+    """A plan that dies has paid: the release of a later plan names it, so that ledger and receipt agree."""
+    with pytest.raises(ZeroDivisionError):
+        Door(plan(), ledger, DATASET, lambda: iter([1 // 0])).release(query())
+    later = dataclasses.replace(plan(), method="another")
+    receipt = from_bytes(Door(later, ledger, DATASET, rows).release(query()), "r").receipt
+    (entry,) = (record.body for record in ledger.records() if record.kind == "reserve")
+    assert (receipt.plan, receipt.method) == (plan().digest, plan().method) != (later.digest, later.method)
+    assert {name: receipt.to_dict()[name] for name in FACTS} == {name: entry[name] for name in FACTS}
 
 
 def test_over_budget_nothing_is_read(ledger: Ledger) -> None:
