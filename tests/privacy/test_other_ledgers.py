@@ -5,6 +5,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,7 +66,7 @@ def packed(path: str, data: bytes) -> None:
         archive.writestr("privacy.json", data)
 
 
-def locked(outputs: list[dict[str, str]], population: str = "people") -> bytes:
+def locked(outputs: list[dict[str, Any]], population: str = "people") -> bytes:
     """What dvc.lock says after a run."""
     params = {"data/plan/settings.yaml": {"privacy": {"population": population}, "method": "m"}}
     return yaml.safe_dump({"schema": "2.0", "stages": {"privatize": {"params": params, "outs": outputs}}}).encode()
@@ -132,6 +133,24 @@ def test_other_people_and_other_files_are_no_reason(colleague: tuple[str, bytes]
     write(RELEASED, released)
     with pytest.raises(LedgerError, match=first):
         assert Project.load().ledger_to_spend
+
+
+def test_a_run_that_stopped_before_it_asked_anything_goes_on(colleague: tuple[str, bytes], command: Command) -> None:
+    """Stages ``categories`` and ``card`` end well where nothing is private and nothing is asked."""
+    lock = yaml.safe_load(locked([{"path": "data/released/categories", "md5": "00.dir", "nfiles": 1}]))
+    lock["stages"]["categories"] = lock["stages"].pop("privatize")
+    write("dvc.lock", yaml.safe_dump(lock).encode())
+    assert command("ledger", "init")[0] == 0 and Project.load().ledger_to_spend
+    lock["stages"]["categories"]["outs"][0]["nfiles"] = 2
+    write("dvc.lock", yaml.safe_dump(lock).encode())
+    with pytest.raises(LedgerError, match="shows a run"):
+        assert Project.load().ledger_to_spend
+
+
+def test_a_made_up_name_of_a_ledger_moves_no_cursor(colleague: tuple[str, bytes], command: Command) -> None:
+    write("reports/privacy.json", account("\x1b[2J right\n"))
+    code, _, error = command("ledger", "init")
+    assert code == 2 and "\x1b" not in error and "names ledger \\x1b[2J right\\n about" in error
 
 
 def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], command: Command) -> None:

@@ -15,6 +15,7 @@ import yaml
 
 from likeness.core.errors import LedgerError
 from likeness.core.paths import ProjectPaths
+from likeness.core.text import shown
 from likeness.ledger.ledger import ledgers_beside
 from likeness.pipeline.provenance import git
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
 
 _SPENDING = ("categories", "auxiliary", "privatize", "card")
+_LISTED = ("categories", "card")  # stages whose folder holds a list, and that alone where nothing was asked
 _DEPTHS = ("", "*/", "*/*/", "*/*/*/")  # where bundles and saved synthesizers may lie in a project
 _BESIDE = _DEPTHS[:2]  # and in a folder that is none: a home folder, or the root of a container
 _MOST_BYTES = 1 << 24  # of an account, or of the head of a released file; what is longer is none
@@ -92,17 +94,19 @@ def refuse_other_ledger(
     if other is None:
         return
     here = f"there is no ledger at {home.place}" if ledger is None else f"this is ledger {ledger.id}"
+    source, ledger_id = shown(other.source), shown(other.ledger_id)
     if other.ledger_id is None:
         raise LedgerError(
-            f"{other.source} shows a run about '{population}', and {here}. The released files name the ledger of that "
+            f"{source} shows a run about '{population}', and {here}. The released files name the ledger of that "
             "run. They are not here. Get them first: dvc pull. A new ledger would forget what that run spent."
         )
     raise LedgerError(
-        f"{other.source} names ledger {other.ledger_id} about '{population}', and {here}. A new ledger would forget "
+        f"{source} names ledger {ledger_id} about '{population}', and {here}. A new ledger would forget "
         "what that one spent on the same people. Run where that ledger is, or join it. A team sets ledger.url to its "
         "PostgreSQL. Else move the ledger's folder to this machine, set LIKENESS_HOME to it, and run: likeness ledger "
         "reanchor HEAD. Two copies would each forget what the other spends. If that ledger is lost, restore it from a "
-        "backup. Without a backup nobody knows what it spent, and these people get no further release."
+        "backup. Without a backup nobody knows what it spent, and these people get no further release. Only other "
+        "people get another name: privacy.population."
     )
 
 
@@ -116,9 +120,9 @@ def rows_elsewhere(folder: Path, other: Named | None) -> str:
     if other is None:
         return ""
     who = git(folder, "log", "-1", "--format=%an", "--", str(ProjectPaths.lock))
-    ledger = "another ledger" if other.ledger_id is None else f"ledger {other.ledger_id}"
+    ledger = "another ledger" if other.ledger_id is None else f"ledger {shown(other.ledger_id)}"
     return (
-        f" The rows are elsewhere: {other.source} shows a run with {ledger}, which is not on this machine. "
+        f" The rows are elsewhere: {shown(other.source)} shows a run with {ledger}, which is not on this machine. "
         + (f"Ask {who!r}, who committed {ProjectPaths.lock}. " if who else "")
         + "New releases need rows and ledger, so run there. Without them these run here, after dvc pull: likeness "
         "sample, likeness estimate, likeness summary, python -m stages.train, stages.sample, stages.account and "
@@ -184,6 +188,7 @@ def _outputs(text: str, population: str) -> list[dict[str, Any]]:
             for settings in stages.get(name, {}).get("params", {}).values()
             if (settings.get("privacy") or {}).get("population") == population
             for out in stages[name]["outs"]
+            if not (name in _LISTED and out.get("nfiles") == 1)
         ]
     return []
 

@@ -408,10 +408,11 @@ class Project:
         Raises:
             LedgerError: it is damaged; or there is none, and files of the project name another one.
         """
+        from likeness.ledger.chain import read_anchor
         from likeness.ledger.ledger import Ledger
 
         home = self.ledger_home
-        if not Ledger.exists(home):
+        if not Ledger.exists(home) and read_anchor(home) is None:  # a lost one says so itself
             self.refuse_other_ledger(None)
         return Ledger.open(home)
 
