@@ -11,6 +11,7 @@ from toys import ADD, plan_with, schema_with
 
 from likeness.config.typed import build
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
@@ -67,10 +68,15 @@ def table(rows: int = ROWS) -> pd.DataFrame:
 @cache
 def exact(basis: str = "pairs") -> tuple[Released, ...]:
     """Sums without noise, with the receipts of a release through the door."""
-    encoder = Encoder(SCHEMA)
-    codes = encoder.encode(table())
+    return sums_of(SCHEMA, table(), basis)
+
+
+def sums_of(schema: Schema, rows: pd.DataFrame, basis: str = "pairs") -> tuple[Released, ...]:
+    """The same of another table."""
+    encoder = Encoder(schema)
+    codes = encoder.encode(rows)
     records = [Records(encoder.expand(codes), encoder.labels(codes))]
-    context = Context(SCHEMA, str(ADD), None, 0)
+    context = Context(schema, str(ADD), None, 0)
     plan = plan_with(method(basis).shares(context), method="marginals")
     sums = []
     with TemporaryDirectory() as folder:

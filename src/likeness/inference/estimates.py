@@ -17,6 +17,7 @@ the population. A sample adds to the variance of :math:`x - \theta y` the value 
 share, :math:`y s^2` for a mean with variance :math:`s^2`, and :math:`y q (1 - q)` for a quantile.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -31,7 +32,7 @@ from likeness.data.beside import with_columns
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
-from likeness.inference.intervals import Ratio
+from likeness.inference.intervals import NOBODY, Ratio
 from likeness.inference.measurements import Measurements, about, measurements
 from likeness.inference.terms import Forms
 from likeness.methods import DEFAULT
@@ -226,7 +227,8 @@ class Answers:
             value = axis.lows[cell] + part * (axis.highs[cell] - axis.lows[cell])
             values.append(round(value) if axis.column.is_whole else value)
         shape = [self.measured.axes[name].size for name in self.measured.terms.in_order(question.by)]
-        ends = {"estimate": np.array(values, dtype=float), "low": axis.lows[first], "high": axis.highs[last]}
+        estimates = np.where(y[0] > NOBODY, np.array(values, dtype=float), math.nan)  # nobody has a value
+        ends = {"estimate": estimates, "low": axis.lows[first], "high": axis.highs[last]}
         flat = {name: self._flat(question.by, numbers.reshape(shape)) for name, numbers in ends.items()}
         return self._indexed(question.by, _in_units(axis, flat))
 
@@ -311,6 +313,11 @@ def _normal(level: float) -> float:
 
 
 def _in_units(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
-    """Numbers of a column; dates as texts."""
-    kind = axis.column.number
-    return values if kind.are_numbers else {key: [kind.text(one) for one in numbers] for key, numbers in values.items()}
+    """Numbers of a column; dates as texts within the bounds, None where nobody has one."""
+    kind, (lower, upper) = axis.column.number, axis.column.bounds
+    if kind.are_numbers:
+        return values
+    return {
+        key: [None if math.isnan(one) else kind.text(min(max(one, lower), upper)) for one in numbers]
+        for key, numbers in values.items()
+    }

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+NOBODY = 1e-6  # of a record: more than the rounding of a sum that is 0
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Ratio:
     @property
     def estimate(self) -> Floats:
         """The ratio x / y; NaN where y is not positive."""
-        estimate: Floats = np.divide(self.x, self.y, out=np.full_like(self.x, math.nan), where=self.y > 0)
+        estimate: Floats = np.divide(self.x, self.y, out=np.full_like(self.x, math.nan), where=self.y > NOBODY)
         return estimate
 
     @property
