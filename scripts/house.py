@@ -1,192 +1,149 @@
-"""Measure the house: rooms, loose modules, layers, lines, what each stage reaches, how often a bundle changes rooms.
+"""Measure the house at a commit, from its text alone: nothing of the project is imported or run.
 
-Run: ``python scripts/house.py [ROOT]``, where ROOT is any checkout, so that two commits can be compared. A room is a
-folder of ``src/likeness`` with modules. Nothing of the project is imported or run: all figures come from its text.
+Run: ``python scripts/house.py [COMMIT ...]``; without a commit it measures HEAD. What its words mean:
 
-The walk follows the first parameter of ``write_bundle``, and what is made of it, in the order of the code, depth first,
-each function once: calls of functions, and of methods of a parameter whose class its annotation names. A property is
-what an object has, and no call. Whatever raises an error is no part of the walk.
+- *lines*: all lines of all ``.py`` files of a folder, empty ones too.
+- *words*: what has a letter in Markdown outside of ``docs/evidence`` and CHANGELOG.md, without code and formulas.
+- *circle*: files that all reach each other by imports, also by those inside functions and below ``if TYPE_CHECKING``.
+  An ``__init__.py`` is in no circle.
+- *local import*: an import statement inside a function.
+- *branch on histories*: a condition (``if``, ``while``, ``assert``, a filter) that names histories, events or people,
+  or an ``and`` or ``or`` outside of conditions that names histories; nothing below ``data/histories``.
+- *key*: a field of ``Params`` or of a method. A field that holds a section counts with the fields of the section.
+- *fresh default*: an argument ``fresh=`` in the package.
+- *class*: its lines, and the functions in its body.
 """
 
 import ast
+import re
+import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-from words import pages, sentences, sizes
-from yaml import safe_load
-
-ROOT = Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
-ROOT = ROOT.parents[1] if ROOT.is_file() else ROOT
-SOURCE = ROOT / "src"
-BUNDLE = "write_bundle"
-Place = tuple[str, str]
-"""A module, and the name of a definition in it; of a member with its class."""
+PACKAGE = "src/likeness/"
+_NO_WORDS = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
+_NAMED, _HISTORIES = re.compile("(?i)histor|^events$|^people$"), re.compile("(?i)histor")
+_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Trees = dict[str, ast.Module]
+Section = tuple[str, str]  # a file, and the name of a class in it
 
 
-def file_of(module: str) -> Path | None:
-    """The source of a module of the checkout; None for any other."""
-    base = (ROOT if module.partition(".")[0] == "stages" else SOURCE).joinpath(*module.split("."))
-    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.exists()), None)
+def git(*words: str, given: str = "") -> bytes:
+    """What a command of git prints."""
+    words = ("git", "-C", str(Path(__file__).parent), *words)
+    return subprocess.run(words, input=given.encode(), stdout=subprocess.PIPE, check=True).stdout
 
 
-@cache
-def tree(module: str) -> ast.Module:
-    """A module, parsed."""
-    path = file_of(module)
-    assert path is not None, module
-    return ast.parse(path.read_text())
+def files_of(commit: str) -> dict[str, str]:
+    """The Python and Markdown files of a commit by name."""
+    names = git("ls-tree", "-r", "--full-tree", "--name-only", commit).decode().splitlines()
+    names = [name for name in names if name.endswith((".py", ".md"))]
+    data, files = git("cat-file", "--batch", given="".join(f"{commit}:{name}\n" for name in names)), {}
+    for name in names:
+        head, _, data = data.partition(b"\n")
+        size = int(head.split()[2])
+        files[name], data = data[:size].decode(), data[size + 1 :]
+    return files
 
 
-@cache
-def definitions(module: str) -> dict[str, ast.AST]:
-    """Functions and classes of a module by name; members with their class."""
-    places: dict[str, ast.AST] = {}
-    for item in tree(module).body:
-        if isinstance(item, ast.FunctionDef | ast.ClassDef):
-            places[item.name] = item
-        if isinstance(item, ast.ClassDef):
-            places |= {f"{item.name}.{part.name}": part for part in item.body if isinstance(part, ast.FunctionDef)}
-    return places
+def words(name: str, text: str) -> int:
+    """Words of a page; none of evidence and code."""
+    counts = name.endswith(".md") and not name.startswith("docs/evidence") and name != "CHANGELOG.md"
+    return counts and sum(any(map(str.isalpha, word)) for word in _NO_WORDS.sub(" ", text).split())
 
 
-@cache
-def imports(module: str) -> dict[str, Place]:
-    """What the imports of a module bind, wherever they stand: a module with an empty name, or a name in one."""
-    bound: dict[str, Place] = {}
-    for node in ast.walk(tree(module)):
-        if isinstance(node, ast.ImportFrom) and node.module and file_of(node.module):
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                bound[alias.asname or alias.name] = (inner, "") if file_of(inner) else (node.module, alias.name)
-    return bound
+def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """The file that each import would read, and the name that it takes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((f"src/{(node.module or '').replace('.', '/')}.py", alias.name) for alias in node.names)
 
 
-def defined(module: str, name: str) -> Place | None:
-    """Where a name that a module uses is defined; followed through modules that only pass it on."""
-    while name not in definitions(module):
-        if name not in imports(module):
-            return None
-        module, name = imports(module)[name]
-    return (module, name) if name else None
+def local_imports(tree: ast.AST) -> int:
+    """Import statements inside functions."""
+    inside = [part for node in ast.walk(tree) if isinstance(node, _FUNCTION) for part in ast.walk(node)]
+    return len({part for part in inside if isinstance(part, ast.Import | ast.ImportFrom)})
 
 
-class Walk:
-    """One value's way through the code: the rooms into which it comes, or what is made of it, in order."""
-
-    def __init__(self, start: Place, value: str) -> None:
-        """Walk from a definition in which the value has a name."""
-        self.seen: set[Place] = set()
-        self.rooms = [room_of(start[0])]
-        self.follow(start, {value})
-
-    def follow(self, place: Place, carried: set[str]) -> None:
-        """Every call in a definition that passes on one of the carried names, or what a call has made of it."""
-        module, name = place
-        node = definitions(module)[name]
-        if place in self.seen or not isinstance(node, ast.FunctionDef):
-            return
-        if room_of(module) != self.rooms[-1]:
-            self.rooms.append(room_of(module))
-        self.seen.add(place)
-        classes = {"self": (module, name.partition(".")[0])} if "." in name else {}
-        for argument in node.args.args:
-            text = "" if argument.annotation is None else ast.unparse(argument.annotation).strip("'\"")
-            if text.isidentifier() and (place_of := defined(module, text)):
-                classes[argument.arg] = place_of
-        for part in in_order(node):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
-                target = defined(module, part.func.id)
-                if target and (passed := passed_on(part, definitions(target[0])[target[1]], carried)):
-                    self.follow(target, passed)
-            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-                owner, member = classes.get(ast.unparse(part.func.value)), part.func.attr
-                if owner and f"{owner[1]}.{member}" in definitions(owner[0]):
-                    self.follow((owner[0], f"{owner[1]}.{member}"), {"self"})
-            carried |= made(part, carried)
+def circles(trees: Trees) -> set[frozenset[str]]:
+    """Sets of files that reach each other."""
+    reach = {}
+    for name, tree in trees.items():
+        places = {place for file, one in imports(tree) for place in (file, f"{file[:-3]}/{one}.py")}
+        reach[name] = {place for place in places if place in trees and not name.endswith("__init__.py")}
+    for via in reach:  # Warshall's algorithm
+        for name in reach:
+            reach[name] |= reach[via] if via in reach[name] else set()
+    return {frozenset(other for other in reach[name] if name in reach[other]) for name in reach if name in reach[name]}
 
 
-def passed_on(call: ast.Call, target: ast.AST, carried: set[str]) -> set[str]:
-    """The parameters of a function under which it gets something carried."""
-    if not isinstance(target, ast.FunctionDef):
-        return set()
-    names = [argument.arg for argument in target.args.args]
-    given = {name for name, value in zip(names, call.args, strict=False) if names_in(value) & carried}
-    return given | {str(keyword.arg) for keyword in call.keywords if names_in(keyword.value) & carried}
+def forks(tree: ast.Module) -> int:
+    """Branches on histories."""
+
+    def named(node: ast.AST, pattern: re.Pattern[str]) -> bool:
+        texts = [str(getattr(part, "id", "")) or str(getattr(part, "attr", "")) for part in ast.walk(node)]
+        return any(map(pattern.search, texts))
+
+    nodes = list(ast.walk(tree))
+    conditions = [node.test for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)]
+    conditions += [test for node in nodes if isinstance(node, ast.comprehension) for test in node.ifs]
+    inside = {part for test in conditions for part in ast.walk(test)}
+    values = [node for node in nodes if isinstance(node, ast.BoolOp) and node not in inside]
+    return sum(named(test, _NAMED) for test in conditions) + sum(named(value, _HISTORIES) for value in values)
 
 
-def made(part: ast.AST, carried: set[str]) -> set[str]:
-    """Names that an assignment or a loop gives to something carried."""
-    if isinstance(part, ast.Assign) and names_in(part.value) & carried:
-        return set().union(*map(names_in, part.targets))
-    if isinstance(part, ast.For | ast.comprehension) and names_in(part.iter) & carried:
-        return names_in(part.target)
-    return set()
+def keys(trees: Trees) -> dict[str, int]:
+    """Keys of the settings by class: those of no method, then those of each method."""
+    classes = {(file, item.name): item for file in trees for item in trees[file].body if isinstance(item, ast.ClassDef)}
+
+    def fields(section: Section) -> dict[str, Section | None]:
+        """The fields of a class: of a section its class, of a value None."""
+        file, _ = section
+        here = {name: (there, name) for there, name in imports(trees[file]) if not there.startswith(f"{PACKAGE}data")}
+        here |= {name: (there, name) for there, name in classes if there == file}
+        found: dict[str, Section | None] = {}
+        for base in map(ast.unparse, classes[section].bases):
+            found |= fields(here[base]) if here.get(base) in classes else {}
+        for item in classes[section].body:
+            if isinstance(item, ast.AnnAssign) and not ast.unparse(item.annotation).startswith("ClassVar"):
+                parts = [here.get(part, ("", "")) for part in re.findall(r"\w+", ast.unparse(item.annotation))]
+                found[ast.unparse(item.target)] = next((part for part in parts if part in classes), None)
+        return found
+
+    def count(section: Section) -> int:
+        return sum(1 if inner is None else count(inner) for inner in fields(section).values())
+
+    recipes = [one for one in classes if re.fullmatch(rf"{PACKAGE}methods/\w+/method.py", one[0])]
+    recipes = [one for one in recipes if "\n    name: ClassVar" in ast.unparse(classes[one])]
+    return {section[1]: count(section) for section in [(f"{PACKAGE}config/params.py", "Params"), *recipes]}
 
 
-def names_in(node: ast.AST) -> set[str]:
-    """Every name in an expression."""
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def in_order(node: ast.AST) -> Iterator[ast.AST]:
-    """Every part of a definition but what raises: arguments ahead of their call, loops ahead of what they repeat."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.For | ast.comprehension):
-            yield child
-        if not isinstance(child, ast.Raise):
-            yield from in_order(child)
-    yield node
-
-
-def room_of(module: str) -> str:
-    """The folder of a module."""
-    path = file_of(module)
-    assert path is not None
-    return str(path.parent.relative_to(SOURCE))
-
-
-def lines(*patterns: str) -> int:
-    """Lines of all files that match below the root."""
-    return sum(len(path.read_text().splitlines()) for pattern in patterns for path in ROOT.glob(pattern))
-
-
-def reached_by_stages() -> dict[str, int]:
-    """How many modules of the library each stage may load, by the test of the checkout; nothing where it has none."""
-    if not (ROOT / "tests/architecture/reachability.py").exists():
-        return {}
-    sys.path.insert(0, str(ROOT / "tests/architecture"))
-    from reachability import reached
-
-    stages = safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    return {name: sum(module.startswith("likeness") for module in reached(name)[0]) for name in stages}
-
-
-def main() -> None:
-    """Print every figure."""
-    files = sorted((SOURCE / "likeness").rglob("*.py"))
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    loose = [file.stem for file in files if file.parent == SOURCE / "likeness" and "__" not in file.name]
-    start = next(module for module in ("likeness.bundle.write", "likeness.bundle") if file_of(module)), BUNDLE
-    bundle = definitions(start[0])[BUNDLE]
-    assert isinstance(bundle, ast.FunctionDef)
-    rooms = Walk(start, bundle.args.args[0].arg).rooms
-    prose = [sentence for page in pages(ROOT) for sentence in sentences(page.read_text(encoding="utf-8"))]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    print(f"rooms: {len({file.parent for file in files})}")
-    print(f"loose modules: {len(loose)} ({', '.join(loose)})")
-    print(f"import layers: {max(len(contract.get('layers', [])) for contract in contracts)}")
-    print(f"lines of src: {lines('src/**/*.py')}, stages and flows: {lines('stages/*.py', 'flows/*.py')}")
-    print(f"lines of benchmarks: {lines('benchmarks/*.py')}, scripts: {lines('scripts/*.py')}")
-    print(f"lines of tests: {lines('tests/**/*.py')}, of YAML: {lines('*.yaml', 'examples/**/*.yaml')}")
-    print(f"lines of docs: {lines('*.md', 'docs/**/*.md')}, words of all pages: {sum(sizes(ROOT).values())}")
-    longest = max(len(sentence.split()) for sentence in prose)
-    print(f"README: {len(readme.split())} words; longest sentence of the guides: {longest} words")
-    print(f"modules reached: {', '.join(f'{name} {count}' for name, count in reached_by_stages().items())}")
-    print(f"write_bundle enters {len(set(rooms))} rooms {len(rooms) - 1} times: {' '.join(room[9:] for room in rooms)}")
+def main(commit: str) -> None:
+    """Print every figure of a commit."""
+    files = files_of(commit)
+    trees = {name: ast.parse(text) for name, text in files.items() if name.startswith(PACKAGE) and name.endswith(".py")}
+    print(f"{commit}:")
+    for folder in ("src", "tests", "benchmarks", "scripts"):
+        lines = [text.count("\n") for name, text in files.items() if name.startswith(f"{folder}/") and ".py" in name]
+        print(f"  lines of {folder}: {sum(lines)} in {len(lines)} files")
+    print(f"  words outside of evidence: {sum(words(*page) for page in files.items())}")
+    found = sorted(map(len, circles(trees)))
+    print(f"  circles: {len(found)} of {sum(found)} files: {', '.join(map(str, found))}")
+    print(f"  local imports: {sum(map(local_imports, trees.values()))}")
+    branches = [forks(tree) for name, tree in trees.items() if "/data/histories/" not in name]
+    print(f"  branches on histories: {sum(branches)} in {sum(map(bool, branches))} files")
+    sections = keys(trees)
+    print(f"  keys: {sum(sections.values())} ({', '.join(f'{name} {number}' for name, number in sections.items())})")
+    print(f"  fresh defaults: {sum(files[name].count(' fresh=') for name in trees)}")
+    sizes = []
+    for one in (node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        members = sum(isinstance(part, _FUNCTION) for part in one.body)
+        sizes.append(((one.end_lineno or 0) - one.lineno + 1, members, one.name))
+    print("  largest class: {2}, {0} lines, {1} members".format(*max(sizes)))
+    print("  largest file: {1}, {0} lines".format(*max((files[name].count("\n"), name) for name in trees)))
 
 
 if __name__ == "__main__":
-    main()
+    for one in sys.argv[1:] or ["HEAD"]:
+        main(one)
