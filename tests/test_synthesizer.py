@@ -113,7 +113,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
         fitted.sample(where=pd.DataFrame(index=[0, 1]))
     counted = fitted.releases_["class_counts"].values.sum()
     assert len(fitted.sample()) == round(counted) and len(fitted.sample(where={"y": "No"})) == round(counted)
-    with pytest.raises(ParamsError, match="n must be at least 1"):
+    with pytest.raises(ParamsError, match="n must be a whole number from 1, got 0"):
         fitted.sample(0)
     privacy, budget = fitted.privacy, Ledger.open(locate()).budget("toy people")
     assert budget is not None and privacy["adjacency"] == "add_remove_one"
