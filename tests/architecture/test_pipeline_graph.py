@@ -145,10 +145,6 @@ def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
     )
 
 
-def test_the_hash_of_a_file_needs_few_modules() -> None:
-    assert sum(module.startswith("likeness") for module in reached("fingerprint")[0]) <= 69
-
-
 def test_the_page_with_real_rows_depends_on_all_that_evaluate_writes() -> None:
     """It is rendered without the figures that are not there, so no error would tell."""
     assert set(declared("evaluate", "outs")) <= set(declared("report", "deps"))
