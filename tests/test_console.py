@@ -49,3 +49,8 @@ def test_a_long_question_is_asked_in_lines_that_fit(monkeypatch: pytest.MonkeyPa
     assert _ask(f"12 {'long ' * 20}name, integer: ") == "answer"
     lines = [*re.sub("[\0\x1b]", "", stream.getvalue()).splitlines(), *prompts]
     assert len(lines) == 2 and max(map(len, lines)) < 80 and prompts[0].endswith("name, integer:")
+
+
+def test_no_sign_moves_the_cursor_or_turns_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    say("one\x1b[2J\n\ttwo\u202ethree\x9b")
+    assert capsys.readouterr().out == "one\\x1b[2J\n\ttwo\\u202ethree\\x9b\n"
