@@ -166,10 +166,10 @@ class _Table:
     def _check_steps(self, data: bytes) -> None:
         """Refuse line feeds out of step: in UTF-16 a byte too many would hide all of them up to another such byte."""
         seen, width = self._seen + data, len(self._feed)
-        if any((self._place + feed.start()) % width for feed in re.finditer(re.escape(self._feed), seen) if width > 1):
+        if width > 1 and any((self._place + feed.start()) % width for feed in re.finditer(re.escape(self._feed), seen)):
             raise self._refusal("a line has a byte too few or too many for its encoding. Save the file in UTF-8.")
-        self._place += max(0, len(seen) - width + 1)
-        self._seen = seen[max(0, len(seen) - width + 1) :]
+        checked = max(0, len(seen) - width + 1)
+        self._place, self._seen = self._place + checked, seen[checked:]
 
     def _split(self, text: str) -> list[str]:
         """Whole lines, without their ends."""
