@@ -9,12 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from likeness.core.errors import DataError, SchemaError
+from likeness.config.load import params_from
+from likeness.core.errors import DataError, ParamsError, SchemaError
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame, read_people, read_source
 from likeness.data.source.header import header_of, kinds_of_frame
+from likeness.inference.estimates import Question
 from likeness.pipeline.where import conditions
 
 SHARP = "gro\u0308ße"  # NFD
@@ -140,3 +142,16 @@ def test_a_missing_name_shows_what_others_look_like(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_frame(table().rename(columns={f"{SHARP} ": "gr\u03cc\u00dfe"}), schema_of())
     assert "column 'größe' is missing" in str(caught.value) and "größe (ö U+00F6, ß U+00DF), ort" in str(caught.value)
+
+
+def test_settings_and_questions_name_columns_in_any_form() -> None:
+    content = {"method": "marginals", "privacy": {"epsilon": 1, "delta": 1e-5, "population": "p"}}
+    content |= {"ingest": {"source": SHARP, "schema": "t.yaml"}, "marginals": {"privatize": {"weights": {SHARP: 2}}}}
+    params = params_from(content)
+    assert params.sections == {"marginals": {"privatize": {"weights": {"größe": 2}}}} and params.ingest.source == SHARP
+    assert Question.of([SHARP], "o\u200brt") == Question(("größe",), ("ort",))
+
+
+def test_a_value_that_looks_like_another_shows_its_signs() -> None:
+    with pytest.raises(ParamsError, match=r"one of Köln, .* got 'K\u043eln' \(\u043e U\+043E\). Did you mean Köln"):
+        conditions({"ort": "K\u043eln"}, schema_of())

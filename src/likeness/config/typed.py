@@ -14,7 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 from likeness.core.errors import ParamsError
-from likeness.core.text import LONGEST, did_you_mean, fault_of, shown, texts_in
+from likeness.core.text import LONGEST, code_points, did_you_mean, fault_of, shown, texts_in
 
 T = TypeVar("T")
 
@@ -234,7 +234,8 @@ def allowed(key: str, value: str, names: Iterable[str]) -> None:
     """Refuse a name that is not in the list."""
     names = list(names)
     if value not in names:
-        raise ParamsError(f"{key} must be one of {', '.join(names)}, got {value!r}.{did_you_mean(str(value), names)}")
+        signs, close = code_points(str(value)), did_you_mean(str(value), names)
+        raise ParamsError(f"{key} must be one of {', '.join(names)}, got {value!r}{signs}.{close}")
 
 
 def _join(where: str, key: Any) -> str:

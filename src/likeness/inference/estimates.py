@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.text import normal_text
 from likeness.data.beside import with_columns
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
@@ -305,7 +306,8 @@ class Answers:
 
 
 def _names(given: "str | Iterable[str]") -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(map(str, given if isinstance(given, Iterable) else [given]))
+    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+    return tuple(normal_text(str(name)) for name in names)
 
 
 def _normal(level: float) -> float:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import LONGEST, did_you_mean, fault_of, normal_text, normal_texts, shown, texts_in
+from likeness.core.text import LONGEST, code_points, did_you_mean, fault_of, normal_text, normal_texts, shown, texts_in
 from likeness.data.rules.rule import Rule
 from likeness.data.rules.rules import RuledTable, rules_from, rules_section, thresholds
 from likeness.data.schema.column import SPLIT_COLUMN, Column
@@ -263,8 +263,8 @@ class Schema:
         for column in self.columns:
             if column.name == normal:
                 return column
-        close = did_you_mean(name, self.names)
-        raise SchemaError(f"'{name}' is not a column of {self.name}.{close} Columns: {', '.join(self.names)}.")
+        signs, close = code_points(name), did_you_mean(name, self.names)
+        raise SchemaError(f"'{name}'{signs} is not a column of {self.name}.{close} Columns: {', '.join(self.names)}.")
 
     def part(self, names: Iterable[str]) -> "Schema":
         """A schema of some of the columns, without label, rules and image."""
