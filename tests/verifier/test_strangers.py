@@ -247,7 +247,7 @@ def long(made: Path, **train: int) -> Bundle:
 @pytest.mark.parametrize("train", [{"iterations": 10**8}, {"num_components": 10**12}])
 def test_the_work_of_a_training_is_said_and_bounded(made: Path, train: dict[str, int]) -> None:
     ((name, value),) = train.items()
-    with pytest.raises(Untestable, match=rf"{name} {value:,}.*minutes on one core\. Allow more: likeness"):
+    with pytest.raises(Untestable, match=rf"{name} {value:,}.*min on one core\. Allow more: likeness"):
         training(long(made, **train))
 
 

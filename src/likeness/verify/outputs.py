@@ -128,7 +128,7 @@ def _work(bundle: Bundle) -> tuple[float, str]:
         }
         seconds += training_seconds(recipe, rows.context, own) or 0.0
     words = ", ".join(f"{name} {value:,}" for name, value in _sizes(asdict(train)))
-    return seconds / 60, f"{words}; about {max(1, seconds / 60):,.0f} minutes on one core"
+    return seconds / 60, f"{words}; about {max(1, seconds / 60):,.0f} min on one core"
 
 
 def _sizes(train: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
