@@ -395,6 +395,16 @@ OF_LEDGERS: tuple[Told, ...] = (
         lambda found: of("genesis")(found).update(time="1970-01-01"))),
     ("a cap is of a day before the ledger's first", CHAIN, "before that of an earlier record", chain(two_days_back)),
     ("a record has a truth value for its number", CHAIN, "is broken", numbered_true, {"seal": Seal.TEXTS}),
+    # --- words in records
+    ("whoever asked is a list of people", CHAIN, "another type", edit_body("reserve", asked_by=[NOTE, NOTE])),
+    ("a release of a person has a name of a person", CHAIN, "does not write", another(sets(query="ada lovelace"))),
+    ("a stage is a sentence", CHAIN, "does not write", another(stage=NOTE)),
+    ("a git commit has changes in words", CHAIN, "another type", edit_body("reserve", git_changed=NOTE)),
+    ("software has the names of people", CHAIN, "file or software", edit_body("reserve", software={"ada": "1.0"})),
+    ("software has a list of versions", CHAIN, "file or software", edit_body(
+        "reserve", software={"numpy": ["1.0", "2.0"]})),
+    ("a ledger has a format in words", CHAIN, "another type", chain(
+        lambda found: of("genesis")(found)["body"].update(format=NOTE))),
     # --- releases of another plan
     ("a release is of another plan, and of a method that is not there", COSTS, "does not have", partial(
         planned_elsewhere, plan="1" * 64, method=AUDITED)),

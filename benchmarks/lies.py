@@ -469,7 +469,7 @@ LIES: tuple[Lie, ...] = (
     Lie("a digest in a record is a note", "ledger chain", "does not write", edit_body("commit", sha256=NOTE), seal=T),
     Lie("a published file has a note for its digest", "ledger chain", "does not write",
         edit_body("published", files={"schema.yaml": NOTE}), seal=T),
-    Lie("the ledger published a file whose name is a note", "ledger chain", "not of a bundle",
+    Lie("the ledger published a file whose name is a note", "ledger chain", "file or software",
         edit_body("published", files={NOTE[:60]: SHA}), seal=T),
     Lie("a number in a record holds a text", "ledger chain", "larger than Likeness",
         edit_body("reserve", dimension=1 << 99)),

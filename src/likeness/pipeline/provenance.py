@@ -8,6 +8,9 @@ from typing import Any
 from likeness import __version__
 from likeness.config.params import Params
 
+SOFTWARE = ("numpy", "opendp", "pandas", "python", "sqlalchemy")
+"""What a reservation names the versions of."""
+
 
 def provenance(root: Path = Path()) -> dict[str, Any]:
     """User, software and commit of the repository in a folder."""
@@ -19,7 +22,7 @@ def provenance(root: Path = Path()) -> dict[str, Any]:
         user = getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container without a passwd entry; Windows without a name
         user = f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
-    software = {name: version(name) for name in ("numpy", "opendp", "pandas", "sqlalchemy")}
+    software = {name: version(name) for name in SOFTWARE if name != "python"}
     return {
         "asked_by": user,
         "git_commit": git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "none",

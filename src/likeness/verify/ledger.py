@@ -19,6 +19,7 @@ from likeness.ledger.records import SALT, Record, digest_of
 from likeness.methods import METHODS
 from likeness.methods.maps import MAPS
 from likeness.methods.row_set import rows_of
+from likeness.pipeline.provenance import SOFTWARE
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
@@ -43,6 +44,7 @@ _SHA = "[0-9a-f]{64}"
 _FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
     **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
+    **dict.fromkeys(("adjacency", "change", "mechanism", "method", "query", "stage"), "[a-z0-9_]{1,60}"),
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
     "likeness": VERSION,
@@ -52,6 +54,14 @@ _FORMS = {
 """Patterns of texts that no person chose, by key. Other texts are one short line."""
 _OF_ALL = {"files": "sha256", "software": "likeness"}
 """Key whose pattern holds for all values of a mapping."""
+_TYPES: dict[str, type] = {
+    **dict.fromkeys((*_SALTS, *_ASKED, "identity", "slot", *_FORMS), str),
+    **dict.fromkeys(("feature", "files", "software"), dict),
+    **dict.fromkeys(("releases", "rows_digests"), list),
+    **dict.fromkeys(("git_changed",), bool),
+    **dict.fromkeys(("format",), int),
+}
+"""Type of the value of a key; the check of costs holds the others to theirs."""
 _FIRST_DAY = "2020-01-01"  # before the first ledger
 _AHEAD = timedelta(days=2)  # by which the clock of a ledger may be before that of the verifier
 _MOST_NUMBER = 1 << 64
@@ -102,7 +112,11 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
     require(
         always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
     )
-    require(set(body.get("files", {})) <= set(names.ALWAYS), f"record {place} names a file that is not of a bundle")
+    typed = all(type(value) is _TYPES.get(key, type(value)) for key, value in body.items())
+    require(typed, f"record {place} has a value of another type than Likeness writes")
+    listed = set(body.get("files", {})) <= set(names.ALWAYS) and set(body.get("software", {})) <= set(SOFTWARE)
+    lines = all(isinstance(text, str) for key in _OF_ALL for text in body.get(key, {}).values())
+    require(listed and lines, f"record {place} names a file or software that Likeness does not write")
     _check_texts(body, "", place)
 
 
