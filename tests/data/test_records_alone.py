@@ -81,6 +81,9 @@ def test_no_line_changes_the_record_of_another() -> None:
     others = [read([line]) for line in OTHERS]
     alone = {(line, end): read([line], end) for line in LINES for end in ends}
     assert None not in others and 30 < sum(own is None for own in alone.values()) < 2 * len(LINES) - 30
+    for (line, _), own in alone.items():
+        inside = line.removesuffix("\r").replace("\r\n", "\n")
+        assert own is None if {"\r", "\0"} & {*inside} else own is None or len(own) <= 1 + line.count("\n"), line
     for (at, a), b, place in product(enumerate(LINES), LINES, (0, 3, len(OTHERS))):
         end = ends[at % 2]
         around = [*others[:place], alone[b, end], alone[a, end], *others[place:]]
