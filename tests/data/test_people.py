@@ -21,7 +21,7 @@ from scipy.stats import binom
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source import contribution_bounding, split
+from likeness.data.source import row_digests, split
 from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame_people, read_people
@@ -171,7 +171,7 @@ def test_the_work_for_a_person_does_not_grow_with_the_number_of_people(monkeypat
         hashed[0] += len(names)
         return hashes_of(names)
 
-    for module in (contribution_bounding, split):
+    for module in (row_digests, split):
         monkeypatch.setattr(module, "hashes_of", counted)
     for count in (300, 3_000):
         names = [f"p{number}" for number in range(count) for _ in range(4 if number % 3 == 0 else 2)]

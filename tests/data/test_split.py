@@ -1,5 +1,6 @@
 """The split: by content and copy one row more or less moves no other row; by position the sizes are exact."""
 
+import hashlib
 import itertools
 import math
 from collections import Counter
@@ -102,3 +103,14 @@ def test_split_by_column_and_its_refusal() -> None:
         with pytest.raises(DataError, match="'era'") as caught:
             split_by_column(pd.Series(["old", marker, "new"], name="era"), "old", "new")
         assert "MARKER" not in str(caught.value)
+
+
+def test_a_database_can_make_the_split() -> None:
+    """By the words of the docstring, for copies in several chunks."""
+    rows = [0, 1, 2, 0, 0, 1, 2, 2, 0, 1] * 3
+    texts, expected = ["1:0", "1:1", "-"], []
+    for place, row in enumerate(rows):
+        content = hashlib.sha256(texts[row].encode()).hexdigest()
+        digits = hashlib.sha256(f"likeness split 7 {content} {rows[:place].count(row)}".encode()).hexdigest()[:13]
+        expected.append("test" if int(digits, 16) < 16**13 * 0.4 else "train")
+    assert split(row_hashes(GRID, NUMBERS)[rows], 0.4, seed=7, chunk=4) == expected

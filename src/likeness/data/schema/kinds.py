@@ -259,7 +259,7 @@ class Integer(Numeric):
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
         """Their digits."""
-        return cells.cast("int64")
+        return cells.cast("int64").cast("string")
 
     def fits(self, texts: Set[str]) -> bool:
         """Whole numbers without leading zeros; but 1 and 2 alone are two classes."""
@@ -334,7 +334,7 @@ class Date(Numeric):
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
         """As ``0999-06-10``."""
-        return cells.cast("date32")
+        return cells.cast("date32").cast("string")
 
     def fits(self, texts: Set[str]) -> bool:
         """Each is one in ISO 8601."""
@@ -383,7 +383,7 @@ class Datetime(Date):
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
         """As ``2003-11-29 17:45:00``."""
-        return cells.cast("timestamp[s]")
+        return cells.cast("timestamp[s]").cast("string")
 
 
 class Categorical(Kind):

@@ -16,7 +16,7 @@ from likeness.core.errors import DataError
 from likeness.core.text import normal_text
 from likeness.data.schema.column import PERSON_COLUMN
 from likeness.data.source.python_cells import TEXT, text_of
-from likeness.data.source.row_digests import Hashes, hashes_of, hexadecimal, leading
+from likeness.data.source.row_digests import Hashes, drawn, leading
 
 __all__ = ["PERSON_COLUMN", "bound_contributions", "numbered", "people_of"]
 
@@ -94,9 +94,9 @@ def bound_contributions(
     some = hashes[many]
     rows = owners.iloc[many].assign(content=leading(some), rest=leading(some[:, 8:]))
     rows["copy"] = rows.groupby(["person", "train", "content", "rest"]).cumcount()
-    texts = zip(rows["copy"].tolist(), hexadecimal(some), people.iloc[many].tolist(), strict=True)
-    drawn = hashes_of(f"likeness row of a person {copy} {content} {name}".encode() for copy, content, name in texts)
-    ranked = rows.assign(hash=leading(drawn)).sort_values(["person", "train", "hash", "content", "rest", "copy"])
+    names = [str(name) for name in people.iloc[many]]
+    rows["hash"] = leading(drawn("likeness row of a person", some, rows["copy"].to_numpy(), names))
+    ranked = rows.sort_values(["person", "train", "hash", "content", "rest", "copy"])
     rank = ranked.groupby(["person", "train"]).cumcount()
     keep[many] = (rank < max_rows).reindex(rows.index).to_numpy()
     return keep

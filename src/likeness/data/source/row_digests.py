@@ -28,12 +28,14 @@ _CELLS = 1 << 20  # of a source in one step
 
 def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
     """SHA-256 of the text of each typed row (:mod:`likeness.data.source.row_texts`)."""
-    return hashes_of(text for texts in row_texts(table, schema) for text in texts.to_pylist())
+    steps = [hashes_of(texts.to_pylist()) for texts in row_texts(table, schema)]
+    return np.concatenate([np.empty((0, 32), np.uint8), *steps])
 
 
 def hashes_of(texts: Iterable[bytes]) -> Hashes:
     """SHA-256 of each text."""
-    found = b"".join([hashlib.sha256(text).digest() for text in texts])
+    sha256 = hashlib.sha256
+    found = b"".join([sha256(text).digest() for text in texts])
     return np.frombuffer(found, np.uint8).reshape(-1, 32)
 
 
@@ -47,10 +49,14 @@ def uniform(hashes: Hashes) -> NDArray[np.float64]:
     return (leading(hashes) >> np.uint64(12)) / 2.0**52
 
 
-def hexadecimal(hashes: Hashes) -> list[str]:
-    """The 64 digits of each hash."""
-    digits = hashes.tobytes().hex()
-    return [digits[start : start + 64] for start in range(0, len(digits), 64)]
+def drawn(start: str, hashes: Hashes, *more: "NDArray[Any] | Sequence[str]") -> Hashes:
+    """SHA-256 of a common start, the 64 hexadecimal digits of each hash, and more of each row, with blanks between."""
+    ends = pa.py_buffer(np.arange(0, 64 * len(hashes) + 1, 64))
+    digits = pa.LargeStringArray.from_buffers(len(hashes), ends, pa.py_buffer(hashes.tobytes().hex().encode()))
+    rest = [pa.array(one).cast(pa.large_string()) for one in more]
+    first, blank = (pa.scalar(one, pa.large_string()) for one in (start, " "))
+    texts = pc.binary_join_element_wise(first, digits, *rest, blank)
+    return hashes_of(texts.cast(pa.large_binary()).to_pylist())
 
 
 class TypedDigest:
@@ -123,15 +129,14 @@ class SourceDigest:
             columns: cells of each column, of one length; an array of bytes is a shortcut for such a column of Arrow.
         """
         by_name = sorted(zip(names, columns, strict=True), key=lambda pair: pair[0])
-        texts = [(name, _texts(cells)) for name, cells in by_name]
-        read = [(name, cells) for name, cells in texts if cells is not None]
+        read = [(name, cells) for name, cells in by_name if not pa.types.is_nested(getattr(cells, "type", pa.null()))]
         if not read:
             return
         start = pa.scalar(json.dumps([name for name, _ in read]).encode(), pa.large_binary())
         step = max(1, _CELLS // len(read))
         for place in range(0, len(read[0][1]), step):
             some = [cells[place : place + step] for _, cells in read]
-            rows = joined([one if isinstance(one, np.ndarray) else framed(one) for one in some])
+            rows = joined([one if isinstance(one, np.ndarray) else framed(_plain(one), _texts) for one in some])
             self.put(_sum(hashes_of(pc.binary_join_element_wise(start, rows, _NOTHING).to_pylist())))
 
     def put(self, total: int) -> None:
@@ -156,23 +161,19 @@ class SourceDigest:
 _NOTHING = pa.scalar(b"", pa.large_binary())
 
 
+def _plain(cells: Any) -> Any:
+    """Cells of a type that has a dictionary."""
+    return cells.cast(pa.float32()) if pa.types.is_float16(cells.type) else cells
+
+
 def _texts(cells: Any) -> Any:
-    """Cells as bytes, missing where they are empty; None where a column has no texts. Numbers of one byte stay."""
-    if isinstance(cells, np.ndarray):
-        return cells
-    if pa.types.is_nested(cells.type):
-        return None
-    try:
-        if pa.types.is_dictionary(cells.type):
-            cells = cells.cast(cells.type.value_type)
-        if pa.types.is_duration(cells.type):
-            cells = cells.cast(pa.int64())
-        kind = cells.type
-        if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
-            cells = cells.cast(pa.large_string())
-        cells = cells.cast(pa.large_binary())
-    except pa.ArrowException:
-        return None
+    """The text of each cell in the source; missing where it is empty."""
+    kind = cells.type
+    if pa.types.is_duration(kind):
+        cells = cells.cast(pa.int64())
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
+        cells = cells.cast(pa.large_string())
+    cells = cells.cast(pa.large_binary())
     return pc.if_else(pc.equal(pc.binary_length(cells), 0), pa.scalar(None, pa.large_binary()), cells)
 
 

@@ -12,7 +12,7 @@ the order of the schema, without anything between. So different rows have differ
 - pixel: its digits, as an integer
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from likeness.data.pixels import leading_pixels, matrix
 
 if TYPE_CHECKING:
-    from likeness.data.schema.column import Column
     from likeness.data.schema.schema import Schema
 
 _CELLS = 1 << 20  # in one step
-_NOTHING = pa.scalar(b"", pa.large_binary())
+_NOTHING, _MISSING = pa.scalar(b"", pa.large_binary()), pa.scalar(b"-", pa.large_binary())
 _SHORTEST = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<part>\d*)e?\+?(?P<power>-?\d*)$"
 _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) for value in range(256)], np.uint8)
 
@@ -45,7 +44,10 @@ def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryA
     pixels = leading_pixels(table) if schema.pixels else []
     for start in range(0, len(table), step):
         some = table.iloc[start : start + step]
-        others = (_cells(some[column.name], column) for column in schema.columns[len(pixels) :])
+        others = [
+            framed(pa.array(some[column.name], from_pandas=True), column.type.exact_texts)
+            for column in schema.columns[len(pixels) :]
+        ]
         yield joined([*matrix(some, pixels).T, *others])
 
 
@@ -62,16 +64,20 @@ def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
     return pc.binary_join_element_wise(*parts, _NOTHING)
 
 
-def framed(texts: pa.Array) -> pa.Array:
-    """Texts as cells of a row.
+def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.LargeBinaryArray:
+    """Values as cells of a row. Each different value gets its text once.
 
     Args:
-        texts: of type large_string or large_binary.
+        cells: in one piece or more, also as a dictionary.
+        texts_of: the text or the bytes of each value; missing where the value counts as missing.
     """
-    content = texts.cast(pa.large_binary())
+    cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    content = texts_of(cells.dictionary).cast(pa.large_binary())
     lengths = pc.binary_length(content).cast(pa.large_string()).cast(pa.large_binary())
-    cells = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
-    return pc.fill_null(cells, pa.scalar(b"-", pa.large_binary()))
+    distinct = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
+    distinct = pa.concat_arrays([pc.fill_null(distinct, _MISSING), pa.array([b"-"], pa.large_binary())])
+    return distinct.take(pc.fill_null(cells.indices.cast(pa.int64()), len(distinct) - 1))
 
 
 def number_texts(numbers: pa.DoubleArray) -> pa.StringArray:
@@ -92,17 +98,6 @@ def number_texts(numbers: pa.DoubleArray) -> pa.StringArray:
     exponent = pc.add(pc.if_else(pc.equal(power, ""), "0", power).cast(pa.int64()), shift.cast(pa.int64()))
     short = pc.if_else(pc.equal(short, ""), "0", short)
     return pc.binary_join_element_wise(sign, short, "e", exponent.cast(pa.string()), "")
-
-
-def _cells(values: "pd.Series[Any]", column: "Column") -> pa.Array:
-    """Cells of a typed column. Each different value gets its text once."""
-    cells = pa.array(values, from_pandas=True)
-    cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
-    if not pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_encode()
-    distinct = framed(column.type.exact_texts(cells.dictionary).cast(pa.large_string()))
-    distinct = pa.concat_arrays([distinct, pa.array([b"-"], pa.large_binary())])
-    return distinct.take(pc.fill_null(cells.indices.cast(pa.int64()), len(distinct) - 1))
 
 
 def _joined_bytes(values: "NDArray[np.uint8]") -> pa.LargeBinaryArray:

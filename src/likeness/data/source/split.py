@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.rng import public
-from likeness.data.source.row_digests import Hashes, hashes_of, hexadecimal, leading, uniform
+from likeness.data.source.row_digests import Hashes, drawn, hashes_of, leading, uniform
 
 Parts = NDArray[np.str_]
 _WIDER = 4  # times as long as the next one is each sorted array of rows, so there are few
@@ -34,7 +34,9 @@ class SplitByContent:
     either the training rows lose that row, or the test rows do, and all other rows stay. A split by position would move
     all rows behind a removed one. One by content alone would put all equal rows on one side.
 
-    In SQL the number of the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``. Rows are equal here if the first 128
+    In SQL the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``, and a row is a test row if the first 13 hexadecimal
+    digits of ``sha256('likeness split SEED ' || sha256(t) || ' ' || copy)`` are below 16^13 times the share. Rows are
+    equal here if the first 128
     bits of their hashes are. Memory holds 24 bytes of each row.
     """
 
@@ -50,9 +52,7 @@ class SplitByContent:
 
     def parts(self, hashes: Hashes) -> Parts:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
-        texts = zip(self._copies(hashes).tolist(), hexadecimal(hashes), strict=True)
-        drawn = hashes_of(f"{self._start} {copy} {content}".encode() for copy, content in texts)
-        return _names(uniform(drawn) < self._fraction)
+        return _names(uniform(drawn(self._start, hashes, self._copies(hashes))) < self._fraction)
 
     def _copies(self, hashes: Hashes) -> NDArray[np.int64]:
         """The number of each row of a chunk among the rows so far that equal it, shape (n,)."""
@@ -96,8 +96,8 @@ class SplitByPosition:
 def split_by_person(people: "pd.Series[str]", test_fraction: float, seed: int) -> Parts:
     """By a public hash of the person's name, so that all rows of a person are on one side."""
     codes, names = pd.factorize(people)
-    drawn = uniform(hashes_of(f"likeness person {seed} {name}".encode() for name in names))
-    return _names(drawn < test_fraction)[codes]
+    hashes = hashes_of(f"likeness person {seed} {name}".encode() for name in names)
+    return _names(uniform(hashes) < test_fraction)[codes]
 
 
 def _names(is_test: NDArray[np.bool_]) -> Parts:
