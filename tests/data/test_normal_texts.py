@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+from likeness.cli.app import app
 from likeness.config.load import params_from
 from likeness.core.errors import DataError, ParamsError, SchemaError
 from likeness.data.histories.schema import HistorySchema
@@ -17,6 +19,8 @@ from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame, read_people, read_source
 from likeness.data.source.header import header_of, kinds_of_frame
 from likeness.inference.estimates import Question
+from likeness.methods import method_from
+from likeness.methods.marginals.method import Marginals
 from likeness.pipeline.where import conditions
 
 SHARP = "gro\u0308ße"  # NFD
@@ -148,10 +152,23 @@ def test_settings_and_questions_name_columns_in_any_form() -> None:
     content = {"method": "marginals", "privacy": {"epsilon": 1, "delta": 1e-5, "population": "p"}}
     content |= {"ingest": {"source": SHARP, "schema": "t.yaml"}, "marginals": {"privatize": {"weights": {SHARP: 2}}}}
     params = params_from(content)
-    assert params.sections == {"marginals": {"privatize": {"weights": {"größe": 2}}}} and params.ingest.source == SHARP
+    method = method_from(params)
+    assert isinstance(method, Marginals) and method.privatize.weights == {"größe": 2}
+    assert params.ingest.source == SHARP  # a path stays as it is
     assert Question.of([SHARP], "o\u200brt") == Question(("größe",), ("ort",))
 
 
 def test_a_value_that_looks_like_another_shows_its_signs() -> None:
     with pytest.raises(ParamsError, match=r"one of Köln, .* got 'K\u043eln' \(\u043e U\+043E\). Did you mean Köln"):
         conditions({"ort": "K\u043eln"}, schema_of())
+
+
+def test_init_takes_a_label_in_any_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table().to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text(
+        "method: marginals\nprivacy:\n  epsilon: 1\n  delta: 1e-5\n  population: p\ningest:\n  source: a\n  schema: b\n"
+    )
+    done = CliRunner().invoke(app, ["init", "t.csv", "--label", "o\u200brt"])
+    assert done.exit_code == 0, done.output
+    assert "label: ort" in (tmp_path / "data/schema/t.yaml").read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import RemotePath, place_at
+from likeness.core.text import normal_text
 
 if TYPE_CHECKING:
     from likeness.onboarding.interview import Completed, Interview
@@ -99,6 +100,7 @@ def init(
         raise ParamsError(no_project(_PARAMS))
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
+    label, person, order, split = (one and normal_text(one) for one in (label, person, order, split))
     options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     given = {key: value for key, value in options.items() if value is not None}
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))

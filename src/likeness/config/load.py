@@ -13,7 +13,7 @@ from likeness.config.typed import build
 from likeness.core.errors import ParamsError, no_project
 from likeness.core.files import expanded
 from likeness.core.paths import ProjectPaths
-from likeness.core.text import did_you_mean, normal_texts
+from likeness.core.text import did_you_mean
 
 
 def load_params(path: Path | str = ProjectPaths.params) -> Params:
@@ -69,8 +69,7 @@ def params_from(content: Mapping[str, Any]) -> Params:
     for key in sections:
         if close := did_you_mean(str(key), shared - set(content)):
             raise ParamsError(f"{key} is not a section.{close}")
-    known = {key: content[key] for key in content if key in shared}
-    return build(Params, {**known, "sections": normal_texts(sections)}, "")  # methods' settings name columns
+    return build(Params, {**{key: content[key] for key in content if key in shared}, "sections": sections}, "")
 
 
 def at_home(params: Params, root: Path, home: Path) -> Params:

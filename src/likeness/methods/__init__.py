@@ -6,7 +6,7 @@ from likeness.config.explain import plain
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build
 from likeness.core.errors import ParamsError
-from likeness.core.text import did_you_mean
+from likeness.core.text import did_you_mean, normal_texts
 from likeness.methods.base import Context, Method
 from likeness.methods.hp.method import Hp
 from likeness.methods.marginals.method import Marginals
@@ -35,7 +35,8 @@ def method_from(params: Params) -> Method:
         raise ParamsError(
             f"params.yaml: {unknown[0]} is not a section.{close or ' Remove it.'} Methods: {', '.join(METHODS)}"
         )
-    return build(METHODS[params.method], params.sections.get(params.method) or {}, params.method)
+    section = normal_texts(params.sections.get(params.method) or {})  # it may name columns
+    return build(METHODS[params.method], section, params.method)
 
 
 def resolved(params: Params) -> dict[str, Any]:
