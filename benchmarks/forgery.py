@@ -250,7 +250,8 @@ def hide(opened_as: str | None = None) -> Plant:
         def change(records: list[Json]) -> None:
             for record in records:
                 body = record.get("body", {})
-                if record.get("kind") in ("reserve", "commit") and body["key"] not in ours:
+                about = body.get("releases", [body["key"]] if "key" in body else [])
+                if not set(about) <= set(ours):
                     parts = {"population": population_of(body), "content": content_of(Record(**record))}
                     opened = {} if opened_as is None else {"identity": opened_as, SALT: body[SALT]}
                     for key in ("time", "kind", "body"):
