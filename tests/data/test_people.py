@@ -66,7 +66,22 @@ SPELLINGS = {
     "9007199254740993": [2**53 + 1, "9007199254740993"],
     "7e2": ["7e2"],
 }
-NOBODY = [7.5, "7.5", "12.10", "-0.5", ".5", 1e300, 2.0**53, "1e+16", "1.5E+20", np.inf, Decimal("7.5"), True, np.True_]
+NOBODY = [
+    7.5,
+    "7.5",
+    "12.10",
+    "1.000",
+    "-0.5",
+    ".5",
+    1e300,
+    2.0**53,
+    "1e+16",
+    "1.5E+20",
+    np.inf,
+    Decimal("7.5"),
+    True,
+    np.True_,
+]
 
 
 def test_a_person_has_one_name_in_all_spellings() -> None:

@@ -21,8 +21,9 @@ from likeness.data.source.row_digests import Hashes, drawn, leading
 __all__ = ["PERSON_COLUMN", "bound_contributions", "numbered", "people_of"]
 
 _DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
-# pandas writes so where a cell of the column is missing. With more digits float64 does not tell people apart.
-_POINT_ZERO = re.compile(r"([-+]?\d{1,15})\.0*", re.ASCII)
+# pandas writes so where a cell of the column is missing. Three zeros may be a mark of thousands, and from 16 digits on
+# float64 does not tell people apart.
+_POINT_ZERO = re.compile(r"([-+]?\d{1,15})\.0{0,2}", re.ASCII)
 _DECIMALS = re.compile(r"[-+]?(?:\d*\.\d+|\d+(?:\.\d*)?e[-+]\d+)", re.ASCII | re.IGNORECASE)
 
 
