@@ -23,7 +23,7 @@ from likeness.data.source.files import read_people
 from likeness.data.source.row_digests import SourceDigest, typed_digest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.private_rows import source_rows
+from likeness.pipeline.ingest import source_rows
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
 

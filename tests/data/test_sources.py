@@ -29,8 +29,7 @@ from likeness.data.source.header import header_of, kinds_of
 from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.ingest import IngestedRows, typed_rows
-from likeness.pipeline.private_rows import source_rows
+from likeness.pipeline.ingest import IngestedRows, source_rows, typed_rows
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
 
@@ -445,7 +444,7 @@ def test_a_project_reads_a_url_and_notices_a_change(
     pd.testing.assert_frame_equal(source_rows(project)[0], plain(tmp_path)[0])
     rows = IngestedRows(project.params, project.written_schema)
     assert [list(table["__split__"]) for table in typed_rows(project, rows)] == [["train", "test", "train"]]
-    assert examine().faults == () and project.source_digest() == keyed_digest(project.source, ledger.key)
+    assert examine().faults == () and project.source_digest() == keyed_digest(project.sources.file, ledger.key)
     before = project.source_digest()
     put(f"{memory}/t.csv", text("^", ",").replace("42", "43").encode())
     assert project.source_digest() != before

@@ -31,6 +31,7 @@ from likeness.data.source.split import SplitByContent, SplitByPosition
 from likeness.engine import LOCAL, Engine
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.doors import rows_of
 from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import SPLIT
 from likeness.pipeline.project import Project
@@ -283,7 +284,7 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     ingest.main(project)
     preprocess.main(project)
     expected = digest_of(project.params, key=ledger.key)
-    assert project.rows()[0].rows_digests == (expected,) != ("",)
+    assert rows_of(project)[0].rows_digests == (expected,) != ("",)
     ProjectPaths.table.unlink()
     for name in "ab":
         pq.write_table(raw(0), tmp_path / f"source/{name}.parquet")

@@ -24,6 +24,7 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline import account as statement
 from likeness.pipeline.account import account
 from likeness.pipeline.consistency import check_run
+from likeness.pipeline.doors import rows_of
 from likeness.pipeline.private_rows import encoded_manifest, manifest_of
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
@@ -283,12 +284,12 @@ def test_a_card_that_does_not_fit_is_refused(
     assert right["num_records"] is None  # private under add_remove_one
     (another.root / ProjectPaths.encoded).parent.mkdir(parents=True)
     write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, right)
-    _, read = project.rows()
+    _, read = rows_of(project)
     write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, {**right, **change})
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
         next(read())
     with pytest.raises((ArtifactError, DataError), match=message):
-        project.rows()
+        rows_of(project)
 
 
 def test_the_encoding_names_everything_that_shapes_a_row(finished: Clone, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
 from likeness.pipeline.card import CONFUSION, DISTANCES, card_shares
+from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.preflight.cost import new_releases
@@ -86,16 +87,16 @@ def test_a_run_with_a_card(project: Path) -> None:
     before = {path.name: path.read_bytes() for path in ProjectPaths.card.iterdir()}
     stage("card")
     assert {path.name: path.read_bytes() for path in ProjectPaths.card.iterdir()} == before and spent() == whole
-    assert new_releases(Project.load(), Project.load().rows()[0]) == {}
+    assert new_releases(Project.load(), rows_of(Project.load())[0]) == {}
     settings(sample__seed=1)
     stage("sample")
     with pytest.raises(LedgerError, match=r"evaluate.card.tables: 2"):
         stage("card")
     with pytest.raises(ReleaseError, match="answers the queries"):
         stage("account")
-    assert spent() == whole and new_releases(Project.load(), Project.load().rows()[0]) == {}
+    assert spent() == whole and new_releases(Project.load(), rows_of(Project.load())[0]) == {}
     settings(sample__seed=1, evaluate__card={"share": 0.2, "bins": 8, "tables": 2})
-    price = math.fsum(cost.rho for cost in new_releases(Project.load(), Project.load().rows()[0]).values())
+    price = math.fsum(cost.rho for cost in new_releases(Project.load(), rows_of(Project.load())[0]).values())
     for name in ("plan", "card"):
         stage(name)
     assert spent() == pytest.approx(whole + price) == pytest.approx(1.2 * whole)

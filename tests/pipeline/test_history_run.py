@@ -29,6 +29,7 @@ from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import resolved
+from likeness.pipeline.doors import rows_of
 from likeness.pipeline.new_project import outdated_files, upgrade_project, write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import new_releases
@@ -115,7 +116,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
 
     write_bundle(Project.load(), Path("bundle"))
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
-    assert new_releases(Project.load(), Project.load().rows()[0]) == {}
+    assert new_releases(Project.load(), rows_of(Project.load())[0]) == {}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
     schema, section = HistorySchema.load("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
     model = Synthesizer(schema=schema, population="simulated-patients", settings=section).fit(train)

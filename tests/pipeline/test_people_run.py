@@ -17,6 +17,7 @@ from likeness.data.private_tables import read_manifest, read_private, write_priv
 from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
 from likeness.verify import verify
 
@@ -114,7 +115,7 @@ def test_a_table_that_was_made_for_others_is_refused(project: Path) -> None:
     for changed in ({"ingest__unit__max_rows": 2}, {"ingest__unit": None, "privacy__unit": "one row is one visit"}):
         settings(**changed)
         with pytest.raises(ArtifactError, match=r"was written under another ingest\.unit than params\.yaml has"):
-            Project.load().rows()
+            rows_of(Project.load())
     settings()
     codes, card = read_private(ProjectPaths.encoded), read_manifest(ProjectPaths.encoded)
     write_private(codes.assign(__person__=0), ProjectPaths.encoded, card)  # a table that breaks what its card says

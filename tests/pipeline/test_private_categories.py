@@ -23,6 +23,7 @@ from likeness.core.errors import ArtifactError, BudgetError, LikenessError, Rele
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.source.split import split_by_person
 from likeness.ledger.budget import Cost
+from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, new_releases
 from likeness.preflight.forecast import forecast
@@ -133,7 +134,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
 
     # In memory, the same people and rows are the same releases; all of it is on record, and foreseen to be.
     spent, rows = Project.load().ledger.budget("staff"), staff()
-    dataset, _ = Project.load().rows()
+    dataset, _ = rows_of(Project.load())
     assert new_releases(Project.load(), dataset) == {}
     synthesizer = Synthesizer(
         schema=SCHEMA, population="staff", unit="one employee", unit_column="pid", max_rows=2,

@@ -84,7 +84,7 @@ def names_in(root: Path) -> set[str]:
 
 @pytest.mark.long
 def test_two_projects_take_turns_and_the_current_directory_stays_empty(roots: tuple[Path, Path]) -> None:
-    ids = [Ledger.create(Project.load(root).ledger_home).id for root in roots]
+    ids = [Ledger.create(Project.load(root).ledger_session.home).id for root in roots]
     for name in STAGES:
         for root in roots:
             run_stage(name, import_module(f"stages.{name}").main, root)
@@ -119,8 +119,8 @@ def test_whatever_is_relative_in_the_settings_is_below_the_root(
     )
     copy(ROOT / "data/schema/adult.yaml", tmp_path / "s.yaml")
     project = Project(tmp_path, params)
-    assert project.schema_file == tmp_path / "s.yaml" and project.ledger_home.path == tmp_path / "ledger"
-    assert project.database is not None and project.database.url == f"sqlite:///{tmp_path}/a.db"
+    assert project.schema_file == tmp_path / "s.yaml" and project.ledger_session.home.path == tmp_path / "ledger"
+    assert project.sources.database is not None and project.sources.database.url == f"sqlite:///{tmp_path}/a.db"
     assert project.method.public_files()[ENCODER].path == tmp_path / "public.safetensors"
     assert tracking_store(project) == (f"sqlite:///{tmp_path}/runs.db", tmp_path)
     assert project.params is params  # as they are written: what the ledger notes of them names no folder

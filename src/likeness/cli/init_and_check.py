@@ -410,7 +410,7 @@ def _offer_run(bundle: Path) -> None:
     from likeness.pipeline.project import Project
 
     project = Project.load()
-    home = project.ledger_home
+    home = project.ledger_session.home
     # A team's database has a ledger already.
     first = home.url is None and not home.database.exists()
     steps = [f"spend epsilon {project.params.privacy.epsilon:g}", f"bundle to {bundle}"]

@@ -35,7 +35,7 @@ def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a le
     there = Chain.exists(home)
     ledger = Ledger.open(home) if there and if_absent else None
     if ProjectPaths.params.exists() and (ledger or not there):
-        Project.load().refuse_other_ledger(ledger)
+        Project.load().ledger_session.refuse_other(ledger)
     if ledger is not None:
         say(f"ledger at {home.place}")
         return
@@ -338,7 +338,7 @@ def _home() -> "Home":
     from likeness.ledger.home import locate
     from likeness.pipeline.project import Project
 
-    return Project.load().ledger_home if ProjectPaths.params.exists() else locate()
+    return Project.load().ledger_session.home if ProjectPaths.params.exists() else locate()
 
 
 def _open() -> "Ledger":

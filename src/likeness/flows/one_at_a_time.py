@@ -34,7 +34,7 @@ def exclusive_run(project: Project, wait: float, limit: str | None) -> Iterator[
     Raises:
         LikenessError: the other run took too long.
     """
-    population, locks = project.params.privacy.population, project.ledger_home.locks
+    population, locks = project.params.privacy.population, project.ledger_session.home.locks
     people = hashlib.sha256(population.encode()).hexdigest()[:16]
     with ExitStack() as held:
         try:

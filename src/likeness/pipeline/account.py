@@ -21,7 +21,8 @@ from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import check_synthetic, sample_request
+from likeness.pipeline.synthetic_table import sample_request
+from likeness.pipeline.written_tables import check_synthetic
 from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt

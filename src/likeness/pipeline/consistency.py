@@ -17,6 +17,7 @@ from likeness.ledger.reservation import base_attempt
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.project import Project
+from likeness.pipeline.written_tables import queries_of_card
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import partition_queries
 from likeness.release.released import Released
@@ -41,7 +42,7 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
     encoding = encoding_digest(project.schema)
-    queries |= {query.name: (query, encoding) for query in project.card_queries()}
+    queries |= {query.name: (query, encoding) for query in queries_of_card(project)}
     for path, one in released.items():
         check_answer(*queries[one.receipt.query], one, str(path))
     _check_generator(project, released)

@@ -71,7 +71,7 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
         )
     tables: _Tables = []
     sources = []
-    for place, columns in ((project.database or project.source, schema.events), (project.people_source, schema.people)):
+    for place, columns in ((project.sources.rows, schema.events), (project.sources.people, schema.people)):
         if place is not None and columns is not None:
             sources.append(SourceDigest())
             table, _, names = read_place(place, columns, None, schema.person, sources[-1], ingest.format)

@@ -17,7 +17,7 @@ from likeness.pipeline.private_rows import (
     BESIDE,
     SPLIT,
     manifest_of,
-    source_rows,
+    read_place,
     split_of,
     training_digest,
     used_rows,
@@ -83,6 +83,23 @@ class IngestedRows:
         return manifest_of(params, ledger_id, digest, self.training.count, [source], self.held_out)
 
 
+def source_rows(
+    project: "Project", source: "SourceDigest | None" = None
+) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
+    """The typed rows of the source; also its split column and its people, if params.yaml names such columns.
+
+    Args:
+        project: whose source is read.
+        source: takes up the rows with all columns of the source.
+
+    Raises:
+        DataError: the source is missing or does not fit the schema.
+    """
+    ingest, place = project.params.ingest, project.sources.rows
+    columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
+    return read_place(place, project.written_schema, *columns, source, ingest.format)
+
+
 def _used_rows(project: "Project", source: "SourceDigest", engine: Engine) -> "Iterator[tuple[DataFrame, Hashes]]":
     """The used rows with their hashes, in chunks."""
     from likeness.data.source.files import parquet_rows, source_parts
@@ -92,10 +109,10 @@ def _used_rows(project: "Project", source: "SourceDigest", engine: Engine) -> "I
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
         yield used_rows(params, schema, *source_rows(project, source))
         return
-    count = parquet_rows(project.source)
+    count = parquet_rows(project.sources.file)
     # Only Parquet can be opened in its middle.
     engine = LOCAL if count is None else engine
-    parts = source_parts(project.source, None if engine.workers == 1 else _PART_ROWS)
+    parts = source_parts(project.sources.file, None if engine.workers == 1 else _PART_ROWS)
     pieces: Iterable[_Typed] = engine.stream(_typed_part, [_Job(part, schema, params) for part in parts])
     if count is None and split.column is None and params.privacy.adjacency == Adjacency.REPLACE_ONE:
         pieces = list(pieces)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from likeness.core.remote import Place
     from likeness.data.source.databases import Database
     from likeness.data.source.row_digests import Hashes, SourceDigest, TypedDigest
-    from likeness.pipeline.project import Project
     from likeness.release.partition_selection import Partitions
     from likeness.release.records import Records
     from likeness.release.request import Dataset
@@ -137,23 +136,6 @@ def _check_number(params: Params, count: int | None) -> None:
 
 def _unit(params: Params) -> dict[str, Any] | None:
     return None if params.ingest.unit is None else params.ingest.unit.to_dict()
-
-
-def source_rows(
-    project: "Project", source: "SourceDigest | None" = None
-) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
-    """The typed rows of the source; also its split column and its people, if params.yaml names such columns.
-
-    Args:
-        project: whose source is read.
-        source: takes up the rows with all columns of the source.
-
-    Raises:
-        DataError: the source is missing or does not fit the schema.
-    """
-    ingest, place = project.params.ingest, project.database or project.source
-    columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
-    return read_place(place, project.written_schema, *columns, source, ingest.format)
 
 
 def read_place(

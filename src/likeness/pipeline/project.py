@@ -3,37 +3,30 @@
 A stage loads only what it uses of a project, so each property imports what it needs.
 """
 
-import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeness.config.load import load_params, source_at
+from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import ArtifactError, DataError, ParamsError, PlanError, SchemaError
+from likeness.core.errors import ArtifactError, ParamsError, PlanError, SchemaError
 from likeness.core.files import expanded
 from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths, read_json
-from likeness.core.remote import Place, place_at
 
 if TYPE_CHECKING:
     from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.schema import Schema
-    from likeness.data.source.databases import Database
     from likeness.engine import Engine
-    from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
-    from likeness.pipeline.card import CardQuery
-    from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows
+    from likeness.pipeline.ledger_session import LedgerSession
+    from likeness.pipeline.sources import Sources
     from likeness.pipeline.synthetic_table import Request
     from likeness.privacy.plan import Plan
-    from likeness.release.door import Door
-    from likeness.release.request import Dataset
 
 _SHARES = (0.4, 0.6)  # of the budget of histories: for rows of people, and for transitions
 
@@ -306,78 +299,25 @@ class Project:
 
         return Plan.from_dict(read_json(self.paths.plan))
 
-    def card_queries(self) -> "list[CardQuery]":
-        """The queries of the card about the written table; none without a card."""
-        from likeness.data.rules.tables import to_model
-        from likeness.pipeline.card import card_queries
-        from likeness.pipeline.synthetic_table import read_synthetic
-        from likeness.release.released import load_folder
+    # --- sources and ledger
 
-        card = self.params.evaluate.card
-        if card is None:
-            return []
-        table = to_model(read_synthetic(self.paths.synthetic, self.schema), self.schema)
-        return card_queries(card, self.written_plan, self.context, load_folder(self.paths.auxiliary), table)
+    @cached_property
+    def sources(self) -> "Sources":
+        """The private sources."""
+        from likeness.pipeline.sources import Sources
 
-    # --- the source
-
-    @property
-    def source(self) -> Place:
-        """The private source.
-
-        Raises:
-            DataError: it does not exist.
-        """
-        return self._place("source", self.params.ingest.source)
-
-    @property
-    def people_source(self) -> "Place | Database | None":
-        """The private table of people, if histories have one. It is in the database of the events, if there is one.
-
-        Raises:
-            DataError: it does not exist.
-        """
-        people = self.params.ingest.people
-        if people is None:
-            return None
-        return self._database("people", people) or self._place("people", people)
-
-    def _place(self, key: str, given: str) -> Place:
-        from likeness.data.source.opening import FORMATS
-
-        path = place_at(self.root, given)
-        if not path.exists():
-            raise DataError(f"params.yaml: ingest.{key} {given} does not exist. Give {FORMATS}.")
-        return path
-
-    @property
-    def database(self) -> "Database | None":
-        """The source, if it is a database."""
-        return self._database("query", self.params.ingest.query or "")
-
-    def _database(self, key: str, query: str) -> "Database | None":
-        ingest = self.params.ingest
-        if not ingest.from_database:
-            return None
-        from likeness.data.source.databases import Database
-
-        return Database(source_at(ingest.source, self.root), query, f"ingest.{key}")
+        return Sources(self.root, self.params.ingest)
 
     def source_digest(self) -> str:
-        """Keyed hash of the source: of a file's bytes, or of a database's rows.
+        """Keyed hash of the sources: of a file's bytes, or of a database's rows.
 
         Raises:
-            DataError: the file does not exist, or the database cannot be read.
+            DataError: a file does not exist, or the database cannot be read.
         """
-        from likeness.core.hashing import keyed_digest
-        from likeness.core.remote import RemotePath
+        from likeness.pipeline.sources import digest_of
 
-        with self._beside_rows():
-            given = [one for one in (self.database or self.source, self.people_source) if one is not None]
-            key = self.ledger.key
-            return " ".join(
-                keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in given
-            )
+        with self.ledger_session.beside_rows():
+            return digest_of(self.sources.given, self.ledger.key)
 
     def engine(self) -> "AbstractContextManager[Engine]":
         """The engine for the passes over rows."""
@@ -386,73 +326,27 @@ class Project:
         engine = self.params.engine
         return open_engine(engine.kind, engine.workers, engine.scheduler, self.paths.workers)
 
-    # --- the ledger
-
     @property
     def ledger_place(self) -> tuple[str | None, str | None]:
         """Folder and database of the ledger, as the settings name them."""
         home, url = self.params.ledger.home, self.params.ledger.url
         return str(self.root / expanded(home)) if home else None, url
 
-    @property
-    def ledger_home(self) -> "Home":
-        """The folders of the ledger of this machine or team."""
-        from likeness.ledger.home import locate
-
-        return locate(*self.ledger_place)
-
     @cached_property
+    def ledger_session(self) -> "LedgerSession":
+        """Where the ledger lies, and what it refuses."""
+        from likeness.pipeline.ledger_session import LedgerSession
+
+        return LedgerSession(self.root, self.params, self.ledger_place)
+
+    @property
     def ledger(self) -> "Ledger":
-        """The ledger, verified.
+        """The ledger, verified once.
 
         Raises:
             LedgerError: it is damaged; or there is none, and files of the project name another one.
         """
-        from likeness.ledger.chain import read_anchor
-        from likeness.ledger.ledger import Ledger
-
-        home = self.ledger_home
-        if not Ledger.exists(home) and read_anchor(home) is None:  # a lost one says so itself
-            self.refuse_other_ledger(None)
-        return Ledger.open(home)
-
-    def refuse_other_ledger(self, ledger: "Ledger | None") -> None:
-        """Refuse a ledger where files of the project name another one about the same people.
-
-        Args:
-            ledger: that is open; None: there is none yet.
-
-        Raises:
-            LedgerError: the message names the other one, and how to join it.
-        """
-        from likeness.pipeline.other_ledgers import refuse_other_ledger
-
-        refuse_other_ledger(self.root, self.params.privacy.population, self.ledger_home, ledger)
-
-    def check_ready(self) -> None:
-        """Refuse a run, before its first stage, where the rows or their ledger are elsewhere.
-
-        Raises:
-            DataError: the source does not exist here.
-            LedgerError: there is no ledger; or files of the project name another one.
-        """
-        with self._beside_rows():
-            _ = self.people_source, self.database or self.source
-        self.refuse_other_ledger(self.ledger)
-
-    @contextmanager
-    def _beside_rows(self) -> "Iterator[None]":
-        """Add to a refusal of the source what a clone without private rows can do."""
-        from likeness.ledger.ledger import Ledger
-        from likeness.pipeline.other_ledgers import other_ledger, rows_elsewhere
-
-        try:
-            yield
-        except DataError as error:
-            home = self.ledger_home
-            ledger = self.ledger if Ledger.exists(home) else None
-            other = other_ledger(self.root, self.params.privacy.population, home, ledger)
-            raise DataError(f"{error}{rows_elsewhere(self.root, other)}") from None
+        return self.ledger_session.ledger
 
     @cached_property
     def ledger_to_spend(self) -> "Ledger":
@@ -462,38 +356,25 @@ class Project:
             LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
                 the project name another ledger.
         """
-        from likeness.ledger.witness import check_witnesses, git_witnesses
-        from likeness.privacy.adjacency import Adjacency
-
-        ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
-        witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == ledger.id]
-        check_witnesses(ledger.records(), witnesses)
-        self.refuse_other_ledger(ledger)
-        unit, adjacency = self.complete_params.ingest.unit, Adjacency(privacy.adjacency)
-        person = None if unit is None else unit.column
-        ledger.declare_population(
-            privacy.population, adjacency, cap.epsilon, cap.delta, person, self.delta_for_selection
-        )
-        return ledger
+        return self.ledger_session.to_spend(self.complete_params.ingest.unit, self.delta_for_selection)
 
     @property
     def delta_for_selection(self) -> float:
-        """The part of a lifetime cap's δ for partition selection, if the population is not on record yet.
+        """The part of a lifetime cap's δ for partition selection, if the population is not on record yet."""
+        from likeness.pipeline.ledger_session import delta_for_selection
 
-        Runs with these settings need this much until they have used the cap's ρ. It is enough for one run. Above
-        that, it is at most half of δ, which leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes
-        it.
+        return delta_for_selection(self.params) if self.written_schema.open_columns else 0.0
+
+    def check_ready(self) -> None:
+        """Refuse a run, before its first stage, where the rows or their ledger are elsewhere.
+
+        Raises:
+            DataError: a source does not exist here.
+            LedgerError: there is no ledger; or files of the project name another one.
         """
-        from likeness.privacy.calibration import rho_for
-
-        cap, privacy = self.params.ledger.cap, self.params.privacy
-        if not self.written_schema.open_columns:
-            return 0.0
-        one, half = privacy.delta * self.params.categories.delta_share, cap.delta / 2
-        if one >= cap.delta or not math.isfinite(privacy.epsilon):
-            return half
-        runs = rho_for(cap.epsilon, cap.delta) / rho_for(privacy.epsilon, privacy.delta)
-        return max(one, min(one * math.floor(runs), half) if math.isfinite(runs) else half)
+        with self.ledger_session.beside_rows():
+            _ = self.sources.given
+        self.ledger_session.refuse_other(self.ledger)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
@@ -503,68 +384,6 @@ class Project:
 
         settings = {"params_sha256": sha256_json(public_settings(self.params))}
         return {**provenance(self.root), **settings}
-
-    # --- the private rows
-
-    def rows(self, place: int = 0) -> "tuple[Dataset, EncodedRows]":
-        """Whose rows an encoded table holds, and the function that opens it once the cost is on record.
-
-        Args:
-            place: of the row set.
-
-        Raises:
-            ArtifactError: the table has another population, adjacency, unit of privacy or encoding than the settings,
-            or
-                the key of another ledger.
-            DataError: ``privacy.num_records`` is not the number of training rows.
-        """
-        from likeness.pipeline.private_rows import EncodedRows, dataset_of
-
-        table = (self.paths.encoded, self.paths.next_encoded)[place]
-        encoded = list(self.encoded_rows_of(self.schema).values())
-        schema, encoding = encoded[place]
-        dataset, manifest = dataset_of(self.complete_params, table, self.ledger.id, {"encoding": encoding})
-        dataset = replace(dataset, beside=tuple(digest for _, digest in encoded))
-        return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
-
-    def partitions(self) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
-        """Whose rows the ingested table holds, and the function that opens one of its open columns.
-
-        Raises:
-            ArtifactError: as :meth:`rows`; or another schema typed the table.
-            DataError: ``privacy.num_records`` is not the number of training rows.
-        """
-        from likeness.data.encoding.layout import encoding_digest
-        from likeness.data.private_tables import text_columns
-        from likeness.pipeline.private_rows import ColumnPartitions, dataset_of
-
-        table, schema = self.paths.table, self.written_schema
-        dataset, manifest = dataset_of(self.complete_params, table, self.ledger.id, {})
-        if not {column.name for column in schema.open_columns} <= set(text_columns(table)):
-            raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: dvc repro")
-        encoded = replace(dataset, encoding=encoding_digest(schema))
-        return encoded, lambda column: ColumnPartitions(table.absolute(), manifest, column)
-
-    def door(self, engine: "Engine | None" = None, place: int = 0) -> "Door":
-        """The door to encoded rows.
-
-        Args:
-            engine: where parts of the rows are summed; None: in this process.
-            place: of the row set.
-        """
-        from likeness.engine import LOCAL
-        from likeness.release.door import Door
-
-        plan, ledger = self.written_plan, self.ledger_to_spend
-        return Door(plan, ledger, *self.rows(place), self.provenance, engine or LOCAL)
-
-    def partition_door(self, column: str) -> "Door":
-        """The door to the texts of an open column."""
-        from likeness.release.door import Door
-
-        plan, ledger = self.written_plan, self.ledger_to_spend
-        dataset, read = self.partitions()
-        return Door(plan, ledger, dataset, read(column), self.provenance)
 
 
 def _with_unit(params: Params, schema: "HistorySchema") -> Params:

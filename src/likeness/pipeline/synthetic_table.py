@@ -1,4 +1,4 @@
-"""The synthetic table on disk: Parquet and CSV, each tied to the generator that made it."""
+"""Synthetic tables: drawn from generators, and as bytes of Parquet and CSV."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import AUTO, Sample
-from likeness.core.errors import ArtifactError
-from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs
+from likeness.core.paths import HISTORIES, ONE_TABLE
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import allowed_values, named
 
@@ -18,12 +16,11 @@ if TYPE_CHECKING:
     from likeness.data.histories.schema import HistorySchema
     from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.pipeline.project import Project
     from likeness.release.records import Records
     from likeness.release.released import Released
 
 Dtypes = Mapping[str, Mapping[str, str]] | None
-_LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
+LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
 class Request(NamedTuple):
@@ -92,11 +89,6 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     return typed_again(pd.read_parquet(path), schema)
 
 
-def read_tables(project: "Project") -> "dict[str, DataFrame]":
-    """The synthetic tables of a project as typed rows, by name."""
-    return {name: read_synthetic(_path(project, f"{name}.parquet"), one) for name, one in project.tables.items()}
-
-
 def as_released(
     schema: "HistorySchema", tables: "Mapping[str, DataFrame]", most: int
 ) -> "dict[str, Iterable[Records]]":
@@ -157,20 +149,6 @@ def tables_of(
     return HistoryGenerator(generators[0], generators[1], histories).tables(*sample, dtypes)
 
 
-def write_synthetic(project: "Project", tables: "Mapping[str, DataFrame]") -> None:
-    """Write each table in both forms.
-
-    Args:
-        project: with the request and the generator.
-        tables: in their dtypes, by name.
-    """
-    for name, table in tables.items():
-        path = _path(project, f"{name}.parquet")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".csv").write_bytes(csv_bytes(table))
-        path.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
-
-
 def csv_bytes(table: "DataFrame") -> bytes:
     """A synthetic table as CSV. The same table gives the same bytes."""
     return table.to_csv(index=False, lineterminator="\n").encode()
@@ -189,7 +167,7 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
 
     content = pa.Table.from_pandas(table, preserve_index=False)
     lineage = json.dumps({"files": files, "sample": request}, sort_keys=True).encode()
-    content = content.replace_schema_metadata({**content.schema.metadata, _LINEAGE: lineage})
+    content = content.replace_schema_metadata({**content.schema.metadata, LINEAGE: lineage})
     sink = pa.BufferOutputStream()
     pq.write_table(content, sink)
     data: bytes = sink.getvalue().to_pybytes()
@@ -207,60 +185,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(one) for one in value]
     return None if value is None else str(value)
-
-
-def check_synthetic(project: "Project") -> dict[str, str]:
-    """SHA-256 of the files of generators and tables, by their names in the project.
-
-    Raises:
-        ArtifactError: a table is missing, does not follow from the generator and ``sample``, or its two forms hold
-            different rows.
-    """
-    for name, schema in project.tables.items():
-        _check_table(project, name, schema)
-    places = map(Outputs.place, project.outputs.files)
-    return {str(place): _digest(project.root / place) for place in places}
-
-
-def _check_table(project: "Project", table: str, schema: Schema) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from likeness.data.encoding.dtypes import in_dtypes
-
-    path = _path(project, f"{table}.parquet")
-    csv = path.with_suffix(".csv")
-    try:
-        metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
-    except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
-    except (pa.ArrowException, OSError):
-        raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
-    lineage: dict[str, Any] = json.loads(metadata.get(_LINEAGE, b"{}"))
-    if lineage.get("sample") != sample_request(project.sample):
-        raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: dvc repro sample")
-    digests = _origin(project, table)
-    for name, digest in digests.items():
-        if lineage["files"].get(name) != digest:
-            raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
-    if csv_bytes(in_dtypes(read_synthetic(path, schema), schema)) != csv.read_bytes():
-        raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
-
-
-def _path(project: "Project", name: str) -> Path:
-    return project.root / Outputs.place(name)
-
-
-def _origin(project: "Project", table: str) -> dict[str, str]:
-    """SHA-256 of the files that a Parquet file names: of the generators, and of the table as CSV."""
-    return {
-        str(Outputs.place(name)): _digest(_path(project, name))
-        for name in (*project.outputs.generator_files, f"{table}.csv")
-    }
-
-
-def _digest(path: Path) -> str:
-    try:
-        return sha256_bytes(path.read_bytes())
-    except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None

@@ -32,8 +32,10 @@ def with_target(project: Project, name: str, epsilon: float) -> Project:
 
 def last_rows(project: Project) -> "Dataset | None":
     """The rows of the last run, if source and rules of ingestion are certainly unchanged; else None."""
+    from likeness.pipeline.doors import rows_of
+
     try:
-        dataset, _ = project.rows()
+        dataset, _ = rows_of(project)
         if read_json(project.paths.source).get("hmac") != project.source_digest():
             return None
     except LikenessError:
@@ -131,7 +133,7 @@ def refusal_ahead(project: Project) -> str:
     Raises:
         LikenessError: the settings cannot be planned, or the ledger cannot be read.
     """
-    home = project.ledger_home
+    home = project.ledger_session.home
     if home.url is not None:
         return ""
     budget = _budget(project) if home.database.exists() else _declared(project)

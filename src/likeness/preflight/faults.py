@@ -131,7 +131,7 @@ def _missing_columns(project: Project, key: str, names: Iterable[str]) -> list[F
     from likeness.data.source.databases import Database
 
     try:
-        place = project.people_source if key == "people" else project.database or project.source
+        place = project.sources.people if key == "people" else project.sources.rows
         assert place is not None
         header = place.columns() if isinstance(place, Database) else header_of(place, project.params.ingest.format)
     except DataError as error:
@@ -262,7 +262,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     """The differences between the header of the source and the schema."""
     params = project.params
     source = place_at(project.root, params.ingest.source)
-    database = project.database
+    database = project.sources.database
     if database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source))):
         return []
     where = source.name if database is None else database.name
@@ -330,13 +330,13 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
     A missing ledger is a note. A team's database is not opened.
     """
     try:
-        home = project.ledger_home
+        home = project.ledger_session.home
     except LedgerError as error:
         return [_fault(f"ledger: {error}")]
     if home.url is not None:
         return []
     if not home.database.exists():
-        faults = [_fault(str(error)) for error in _refused(lambda: project.refuse_other_ledger(None))]
+        faults = [_fault(str(error)) for error in _refused(lambda: project.ledger_session.refuse_other(None))]
         if faults:
             return faults
         notes.append(f"there is no ledger at {home.place} yet. Before the first run on a machine: likeness ledger init")
@@ -349,7 +349,7 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
 
     def check() -> None:
         adjacency = Adjacency(privacy.adjacency)
-        project.refuse_other_ledger(project.ledger)
+        project.ledger_session.refuse_other(project.ledger)
         project.ledger.check_population(privacy.population, adjacency, cap.epsilon, cap.delta, person)
 
     return [_fault(str(error)) for error in _refused(check) or _refused(partial(_check_owner, project))]

@@ -5,6 +5,7 @@ Spends: the plan's auxiliary shares.
 """
 
 from likeness.methods.row_set import RowSet
+from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.release.door import Door
 from likeness.release.query import Query
@@ -18,9 +19,9 @@ def main(project: Project) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with project.engine() as engine:
         for place, rows in enumerate(project.row_sets):
-            door = project.door(engine, place)
+            opened = door(project, engine, place)
 
-            def answer(query: Query, rows: RowSet = rows, door: Door = door) -> Released:
+            def answer(query: Query, rows: RowSet = rows, door: Door = opened) -> Released:
                 query = rows.named(query)
                 data = door.release(query)
                 (folder / f"{query.name}.safetensors").write_bytes(data)

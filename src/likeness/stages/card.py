@@ -6,7 +6,9 @@ Writes: data/released/card. Spends: evaluate.card.share of rho, for each table o
 
 from likeness.core.paths import write_json
 from likeness.pipeline.card import check_tables
+from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
+from likeness.pipeline.written_tables import queries_of_card
 from likeness.release.released import check_known
 
 
@@ -15,14 +17,14 @@ def main(project: Project) -> None:
     paths = project.paths
     for old in paths.card.glob("*.safetensors"):
         old.unlink()
-    queries, card = project.card_queries(), project.params.evaluate.card
+    queries, card = queries_of_card(project), project.params.evaluate.card
     write_json(paths.card / "queries.json", [query.name for query in queries])
     if card is None:
         return
     check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
     with project.engine() as engine:
-        door = project.door(engine)
+        opened = door(project, engine)
         for query in queries:
-            check_tables(door, query, card.tables)
+            check_tables(opened, query, card.tables)
         for query in queries:
-            (paths.card / f"{query.name}.safetensors").write_bytes(door.release(query))
+            (paths.card / f"{query.name}.safetensors").write_bytes(opened.release(query))

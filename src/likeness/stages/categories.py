@@ -5,6 +5,7 @@ categories.delta_share of delta; nothing where the schema lists all categories.
 """
 
 from likeness.core.paths import write_json
+from likeness.pipeline.doors import partition_door
 from likeness.pipeline.project import Project
 from likeness.release.partition_selection import partition_queries
 
@@ -17,5 +18,5 @@ def main(project: Project) -> None:
         old.unlink()
     write_json(folder / "columns.json", {query.name: query.column for query in queries})
     for query in queries:
-        data = project.partition_door(query.column).release(query)
+        data = partition_door(project, query.column).release(query)
         (folder / f"{query.name}.safetensors").write_bytes(data)

@@ -8,7 +8,8 @@ from likeness.data.schema.private_categories import closed
 from likeness.pipeline.history_rows import STRANGERS, written_histories
 from likeness.pipeline.private_rows import BESIDE, SPLIT
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import read_synthetic, read_tables
+from likeness.pipeline.synthetic_table import read_synthetic
+from likeness.pipeline.written_tables import read_tables
 from likeness.report.internal import evaluate, evaluate_histories
 
 

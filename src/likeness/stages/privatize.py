@@ -5,6 +5,7 @@ Writes: data/released/embedding.safetensors; of histories next_embedding.safeten
 both.
 """
 
+from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.release.released import check_known, load_folder
 
@@ -18,4 +19,4 @@ def main(project: Project) -> None:
     with project.engine() as engine:
         for place, rows in enumerate(project.row_sets):
             query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
-            targets[place].write_bytes(project.door(engine, place).release(rows.named(query)))
+            targets[place].write_bytes(door(project, engine, place).release(rows.named(query)))

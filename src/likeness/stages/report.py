@@ -9,7 +9,8 @@ from typing import Any
 from likeness.data.rules.tables import to_model
 from likeness.pipeline.private_rows import encoded_chunks
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import as_released, read_tables
+from likeness.pipeline.synthetic_table import as_released
+from likeness.pipeline.written_tables import read_tables
 from likeness.release.released import load_released
 from likeness.report.history_numbers import histories_section
 from likeness.report.pages import write_report

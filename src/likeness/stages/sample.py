@@ -5,7 +5,8 @@ Writes: data/synthetic: .parquet and .csv. Spends: nothing, however many rows.
 """
 
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import drawn_tables, write_synthetic
+from likeness.pipeline.synthetic_table import drawn_tables
+from likeness.pipeline.written_tables import write_synthetic
 
 
 def main(project: Project) -> None:

@@ -20,7 +20,8 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.histories import HistoryGenerator
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import drawn_tables, write_synthetic
+from likeness.pipeline.synthetic_table import drawn_tables
+from likeness.pipeline.written_tables import write_synthetic
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as CATEGORIES
 from likeness.release.released import Released, load_folder, to_bytes

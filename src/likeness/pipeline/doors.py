@@ -1,0 +1,74 @@
+"""The doors to the private rows of a project."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from likeness.core.errors import ArtifactError
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.private_tables import text_columns
+from likeness.engine import LOCAL, Engine
+from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
+from likeness.pipeline.project import Project
+
+if TYPE_CHECKING:
+    from likeness.release.door import Door
+    from likeness.release.request import Dataset
+
+
+def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
+    """Whose rows an encoded table holds, and the function that opens it once the cost is on record.
+
+    Args:
+        project: whose rows they are.
+        place: of the row set.
+
+    Raises:
+        ArtifactError: the table has another population, adjacency, unit of privacy or encoding than the settings, or
+            the key of another ledger.
+        DataError: ``privacy.num_records`` is not the number of training rows.
+    """
+    table = (project.paths.encoded, project.paths.next_encoded)[place]
+    encoded = list(project.encoded_rows_of(project.schema).values())
+    schema, encoding = encoded[place]
+    dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
+    dataset = replace(dataset, beside=tuple(digest for _, digest in encoded))
+    return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
+
+
+def partitions_of(project: Project) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
+    """Whose rows the ingested table holds, and the function that opens one of its open columns.
+
+    Raises:
+        ArtifactError: as :func:`rows_of`; or another schema typed the table.
+        DataError: ``privacy.num_records`` is not the number of training rows.
+    """
+    table, schema = project.paths.table, project.written_schema
+    dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {})
+    if not {column.name for column in schema.open_columns} <= set(text_columns(table)):
+        raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: dvc repro")
+    encoded = replace(dataset, encoding=encoding_digest(schema))
+    return encoded, lambda column: ColumnPartitions(table.absolute(), manifest, column)
+
+
+def door(project: Project, engine: Engine = LOCAL, place: int = 0) -> "Door":
+    """The door to encoded rows.
+
+    Args:
+        project: whose rows they are.
+        engine: where parts of the rows are summed.
+        place: of the row set.
+    """
+    from likeness.release.door import Door
+
+    plan, ledger = project.written_plan, project.ledger_to_spend
+    return Door(plan, ledger, *rows_of(project, place), project.provenance, engine)
+
+
+def partition_door(project: Project, column: str) -> "Door":
+    """The door to the texts of an open column."""
+    from likeness.release.door import Door
+
+    plan, ledger = project.written_plan, project.ledger_to_spend
+    dataset, read = partitions_of(project)
+    return Door(plan, ledger, dataset, read(column), project.provenance)

@@ -1,0 +1,109 @@
+"""The ledger of a project: where it lies, what it refuses, and the cap that it gets."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from likeness.config.params import Params
+from likeness.core.bounds import PrivacyUnit
+from likeness.core.errors import DataError
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
+
+
+@dataclass(frozen=True)
+class LedgerSession:
+    """The ledger that the settings name.
+
+    Attributes:
+        root: the folder of the project.
+        params: the settings.
+        place: folder and database of the ledger, as the settings name them.
+    """
+
+    root: Path
+    params: Params
+    place: tuple[str | None, str | None]
+
+    @property
+    def home(self) -> Home:
+        """The folders of the ledger of this machine or team."""
+        return locate(*self.place)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The ledger, verified.
+
+        Raises:
+            LedgerError: it is damaged; or there is none, and files of the project name another one.
+        """
+        from likeness.ledger.chain import read_anchor
+
+        home = self.home
+        if not Ledger.exists(home) and read_anchor(home) is None:  # a lost one says so itself
+            self.refuse_other(None)
+        return Ledger.open(home)
+
+    def refuse_other(self, ledger: Ledger | None) -> None:
+        """Refuse a ledger where files of the project name another one about the same people.
+
+        Args:
+            ledger: that is open; None: there is none yet.
+
+        Raises:
+            LedgerError: the message names the other one, and how to join it.
+        """
+        refuse_other_ledger(self.root, self.params.privacy.population, self.home, ledger)
+
+    @contextmanager
+    def beside_rows(self) -> Iterator[None]:
+        """Add to a refusal of the source what a clone without private rows can do."""
+        try:
+            yield
+        except DataError as error:
+            home = self.home
+            ledger = self.ledger if Ledger.exists(home) else None
+            other = other_ledger(self.root, self.params.privacy.population, home, ledger)
+            raise DataError(f"{error}{rows_elsewhere(self.root, other)}") from None
+
+    def to_spend(self, unit: PrivacyUnit | None, selection: float) -> Ledger:
+        """The ledger with the cap of the population on record, for the door.
+
+        Args:
+            unit: of privacy; None: a row is a person.
+            selection: part of the cap's δ for partition selection.
+
+        Raises:
+            LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
+                the project name another ledger.
+        """
+        from likeness.ledger.witness import check_witnesses, git_witnesses
+        from likeness.privacy.adjacency import Adjacency
+
+        ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
+        witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == ledger.id]
+        check_witnesses(ledger.records(), witnesses)
+        self.refuse_other(ledger)
+        adjacency, person = Adjacency(privacy.adjacency), None if unit is None else unit.column
+        ledger.declare_population(privacy.population, adjacency, cap.epsilon, cap.delta, person, selection)
+        return ledger
+
+
+def delta_for_selection(params: Params) -> float:
+    """The part of a lifetime cap's δ for partition selection.
+
+    Runs with these settings need this much until they have used the cap's ρ. It is enough for one run. Above that, it
+    is at most half of δ, which leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes it.
+    """
+    from likeness.privacy.calibration import rho_for
+
+    cap, privacy = params.ledger.cap, params.privacy
+    one, half = privacy.delta * params.categories.delta_share, cap.delta / 2
+    if one >= cap.delta or not math.isfinite(privacy.epsilon):
+        return half
+    runs = rho_for(cap.epsilon, cap.delta) / rho_for(privacy.epsilon, privacy.delta)
+    return max(one, min(one * math.floor(runs), half) if math.isfinite(runs) else half)

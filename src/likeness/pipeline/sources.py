@@ -1,0 +1,98 @@
+"""The private sources of a project: files, folders, or queries of a database."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from likeness.config.load import source_at
+from likeness.config.params import Ingest
+from likeness.core.errors import DataError
+from likeness.core.hashing import keyed_digest
+from likeness.core.remote import Place, RemotePath, place_at
+
+if TYPE_CHECKING:
+    from likeness.data.source.databases import Database
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The sources that the settings name.
+
+    Attributes:
+        root: the folder of the project.
+        ingest: the settings.
+    """
+
+    root: Path
+    ingest: Ingest
+
+    @property
+    def file(self) -> Place:
+        """The source, which is a file or a folder.
+
+        Raises:
+            DataError: it does not exist.
+        """
+        return self._place("source", self.ingest.source)
+
+    @property
+    def database(self) -> "Database | None":
+        """The source, if it is a database."""
+        return self._database("query", self.ingest.query or "")
+
+    @property
+    def rows(self) -> "Place | Database":
+        """The source, whatever it is.
+
+        Raises:
+            DataError: it does not exist.
+        """
+        return self.database or self.file
+
+    @property
+    def people(self) -> "Place | Database | None":
+        """The table of people, if histories have one. It is in the database of the events, if there is one.
+
+        Raises:
+            DataError: it does not exist.
+        """
+        people = self.ingest.people
+        if people is None:
+            return None
+        return self._database("people", people) or self._place("people", people)
+
+    @property
+    def given(self) -> "list[Place | Database]":
+        """All of them: the rows, then the people.
+
+        Raises:
+            DataError: one does not exist.
+        """
+        return [one for one in (self.rows, self.people) if one is not None]
+
+    def _place(self, key: str, given: str) -> Place:
+        from likeness.data.source.opening import FORMATS
+
+        path = place_at(self.root, given)
+        if not path.exists():
+            raise DataError(f"params.yaml: ingest.{key} {given} does not exist. Give {FORMATS}.")
+        return path
+
+    def _database(self, key: str, query: str) -> "Database | None":
+        if not self.ingest.from_database:
+            return None
+        from likeness.data.source.databases import Database
+
+        return Database(source_at(self.ingest.source, self.root), query, f"ingest.{key}")
+
+
+def digest_of(sources: "Iterable[Place | Database]", key: bytes) -> str:
+    """Keyed hash of sources: of a file's bytes, or of a database's rows.
+
+    Raises:
+        DataError: a database cannot be read.
+    """
+    return " ".join(
+        keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in sources
+    )

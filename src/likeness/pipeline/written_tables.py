@@ -1,0 +1,107 @@
+"""The synthetic tables of a project on disk: Parquet and CSV, each tied to the generator that made it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import Outputs
+from likeness.data.schema.schema import Schema
+from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import LINEAGE, csv_bytes, parquet_bytes, read_synthetic, sample_request
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.pipeline.card import CardQuery
+
+
+def read_tables(project: Project) -> "dict[str, DataFrame]":
+    """The synthetic tables of a project as typed rows, by name."""
+    return {name: read_synthetic(_path(project, f"{name}.parquet"), one) for name, one in project.tables.items()}
+
+
+def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None:
+    """Write each table in both forms.
+
+    Args:
+        project: with the request and the generator.
+        tables: in their dtypes, by name.
+    """
+    for name, table in tables.items():
+        path = _path(project, f"{name}.parquet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".csv").write_bytes(csv_bytes(table))
+        path.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
+
+
+def check_synthetic(project: Project) -> dict[str, str]:
+    """SHA-256 of the files of generators and tables, by their names in the project.
+
+    Raises:
+        ArtifactError: a table is missing, does not follow from the generator and ``sample``, or its two forms hold
+            different rows.
+    """
+    for name, schema in project.tables.items():
+        _check_table(project, name, schema)
+    places = map(Outputs.place, project.outputs.files)
+    return {str(place): _digest(project.root / place) for place in places}
+
+
+def queries_of_card(project: Project) -> "list[CardQuery]":
+    """The queries of the card about the written table; none without a card."""
+    from likeness.data.rules.tables import to_model
+    from likeness.pipeline.card import card_queries
+    from likeness.release.released import load_folder
+
+    card = project.params.evaluate.card
+    if card is None:
+        return []
+    table = to_model(read_synthetic(project.paths.synthetic, project.schema), project.schema)
+    return card_queries(card, project.written_plan, project.context, load_folder(project.paths.auxiliary), table)
+
+
+def _check_table(project: Project, table: str, schema: Schema) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from likeness.data.encoding.dtypes import in_dtypes
+
+    path = _path(project, f"{table}.parquet")
+    csv = path.with_suffix(".csv")
+    try:
+        metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
+    except (pa.ArrowException, OSError):
+        raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
+    lineage: dict[str, Any] = json.loads(metadata.get(LINEAGE, b"{}"))
+    if lineage.get("sample") != sample_request(project.sample):
+        raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: dvc repro sample")
+    digests = _origin(project, table)
+    for name, digest in digests.items():
+        if lineage["files"].get(name) != digest:
+            raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
+    if csv_bytes(in_dtypes(read_synthetic(path, schema), schema)) != csv.read_bytes():
+        raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
+
+
+def _path(project: Project, name: str) -> Path:
+    return project.root / Outputs.place(name)
+
+
+def _origin(project: Project, table: str) -> dict[str, str]:
+    """SHA-256 of the files that a Parquet file names: of the generators, and of the table as CSV."""
+    return {
+        str(Outputs.place(name)): _digest(_path(project, name))
+        for name in (*project.outputs.generator_files, f"{table}.csv")
+    }
+
+
+def _digest(path: Path) -> str:
+    try:
+        return sha256_bytes(path.read_bytes())
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
