@@ -19,13 +19,13 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import rows_of_tables
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.rules.tables import from_model, to_model
+from likeness.data.schema.answers import chosen
 from likeness.data.schema.column import Column
+from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.private_categories import closed
 from likeness.data.schema.schema import _CoreLoader, entries, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
-from likeness.onboarding.answers import chosen
-from likeness.onboarding.draft import draft_schema
 from likeness.pipeline.histories import HistoryGenerator
 from likeness.release.partition_selection import query_name
 
@@ -210,11 +210,15 @@ def test_events_of_people_have_names_beside_those_of_histories() -> None:
 
 
 def test_every_name_is_read_back_from_a_draft() -> None:
-    kinds = {name: ("categorical", "integer", "drop")[place % 3] for place, name in enumerate(NAMES)}
-    answers = {"columns": {name: AB for name in NAMES[::2]}}
-    for earlier in (None, answers):
+    kinds = {name: ("categorical", "integer", "drop")[place % 3] for place, name in enumerate(NAMES)} | {
+        "1e5": "integer"
+    }
+    for answered in ((), NAMES[:-1:2]):
         for label in (None, "1e5"):
-            text = draft_schema("toy", kinds, label, NAMES[-1], earlier, frozenset())
-            assert [name for name, _ in entries(yaml.load(text, _CoreLoader)["columns"])] == NAMES
+            draft = SchemaDraft(kinds, "toy")
+            for name in answered:
+                draft[name].settle(AB)
+            draft.nullable, draft.label, draft.person = "none", label, NAMES[-1]
+            assert [name for name, _ in entries(yaml.load(draft.text(), _CoreLoader)["columns"])] == NAMES
     quoted = ",".join(f'"{name.replace(QUOTE, 2 * QUOTE)}"' for name in NAMES)
     assert chosen(quoted, NAMES, NAMES) == set(NAMES)

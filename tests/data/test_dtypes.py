@@ -25,6 +25,7 @@ from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.dtypes import dtype_name
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
@@ -32,7 +33,6 @@ from likeness.data.source.header import dtypes_of
 from likeness.data.source.python_cells import OLD_PANDAS, TEXT
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.onboarding.draft import completed_schema, draft_schema
 from likeness.synthesizer.published import draw
 
 BOOLEAN = {"kind": "boolean"}
@@ -291,11 +291,12 @@ def test_a_draft_says_the_dtypes_of_the_source_and_no_value(tmp_path: Path) -> N
         "born": dtype_name(table["born"].dtype), "ill": "bool", "cost": "decimal128(7, 3)[pyarrow]",
     }  # fmt: skip
     kinds = {"code": "integer", "sex": "categorical", "born": "drop"}
-    columns = yaml.safe_load(draft_schema("own", kinds, None, dtypes=dtypes))["columns"]
+    draft = SchemaDraft(kinds, "own", dtypes)
+    columns = yaml.safe_load(draft.text())["columns"]
     assert [column.get("dtype") for column in columns.values()] == ["int16", "category[str]", None]
-    answered = {"columns": {"code": {"kind": "date"}, "sex": {"kind": "categorical"}}}
-    columns = yaml.safe_load(completed_schema(answered, {"columns": dtypes}))["columns"]
-    assert columns == {"code": {"kind": "date"}, "sex": {"kind": "categorical", "dtype": "category[str]"}}
+    draft.answer("code", "2020-01-01..2024-12-31")
+    draft.answer("sex", "f, m")
+    assert [draft[name].dtype for name in ("code", "sex")] == [None, "category[str]"]
     csv = tmp_path / "own.csv"
     csv.write_text("a,b,c,d\nTrue,1,true,True\nFalse,,false,no\n")
     assert dtypes_of(csv) == {"a": "bool", "b": "int64"}

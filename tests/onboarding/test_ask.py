@@ -19,11 +19,12 @@ from likeness.cli import run as cli_run
 from likeness.cli.app import app
 from likeness.config.load import load_params
 from likeness.core.errors import LikenessError, SchemaError
+from likeness.data.schema.answers import chosen, read_answer
+from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.draft_file import schema_yaml
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema, read_mapping
 from likeness.ledger.home import Home
-from likeness.onboarding.answers import chosen, read_answer
-from likeness.onboarding.draft import completed_schema
 from likeness.onboarding.interview import Completed, Interview
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,24 +84,34 @@ class Person:
         lines = self.first.get(key)
         return lines.pop(0) if lines else self.known.get(key, "") if question != MORE else ""
 
-    def interview(self, kinds: Mapping[str, str] = GUESSED, **more: Any) -> Completed:
-        return Interview(self.ask, self.told.append, "own", kinds, **more).run()
+    def interview(self, kinds: Mapping[str, str] = GUESSED, draft: SchemaDraft | None = None, **more: Any) -> Completed:
+        return Interview(self.ask, self.told.append, draft or SchemaDraft(kinds, "own"), **more).run()
 
 
-def read_back(schema: Mapping[str, Any], folder: Path) -> Schema:
+def columns_of(found: Completed) -> dict[str, Any]:
+    return found.draft.to_dict()["columns"]
+
+
+def of_person() -> SchemaDraft:
+    draft = SchemaDraft(GUESSED, "own")
+    draft.person = "note"
+    return draft
+
+
+def read_back(draft: SchemaDraft, folder: Path) -> Schema:
     """As it is written, loaded; and the same as it was answered."""
     path = folder / "own.yaml"
-    path.write_text(completed_schema(schema), encoding="utf-8")
-    assert read_mapping(path) == schema
+    path.write_text(draft.text(), encoding="utf-8")
+    assert read_mapping(path) == draft.to_dict()
     return Schema.load(path)
 
 
 def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
     person = Person(KNOWN)
     found = person.interview()
-    assert found.schema["columns"] == EXPECTED
+    assert columns_of(found) == EXPECTED
     assert (found.population, found.max_rows) == ("patients-2024", None)
-    schema = read_back(found.schema, tmp_path)
+    schema = read_back(found.draft, tmp_path)
     assert (schema.source, schema.task, schema.label) == (KNOWN["Source"], "classification", "sick")
     text = (tmp_path / "own.yaml").read_text()
     assert len(text.splitlines()) == 2 + 5 + len(GUESSED)  # one line a column
@@ -113,7 +124,9 @@ def test_the_answers_that_are_shown_are_taken() -> None:
     shown = re.findall(r"^(\d+ (\w+), (\w+): )(.*)$", text, re.MULTILINE)
     assert len(shown) == 6
     person = Person({**{question: answer for question, _, _, answer in shown}, **KNOWN, "Columns that": "all"})
-    columns = person.interview({name: kind for _, name, kind, _ in shown}, label="readmitted").schema["columns"]
+    draft = SchemaDraft({name: kind for _, name, kind, _ in shown})
+    draft.label = "readmitted"
+    columns = columns_of(person.interview(draft=draft))
     assert not [line for line in person.told if "column '" in line]
     assert columns["severity"]["categories"] == ["mild", "moderate", "severe"] and columns["seen"]["kind"] == "date"
     assert columns["ward"]["other"] == "other" and "nullable" not in columns["readmitted"]
@@ -152,7 +165,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
 )
 def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
     person = Person(KNOWN, {key: [line]})
-    assert person.interview().schema["columns"] == EXPECTED
+    assert columns_of(person.interview()) == EXPECTED
     assert [told for told in person.told if words in told]
     assert len([question for question in person.asked if question.startswith(key)]) == 2
 
@@ -176,8 +189,8 @@ def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(
     tmp_path_factory: pytest.TempPathFactory, typed: dict[str, list[str]]
 ) -> None:
     person = Person(ALWAYS, typed)
-    found = person.interview(person=None)
-    schema = read_back(found.schema, tmp_path_factory.getbasetemp())
+    found = person.interview()
+    schema = read_back(found.draft, tmp_path_factory.getbasetemp())
     assert schema.name == "own" and len(schema.columns) + len(schema.dropped) == len(GUESSED)
     assert found.population.strip()
 
@@ -193,14 +206,14 @@ def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(
 def test_any_text_is_read_back_as_it_was_typed(tmp_path_factory: pytest.TempPathFactory, texts: Any) -> None:
     path = tmp_path_factory.getbasetemp() / "texts.yaml"
     schema = {"name": "own", "columns": {name: {"categories": own, "nullable": True} for name, own in texts.items()}}
-    path.write_text(completed_schema(schema), encoding="utf-8")
+    path.write_text(schema_yaml(schema), encoding="utf-8")
     assert (read_mapping(path)["columns"] or {}) == schema["columns"]
 
 
 def test_one_answer_may_be_meant_for_all_later_columns_guessed_alike() -> None:
     kinds = {f"bit{place}": "boolean" for place in range(44)} | {"a": "categorical", "b": "categorical"}
     person = Person({**ALWAYS, "1 bit0": "*", "Column to": "b", "45 a": "private *", "46 b": "x, y"})
-    columns = person.interview(kinds).schema["columns"]
+    columns = columns_of(person.interview(kinds))
     assert [columns[f"bit{place}"] for place in range(44)] == [{"kind": "boolean"}] * 44
     # The label has its own answer: its classes are public.
     assert columns["a"]["categories"] == "private" and columns["b"]["categories"] == ["x", "y"]
@@ -210,15 +223,20 @@ def test_one_answer_may_be_meant_for_all_later_columns_guessed_alike() -> None:
 
 def test_a_list_goes_on_behind_a_comma_or_in_a_pasted_line_and_a_quote_keeps_one() -> None:
     person = Person(KNOWN, {"8 town": ['1994, "Baker, Smith",', "third,\tfourth,\nfifth ,", "last"]})
-    columns = person.interview().schema["columns"]
+    columns = columns_of(person.interview())
     assert columns["town"]["categories"] == ["1994", "Baker, Smith", "third", "fourth", "fifth", "last"]
 
 
 def test_a_completed_schema_is_not_asked_again_and_options_answer() -> None:
     known = {name: EXPECTED[name] for name in ("age", "ward", "day", "note")}
     person = Person(KNOWN)
-    given_before = {"settled": known, "source": "last year", "nullable": frozenset({"pay"}), "private": True}
-    columns = person.interview(label="sick", **given_before).schema["columns"]
+    draft = SchemaDraft(GUESSED)
+    draft.source, draft.label = "last year", "sick"
+    for name, spec in known.items():
+        draft[name].settle(spec)
+    draft.nullable = ["pay"]
+    draft.make_private()
+    columns = columns_of(person.interview(draft=draft))
     assert {name: columns[name] for name in known} == known
     asked = [question.partition(" ")[0] for question in person.asked]
     assert asked == ["3", "5", "6", "9", "Words", "Name"]
@@ -226,16 +244,17 @@ def test_a_completed_schema_is_not_asked_again_and_options_answer() -> None:
 
 
 def test_what_no_answer_could_put_right_is_refused_before_a_question() -> None:
-    person = Person(KNOWN)
+    person, draft = Person(KNOWN), SchemaDraft(GUESSED)
+    draft["age"].settle(EXPECTED["age"])
+    draft.label = "age"
     with pytest.raises(SchemaError, match="label 'age' is nullable"):
-        person.interview(label="age", settled={"age": EXPECTED["age"]})
+        person.interview(draft=draft)
     assert not person.asked
 
 
 def test_rows_of_a_person_follow_the_rule_of_the_settings() -> None:
     person = Person(KNOWN, {"Most rows": ["0", "many", "20000"]})
-    settled = {"note": {"kind": "drop", "reason": "names the person"}}
-    assert person.interview(person="note", settled=settled).max_rows == 5
+    assert person.interview(draft=of_person()).max_rows == 5
     assert any("ingest.unit.max_rows must be 1 to 10,000" in line for line in person.told)
 
 
@@ -251,7 +270,7 @@ def test_columns_are_chosen_by_name_or_number() -> None:
 def test_a_kind_is_changed_by_its_word_alone_too() -> None:
     assert read_answer("ordinal", "integer").kind == "ordinal"
     person = Person({"9 rank, ordinal": "1, 2, 3", **KNOWN, "9 rank": "ordinal"})
-    assert person.interview().schema["columns"] == EXPECTED
+    assert columns_of(person.interview()) == EXPECTED
     assert "  rank is ordinal" in person.told
     assert "  ordinal: all possible values in their order: low, middle, high" in person.told
 
@@ -292,7 +311,7 @@ SHORT |= {"33 x1": "1..5", "Name for": "people", "Columns that": "lab_* 1-3"}
 
 def test_columns_alike_share_a_question_and_36_take_15() -> None:
     person = Person(SHORT)
-    columns = person.interview(MANY).schema["columns"]
+    columns = columns_of(person.interview(MANY))
     assert len(columns) == 36 and len(person.asked) == 15
     assert columns["lab_12"] == {"kind": "numeric", "lower": 0, "upper": 9, "nullable": True}
     assert columns["x4"] == {"kind": "integer", "lower": 1, "upper": 5} and columns["smoker"] == {"kind": "boolean"}
@@ -303,13 +322,13 @@ def test_columns_alike_share_a_question_and_36_take_15() -> None:
 
 def test_columns_alike_may_have_answers_of_their_own() -> None:
     alone = {"6 lab_1 to": "each", "6 lab_1,": "0..1", "7 lab_2": "0..2", "8 lab_3": "lab_* as lab_1"}
-    columns = Person({**alone, **SHORT}).interview(MANY).schema["columns"]
+    columns = columns_of(Person({**alone, **SHORT}).interview(MANY))
     assert [columns[f"lab_{place}"]["upper"] for place in range(1, 13)] == [1, 2, *[1] * 10]
 
 
 def test_a_pattern_needs_an_answer_and_columns() -> None:
     person = Person(SHORT, {"18 q1": ["lab_* as q1", "z* as age", "q* as lab_1"]})
-    columns = person.interview(MANY).schema["columns"]
+    columns = columns_of(person.interview(MANY))
     assert columns["q1"] == columns["q10"] == {"kind": "numeric", "lower": 0, "upper": 9}
     assert "  column 'q1' has no answer yet. Answer it first." in person.told
     assert "  no column without an answer has a name like z*." in person.told
@@ -317,8 +336,7 @@ def test_a_pattern_needs_an_answer_and_columns() -> None:
 
 def test_every_question_has_help() -> None:
     person = Person(KNOWN, {key: ["help" if key == "Words" else "?"] for key in KNOWN})
-    settled = {"note": {"kind": "drop", "reason": "names the person"}}
-    person.interview(person="note", settled=settled)
+    person.interview(draft=of_person())
     questions = [key for key in KNOWN if key != "7 note"]
     assert [sum(asked.startswith(key) for asked in person.asked) for key in questions] == [2] * len(questions)
     assert len([line for line in person.told if "X* as X1" in line]) == 8
@@ -327,7 +345,7 @@ def test_every_question_has_help() -> None:
 def test_a_person_goes_back_to_the_last_question_or_to_a_column() -> None:
     back = {"Source": ["<"], "3 pay": ["<"], "2 ward": ["a, b", "back"], "1 age": ["0..1"], "4 day": ["< age"]}
     person = Person({"1 age": KNOWN["1 age"], **KNOWN}, back)
-    assert person.interview().schema["columns"] == EXPECTED
+    assert columns_of(person.interview()) == EXPECTED
     order = [key for key in (asked.partition(",")[0] for asked in person.asked) if key[0].isdigit()][:8]
     assert order == ["1 age", "2 ward", "3 pay", "2 ward", "1 age", "2 ward", "3 pay", "4 day"]
     assert "  this is the first question." in person.told
@@ -343,9 +361,9 @@ def test_lines_that_are_taken_again_give_the_answers_that_they_gave(back: list[s
 
     person = Person(ALWAYS, {"8 town": back})
     whole = person.interview(save=save)
-    assert Person({}).interview(lines=list(kept)) == whole
+    assert Person({}).interview(lines=list(kept)).draft.to_dict() == whole.draft.to_dict()
     rest = Person(ALWAYS).interview(lines=kept[:stop])
-    assert rest.schema["columns"].keys() == whole.schema["columns"].keys()
+    assert columns_of(rest).keys() == columns_of(whole).keys()
 
 
 @pytest.fixture
@@ -453,7 +471,7 @@ def test_options_answer_the_questions_of_a_draft(clone: Path) -> None:
     result = CliRunner().invoke(app, ["init", "own.csv", *options], catch_exceptions=False)
     columns = read_mapping(clone / "data/schema/own.yaml")["columns"]
     assert columns["age"] == {"kind": "integer", "lower": None, "upper": None, "nullable": True}
-    assert columns["ward"] == {"kind": "categorical", "categories": "private", "other": "other", "nullable": False}
+    assert columns["ward"] == {"kind": "categorical", "categories": "private", "other": "other"}
     assert columns["sick"] == {"kind": "boolean"} and "(3) is a question" in result.output
     text = (clone / "data/schema/own.yaml").read_text()
     text = (
@@ -514,8 +532,8 @@ def test_one_error_lists_every_fault_of_a_sheet(clone: Path) -> None:
         CliRunner().invoke(app, ["init", "own.csv", "--columns", "columns.csv"], catch_exceptions=False)
     lines = str(caught.value).splitlines()
     assert lines[0] == "columns.csv has faults. Correct them and run the command again."
-    assert [line.partition(":")[0] for line in lines[1:]] == ["row 2", "row 4", "row 5", "row 6"]
-    assert "'wages' is not a column" in lines[2] and "lists a category twice" in lines[4]
+    assert [line.partition(":")[0] for line in lines[1:]] == [f"row {row}" for row in range(2, 7)]
+    assert "'wages' is not a column" in lines[3] and "lists a category twice" in lines[5]
     (clone / "columns.csv").write_bytes(b"name\n\xe4\xf6")
     with pytest.raises(LikenessError, match="Save it as CSV in UTF-8"):
         CliRunner().invoke(app, ["init", "own.csv", "--columns", "columns.csv"], catch_exceptions=False)

@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 import likeness.cli.init_and_check as cli_init
 from likeness.cli.app import app
 from likeness.core.errors import SchemaError
+from likeness.data.histories.draft import HistoryDraft
 from likeness.data.histories.schema import HistorySchema
-from likeness.onboarding.draft import completed_schema
-from likeness.onboarding.history_interview import HistoryInterview
-from likeness.onboarding.interview import Completed
+from likeness.onboarding.interview import Interview
 from likeness.pipeline.new_project import project_files, write_project
 from likeness.pipeline.project import Project
 
@@ -30,23 +29,27 @@ ANSWERS = {
 }  # fmt: skip
 
 
-def interview(person: Person, tables: Any = TWO, order: str | None = "day", **more: Any) -> Completed:
-    asked = HistoryInterview(
-        person.ask, person.told.append, "own", KINDS, person="pid", order=order, tables=tables, **more
+def drafted(tables: Any = TWO, order: str | None = "day") -> HistoryDraft:
+    return HistoryDraft(
+        {table: {name: KINDS[name] for name in own} for table, own in tables.items()}, "pid", order, "own"
     )
-    return asked.run()
 
 
-def read_back(found: Completed, folder: Path) -> HistorySchema:
-    (folder / "own.yaml").write_text(completed_schema(found.schema), encoding="utf-8")
+def interview(person: Person, tables: Any = TWO, order: str | None = "day", **more: Any) -> HistoryDraft:
+    found = Interview(person.ask, person.told.append, drafted(tables, order), **more).run()
+    assert found.population == ANSWERS["Name for"] and isinstance(found.draft, HistoryDraft)
+    return found.draft
+
+
+def read_back(draft: HistoryDraft, folder: Path) -> HistorySchema:
+    (folder / "own.yaml").write_text(draft.text(), encoding="utf-8")
     return HistorySchema.load(folder / "own.yaml")
 
 
 def test_answers_become_the_schema_of_two_tables(tmp_path: Path) -> None:
     person = Person(ANSWERS)
-    found = interview(person)
-    schema = read_back(found, tmp_path)
-    assert (found.population, found.max_rows, schema.most) == ("patients-2024", 6, 6)
+    schema = read_back(interview(person), tmp_path)
+    assert schema.most == 6
     assert (schema.person, schema.order, schema.fixed) == ("pid", "day", ())
     assert schema.ends == {"state": ("dead",)}
     assert schema.people is not None and schema.people.names == ("sex", "born")
@@ -66,7 +69,7 @@ def test_one_table_asks_what_never_changes(tmp_path: Path) -> None:
     [
         ("3 day", "ordinal: a, b", "order 'day' must be a number or date that each event has"),
         ("1 sex", "private", "column 'sex' has private categories, which histories do not support"),
-        ("2 born", "2005-12-31..1930-01-01", "people: column 'born' has bounds"),
+        ("2 born", "2005-12-31..1930-01-01", "column 'born' has bounds"),
         ("Columns that may", "day", "column 'day' is the label, is dropped or has an answer"),
         ("Columns that never", "day", "column 'day' is the label"),
         ("Columns that never", "sex born state cost", ""),
@@ -79,9 +82,10 @@ def test_one_table_asks_what_never_changes(tmp_path: Path) -> None:
 )
 def test_a_rule_refuses_an_answer_at_once(key: str, line: str, words: str) -> None:
     person = Person(ANSWERS, {key: [line]})
-    found = interview(person, ONE if "never" in key else TWO)
+    tables = ONE if "never" in key else TWO
+    found = interview(person, tables)
     assert any(words in told for told in person.told)
-    assert found == interview(Person(ANSWERS), ONE if "never" in key else TWO) or not words
+    assert found.to_dict() == interview(Person(ANSWERS), tables).to_dict() or not words
 
 
 def test_whoever_stops_goes_on_and_takes_answers_back() -> None:
@@ -91,13 +95,16 @@ def test_whoever_stops_goes_on_and_takes_answers_back() -> None:
         kept[:] = lines
 
     whole = interview(Person(ANSWERS, {"Columns that never": ["state"], "Values that": ["<"]}), ONE, save=save)
-    assert interview(Person({}), ONE, lines=list(kept)) == whole
-    assert [key for key, _ in kept].count("fixed") == 1 and whole.schema["fixed"] == ["sex", "born"]
+    assert interview(Person({}), ONE, lines=list(kept)).to_dict() == whole.to_dict()
+    assert [key for key, _ in kept].count("fixed") == 1 and whole.fixed == ["sex", "born"]
 
 
 def test_a_given_answer_that_breaks_a_rule_is_refused_before_any_question() -> None:
+    draft, person = drafted(), Person({})
+    draft["sex"].answer("private")
     with pytest.raises(SchemaError, match="private categories"):
-        interview(Person({}), settled={"sex": {"kind": "categorical", "categories": "private", "other": "x"}})
+        Interview(person.ask, person.told.append, draft).run()
+    assert not person.asked
 
 
 @pytest.fixture

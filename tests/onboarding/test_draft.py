@@ -20,9 +20,9 @@ from likeness.config.edit import edited
 from likeness.config.load import load_params
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, LikenessError, ParamsError
+from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, read_mapping
 from likeness.data.source.header import kinds_of
-from likeness.onboarding.draft import draft_schema
 from likeness.preflight.faults import examine, schema_faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -340,7 +340,7 @@ def test_kinds_are_guessed_from_a_csv(tmp_path: Path, cells: list[str], kind: st
 )
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_column_name_is_read_back(tmp_path: Path, names: list[str]) -> None:
-    text = draft_schema("own", dict.fromkeys(names, "numeric"), None)
+    text = SchemaDraft(dict.fromkeys(names, "numeric"), "own").text()
     path = tmp_path / "own.yaml"
     path.write_text(text, encoding="utf-8")
     assert [str(name) for name in read_mapping(path)["columns"]] == names

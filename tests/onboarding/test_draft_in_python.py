@@ -56,6 +56,18 @@ def test_a_draft_has_names_and_kinds_and_no_value() -> None:
     assert not [text for text in ("8675309", "86.7", "Xq7", "Zork", "Blau", "1867") if text in repr(draft)]
 
 
+def test_the_lines_of_a_terminal_are_answers_in_python_too() -> None:
+    draft = Schema.draft(FRAME, "visits")
+    draft.source, draft.nullable, draft.label = "codebook", ["cost"], "smoker"
+    lines = {"age": "0..110", "cost": "0..99.5", "ward": "surgery, medicine", "code": "0, 1, 2", "object": "private"}
+    for name, line in (lines | {"seen": "2020-01-01..2024-12-31", "month": "not needed"}).items():
+        draft.answer(name, line)
+    assert draft.complete() == answered().complete()
+    with pytest.raises(SchemaError, match="bounds 110 to 0"):
+        draft.answer("age", "110..0")
+    assert draft["age"].bounds == (0, 110) and draft["cost"].nullable
+
+
 def test_a_dtype_does_not_answer_whether_values_are_missing() -> None:
     """pandas makes floats of whole numbers of which one is missing, so the dtype without is a fact about the rows."""
     draft = Schema.draft(pd.DataFrame({"age": [1, 2], "well": [True, False]}))

@@ -35,9 +35,9 @@ def estimate(
     the bundle, and no more: `likeness verify` does.
     """
     from likeness.bundle.files import opened
+    from likeness.data.schema.answers import pieces
     from likeness.inference.estimates import Question
     from likeness.inference.estimates import estimate as answer
-    from likeness.onboarding.answers import pieces
     from likeness.synthesizer.published import Published
 
     if as_csv and as_json:

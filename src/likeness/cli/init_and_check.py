@@ -21,6 +21,7 @@ from likeness.core.remote import RemotePath, place_at
 from likeness.core.text import normal_text
 
 if TYPE_CHECKING:
+    from likeness.data.schema.draft import SchemaDraft
     from likeness.onboarding.interview import Completed, Interview
     from likeness.preflight.report import Report
 
@@ -95,6 +96,10 @@ def init(
 ) -> None:
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
     from likeness.config.typed import build
+    from likeness.data.schema.answers import chosen
+    from likeness.onboarding.interview import Interview
+    from likeness.onboarding.settings import draft_params
+    from likeness.pipeline.new_project import fit_stages
 
     if not _PARAMS.is_file():
         raise ParamsError(no_project(_PARAMS))
@@ -104,13 +109,32 @@ def init(
     options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     given = {key: value for key, value in options.items() if value is not None}
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
-    if people is None and order is None:
-        _draft_table(table, label, person, answers, ask, columns, nullable, split, private_categories)
+    histories = people is not None or order is not None
+    if histories:
+        alone = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
+        _refuse_beside(alone, person, order)
+        draft, people = _draft_of_histories(table, people, str(person), order)
+    else:
+        draft, split = _draft_of_table(table, label, person, split, answers)
+    target, text = _new_schema(table.name), _params_text()
+    place = text, table.place, table.query, target.as_posix(), person, split, table.layout
+    settings = partial(draft_params, *place, people=people, histories=histories)
+    drafted = settings()  # complete, or refused before the first question
+    if not fit_stages(Path(), histories) and histories:
+        say("dvc.yaml has changes of yours, and two tables have other stages. Then: likeness new . --upgrade")
+    if columns is not None and not _filled(columns, draft):
         return
-    alone = {"label": label, "answers": answers, "split": split}
-    _refuse_beside({**alone, "private-categories": private_categories}, person, order)
-    assert person is not None
-    _draft_histories(table, people, person, order, nullable, columns, ask)
+    if nullable is not None:
+        draft.nullable = chosen(nullable, list(draft), [each for each in draft.able() if not draft[each].settled])
+    if private_categories and not (ask and draft.label is None):
+        draft.make_private()
+    if split is not None:
+        say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
+    if ask:
+        _complete(Interview(_ask, say, draft, private_categories), target, settings, table.place)
+        return
+    words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+    _draft(draft.text(), target, drafted, "" if histories else f" There, {words}.")
 
 
 @dataclass(frozen=True)
@@ -141,98 +165,74 @@ class _Source:
         return dtypes_of(place_at(Path(), self.place), self.layout)
 
 
-def _draft_table(
-    table: _Source,
-    label: str | None,
-    person: str | None,
-    answers: Path | None,
-    ask: bool,
-    sheet: Path | None,
-    nullable: str | None,
-    split: str | None,
-    private_categories: bool,
-) -> None:
-    """Write the draft of a schema of one table, or a completed one after an interview. The options are those of init.
-
-    All that can be wrong in the options is refused before the first question.
-    """
-    from likeness.config.load import read_content
-    from likeness.data.schema.column_keys import DROP
-    from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import check_columns, draft_params, draft_schema, label_of
-    from likeness.onboarding.interview import Interview
-    from likeness.pipeline.new_project import fit_stages
+def _draft_of_table(
+    table: _Source, label: str | None, person: str | None, split: str | None, answers: Path | None
+) -> tuple["SchemaDraft", str | None]:
+    """The draft with the answers of a completed schema, and the column of the split. The options are those of init."""
+    from likeness.data.schema.draft import SchemaDraft
+    from likeness.data.schema.schema import Schema, entries, read_mapping
+    from likeness.onboarding.settings import check_columns
 
     split = next((each for each in table.kinds if each.casefold() == "split"), None) if split is None else split
-    dtypes, target, earlier = table.dtypes, _new_schema(table.name), _earlier(answers)
-    label = label_of(table.kinds, label, earlier)
+    earlier: Mapping[str, Any] = {}
+    if answers is not None:
+        Schema.load(answers)  # complete, or refused
+        earlier = read_mapping(answers)
+    label = earlier.get("label") if label is None and earlier.get("label") in table.kinds else label
     check_columns(table.kinds, label, person, split)
-    kinds = {each: kind for each, kind in table.kinds.items() if each != split}
-    settled = _settled(earlier, kinds, person)
-    read_content(_PARAMS)  # readable, or refused
-    text, schema_file = _PARAMS.read_text(encoding="utf-8"), target.as_posix()
-    settings = partial(draft_params, text, table.place, table.query, schema_file, person, split, table.layout)
-    drafted = settings()  # complete, or refused
-    fit_stages(Path(), histories=False)
-    if sheet is not None:
-        answered = _filled(sheet, {each: kind for each, kind in kinds.items() if each not in settled})
-        if answered is None:
-            return
-        settled |= answered[0]
-        kinds |= answered[1]
-    missing = None
-    if nullable is not None:
-        able = [each for each in kinds if each not in settled and each != label and (ask or kinds[each] != DROP)]
-        missing = chosen(nullable, list(kinds), able)
-    if split is not None:
-        say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
-    if not ask:
-        completed = {**(earlier or {}), "columns": settled}
-        schema = draft_schema(table.name, kinds, label, person, completed, missing, private_categories, dtypes)
-        words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
-        _draft(schema, target, drafted, f" There, {words}.")
-        return
-    origin = None if earlier is None else str(earlier["source"])
-    questions = table.name, kinds, label, person, settled, origin, missing, private_categories
-    _complete(Interview(_ask, say, *questions), target, settings, table.place, {"columns": dtypes})
+    draft = SchemaDraft({each: kind for each, kind in table.kinds.items() if each != split}, table.name, table.dtypes)
+    draft.source = earlier.get("source")
+    for each, spec in entries(earlier.get("columns") or {}):
+        if each in list(draft):
+            draft[each].settle(spec)
+    draft.label, draft.person = label, person
+    return draft, split
 
 
-def _earlier(answers: Path | None) -> Mapping[str, Any] | None:
-    """The content of a completed schema, whose answers are taken."""
-    from likeness.data.schema.schema import Schema, read_mapping
+def _draft_of_histories(
+    events: _Source, people: str | None, person: str, order: str | None
+) -> tuple["SchemaDraft", str | None]:
+    """The draft, and the table of people as params.yaml writes it. The options are those of init."""
+    from likeness.data.histories.draft import HistoryDraft
+    from likeness.onboarding.settings import check_columns
 
-    if answers is None:
-        return None
-    Schema.load(answers)  # complete, or refused
-    content: Mapping[str, Any] = read_mapping(answers)
-    return content
+    sources = {"events": events}
+    if people is not None:
+        of_database = Ingest(events.place, "", query=events.query).from_database
+        place, query = (events.place, people) if of_database else (people, None)
+        sources = {"people": _opened(place, query, events.name, events.layout), **sources}
+        people = people if of_database else sources["people"].place
+    for one in sources.values():
+        check_columns(one.kinds, None, person)
+    check_columns(events.kinds, None, order=order)
+    dtypes = {name: word for one in sources.values() for name, word in one.dtypes.items()}
+    tables = {name: one.kinds for name, one in sources.items()}
+    return HistoryDraft(tables, person, order, events.name, dtypes), people
 
 
-def _settled(earlier: Mapping[str, Any] | None, kinds: Mapping[str, str], person: str | None) -> dict[str, Any]:
-    """The columns that need no question: those of an earlier schema, and the one that names people."""
-    from likeness.data.schema.column_keys import DROP
-    from likeness.data.schema.draft import NAMES_PERSON
-    from likeness.data.schema.schema import entries
+def _params_text() -> str:
+    """The text of params.yaml, which is readable, or refused."""
+    from likeness.config.load import read_content
 
-    columns = {} if earlier is None else dict(entries(earlier["columns"]))
-    settled = {name: spec for name, spec in columns.items() if name in kinds}
-    return settled if person is None else {**settled, person: {"kind": DROP, "reason": NAMES_PERSON}}
+    read_content(_PARAMS)
+    return _PARAMS.read_text(encoding="utf-8")
 
 
-def _filled(sheet: Path, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]] | None:
-    """The answers in a sheet, and the kinds of the columns without one. A sheet that is not there is written: None."""
+def _filled(sheet: Path, draft: "SchemaDraft") -> bool:
+    """Whether a sheet is there, whose answers go into the draft. Else it is written."""
     from likeness.onboarding.sheet import new_sheet, read_sheet
 
     if not sheet.exists():
-        sheet.write_text(new_sheet(kinds), encoding="utf-8-sig")  # the mark that Excel looks for
+        sheet.write_text(new_sheet(draft), encoding="utf-8-sig")  # the mark that Excel looks for
         say(_FILL_IN.format(sheet=sheet))
-        return None
+        return False
     try:
-        return read_sheet(sheet.read_text(encoding="utf-8-sig"), kinds)
+        read_sheet(sheet.read_text(encoding="utf-8-sig"), draft)
     except (OSError, UnicodeDecodeError, csv.Error):
         raise LikenessError(f"{sheet} cannot be read. Save it as CSV in UTF-8.") from None
     except SchemaError as error:
         raise SchemaError(f"{sheet} has faults. Correct them and run the command again.\n{error}") from None
+    return True
 
 
 def _opened(source: str, query: str | None, name: str | None, layout: FileFormat) -> _Source:
@@ -268,60 +268,6 @@ def _refuse_beside(options: Mapping[str, Any], person: str | None, order: str | 
         )
 
 
-def _draft_histories(
-    events: _Source,
-    people: str | None,
-    person: str,
-    order: str | None,
-    nullable: str | None,
-    sheet: Path | None,
-    ask: bool,
-) -> None:
-    """Write the draft of a schema of people with histories, or ask. A row of a sheet, or a question, is about both."""
-    from likeness.data.schema.kinds import Date
-    from likeness.onboarding.answers import chosen
-    from likeness.onboarding.draft import ORDERED, draft_histories, draft_params
-    from likeness.onboarding.history_interview import HistoryInterview
-    from likeness.pipeline.new_project import fit_stages
-
-    target, sources = _new_schema(events.name), {"events": events}
-    if people is not None:
-        of_database = Ingest(events.place, "", query=events.query).from_database
-        place, query = (events.place, people) if of_database else (people, None)
-        sources = {"people": _opened(place, query, events.name, events.layout), **sources}
-        people = people if of_database else sources["people"].place
-    tables = {name: one.kinds for name, one in sources.items()}
-    dtypes = {name: one.dtypes for name, one in sources.items()}
-    names = list(dict.fromkeys(each for kinds in tables.values() for each in kinds if each not in (person, order)))
-    missing = None if nullable is None else chosen(nullable, names, names)
-    answers: dict[str, Any] = {}
-    if sheet is not None:
-        guesses = {each: kind for kinds in tables.values() for each, kind in kinds.items() if each != person}
-        answered = _filled(sheet, guesses)
-        if answered is None:
-            return
-        answers, left = answered
-        tables = {
-            table: {each: left.get(each, kind) for each, kind in kinds.items()} for table, kinds in tables.items()
-        }
-    schema = draft_histories(events.name, tables, person, order, missing, dtypes, answers)
-    text, schema_file = _PARAMS.read_text(encoding="utf-8"), target.as_posix()
-    source = text, events.place, events.query, schema_file, person, None, events.layout
-    settings = partial(draft_params, *source, people=people, histories=True)
-    if not fit_stages(Path(), histories=True):
-        say("dvc.yaml has changes of yours, and two tables have other stages. Then: likeness new . --upgrade")
-    if not ask:
-        _draft(schema, target, settings(), "")
-        return
-    together = {each: kind for kinds in tables.values() for each, kind in kinds.items() if each != person}
-    if order is not None and together[order] not in ORDERED:
-        together[order] = Date.name
-    given = {table: [each for each in kinds if each != person] for table, kinds in tables.items()}
-    questions = events.name, together, None, person, answers, None, missing
-    interview = HistoryInterview(_ask, say, *questions, order=order, tables=given)
-    _complete(interview, target, settings, events.place, dtypes)
-
-
 def _new_schema(name: str) -> Path:
     """Where the schema of a table is written."""
     target = ProjectPaths.schemas / f"{name}.yaml"
@@ -342,19 +288,11 @@ def _draft(schema: str, target: Path, settings: str, more: str) -> None:
     )
 
 
-def _complete(
-    interview: "Interview",
-    target: Path,
-    settings: Callable[..., str],
-    source: str,
-    dtypes: Mapping[str, Mapping[str, str]],
-) -> None:
+def _complete(interview: "Interview", target: Path, settings: Callable[..., str], source: str) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
-    from likeness.onboarding.draft import completed_schema
-
     kept = target.with_suffix(".answers.json")
     answered = _answered(interview, kept)
-    _write(target, completed_schema(answered.schema, dtypes), settings(answered.max_rows, answered.population))
+    _write(target, answered.draft.text(), settings(answered.max_rows, answered.population))
     kept.unlink(missing_ok=True)
     say(f"Written: {target}, params.yaml. For details: likeness check")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
@@ -365,7 +303,7 @@ def _complete(
         return
     say(report.in_short())
     if not report.refusal:
-        _offer_run(Path(f"{interview.name}.zip"))
+        _offer_run(Path(f"{interview.draft.name}.zip"))
 
 
 def _answered(interview: "Interview", kept: Path) -> "Completed":

@@ -1,85 +1,59 @@
-"""A sheet of all columns, one row each, that a person fills in with a spreadsheet or an editor.
+"""A sheet of all open columns, one row each, that a person fills in with a spreadsheet or an editor.
 
-Its columns are: name, kind, possible values, missing. Values are written as in the interview. Nothing in a new sheet
+Its columns are: name, kind, possible values, missing. Values are written as in the terminal. Nothing in a new sheet
 comes from the rows but the guesses of the kinds.
 """
 
 import csv
 import io
-from collections.abc import Mapping
-from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.data.schema.column_keys import DROP, column_from
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME
-from likeness.onboarding.answers import pieces, read_answer
+from likeness.data.schema.answers import pieces, read_answer
+from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.kinds import Boolean
 
 _HEADER = ("name", "kind", "possible values", "missing: no, yes, or the words for it")
-_NEVER, _EMPTY = ("", "no"), "yes"
 
 
-def new_sheet(kinds: Mapping[str, str]) -> str:
-    """A sheet without answers, as CSV.
-
-    Args:
-        kinds: guessed kind by column.
-    """
+def new_sheet(draft: SchemaDraft) -> str:
+    """A sheet without answers, as CSV."""
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(_HEADER)
-    writer.writerows((name, kind, "", "") for name, kind in kinds.items())
+    writer.writerows((name, draft[name].kind, "", "") for name in draft if not draft[name].settled)
     return lines.getvalue()
 
 
-def read_sheet(text: str, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a filled-in sheet says.
+def read_sheet(text: str, draft: SchemaDraft) -> None:
+    """Take the answers of a filled-in sheet.
 
     Args:
         text: CSV with commas, semicolons or tabs, as spreadsheets save it.
-        kinds: guessed kind by column.
-
-    Returns:
-        The mapping of each column with an answer, and the kind of each column without one.
+        draft: takes the answers, and the kind of each column without one.
 
     Raises:
         SchemaError: all faults of the sheet, one a line.
     """
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    answers: dict[str, Any] = {}
-    still_open, faults = {}, []
+    left, faults = {name for name in draft if not draft[name].settled}, []
     for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator), start=1):
         name, kind, values, missing = (*(cell.strip() for cell in row[:4]), "", "", "", "")[:4]
         if number == 1 or not name:
             continue
         try:
-            if name not in kinds or name in answers or name in still_open:
+            if name not in left:
                 raise SchemaError(f"'{name}' is not a column of the table, or stands twice. Remove the row.")
-            if kind not in (*KINDS, DROP):
-                raise SchemaError(f"column '{name}' has kind '{kind}'. Kinds: {', '.join(KINDS)}, drop.")
-            if values or (kind != DROP and KINDS_BY_NAME[kind].default_categories):
-                answers[name] = _spec(name, kind, values, missing)
-            else:
-                still_open[name] = kind
+            left.remove(name)
+            draft[name].guess(kind)
+            if values or kind == Boolean.name:
+                spec = read_answer(values, kind).spec()
+                if missing.casefold() not in ("", "no") and spec["kind"] != DROP:
+                    codes = {} if missing.casefold() == "yes" else {"missing_values": pieces(missing)}
+                    spec |= {"nullable": True, **codes}
+                draft[name].settle(spec)
         except SchemaError as error:
-            faults += [f"row {number}: {fault}" for _, fault in error.faults or [("", str(error))]]
+            faults += [f"row {number}: {fault}" for _, fault in error.faults]
     if faults:
         raise SchemaError("\n".join(faults))
-    return answers, still_open
-
-
-def _spec(name: str, kind: str, values: str, missing: str) -> dict[str, Any]:
-    """One row as the column's mapping.
-
-    Raises:
-        SchemaError: with every fault of the row.
-    """
-    try:
-        spec = read_answer(values, kind).spec()
-    except SchemaError as error:
-        raise SchemaError(f"column '{name}': {error}") from None
-    if missing.casefold() not in _NEVER and spec["kind"] != DROP:
-        codes = {} if missing.casefold() == _EMPTY else {"missing_values": pieces(missing)}
-        spec |= {"nullable": True, **codes}
-    column_from(name, spec)
-    return spec

@@ -1,45 +1,51 @@
-"""The draft of a schema in Python: names and guessed kinds of columns, and questions that only a person can answer.
+"""The draft of a schema: names and guessed kinds of columns, and the questions that only a person can answer.
 
-No value of a table comes in here. A kind follows from a column's dtype, and a person confirms it: pandas may choose a
-dtype from the rows, such as floats for whole numbers of which one is missing. So a dtype answers no question.
+YAML, terminal, spreadsheet and Python show the questions of one draft, and each answer goes into it. No value of a
+table comes in here. A kind follows from a column's type, and a person confirms it: pandas may choose a dtype from the
+rows, such as floats for whole numbers of which one is missing. So a dtype answers no question.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_text
+from likeness.data.schema.answers import read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME
-from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.schema.draft_file import AT_ONCE, GUESSED, Comments, schema_yaml
+from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, PRIVATE, Categorical, Integer
+from likeness.data.schema.schema import Schema
 
-NAMES_PERSON = "names the person (ingest.unit) and is never released"
-_SOURCE = "where bounds and categories come from: the codebook, the law, the questionnaire"
-_NULLABLE = 'columns that may miss a value: a list of names, "all" or "none"'
 _BOUNDS = ("lower", "upper")
+_BESIDE = ("nullable", "missing_values", "dtype")  # said apart from the possible values
+_STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
+_NULLABLE = 'columns that may miss a value: a list of names, "all" or "none"'
 _HEAD = (  # of a draft with open questions
     "# PUBLIC: answer each ? from a codebook, a law, a questionnaire, never from the rows.",
     "# Kinds and dtypes are guesses from the table's dtypes: confirm each.",
 )
-_WORDS = {
-    "bounds": 'smallest and largest possible value: (0, 110) or ("1994-03-01", "2024-12-31")',
-    "categories": 'every possible value: ["low", "high"]; or "private", if not publicly known; or another kind',
-    "reason": 'why the column is left out: "a name"; or another kind',
-}
+_ROWS = (
+    "# A row is a person? Where one may have several, set ingest.unit in params.yaml, or init --person COLUMN.",
+    "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
+)
 
 
-def questions_of(kind: str) -> tuple[tuple[str, str], ...]:
-    """The keys that only a person can give a column of this kind, each with the question."""
-    return (
-        (("reason", "why the column is left out; or another kind"),) if kind == DROP else KINDS_BY_NAME[kind].questions
-    )
+@dataclass(frozen=True)
+class Question:
+    """A key of the schema that only a person can give.
 
+    Attributes:
+        column: that has the key; empty: the table.
+        key: of the schema.
+        words: the question.
+    """
 
-def held(kind: str | None, dtype: str) -> bool:
-    """Whether a schema may say a dtype for a column of a kind, which it cannot for a dropped one."""
-    return kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].holds(dtype) and not dtype.startswith("dictionary")
+    column: str
+    key: str
+    words: str
 
 
 def task_of(kind: str | None) -> str:
@@ -55,15 +61,16 @@ class ColumnDraft:
     A value that breaks a rule of the schema is refused at once. None takes a value back.
 
     Examples:
-        >>> column = ColumnDraft("age", {"kind": "integer"})
+        >>> column = ColumnDraft("age", "integer")
         >>> column.bounds = (0, 110)
         >>> column
         schema["age"].kind = "integer"; schema["age"].bounds = (0, 110)
     """
 
-    def __init__(self, name: str, spec: Mapping[str, Any]) -> None:
-        """Take the column's mapping as a schema file has it; missing keys are open."""
-        self.__dict__.update(_name=name, _spec=dict(spec))
+    def __init__(self, name: str, kind: str, dtype: str | None = None) -> None:
+        """Begin with a guessed kind, and with the word of a dtype if such a column can have it."""
+        self.__dict__.update(_name=name, _spec={"dtype": dtype}, _guessed=True, _settled=False)
+        self.guess(kind)
 
     def __getattr__(self, key: str) -> Any:
         """What is said of the column; None where it is open."""
@@ -79,34 +86,102 @@ class ColumnDraft:
         Raises:
             SchemaError: with all rules that are broken.
         """
-        value, spec = _plain(value), dict(self._spec)
+        value = _plain(value)
+        said = {key: value}
         if key == "kind":
-            if value not in (*KINDS, DROP):
-                raise SchemaError(f"column '{self._name}' has kind '{value}'. Kinds: {', '.join(KINDS)}, {DROP}.")
-            spec = {name: given for name, given in spec.items() if name in keys_of(value)}
-            if not held(value, spec.get("dtype", "")):
-                spec.pop("dtype", None)
-        if key == "bounds":
+            said = self._of_kind(value)
+        elif key == "bounds":
             if value is not None and not (isinstance(value, list) and len(value) == len(_BOUNDS)):
                 raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
-            spec |= dict(zip(_BOUNDS, value or (None, None), strict=True))
-        else:
-            spec[key] = value
+            said = dict(zip(_BOUNDS, value or (None, None), strict=True))
+        spec = said if key == "kind" else {**self._spec, **said}
         spec = {name: given for name, given in spec.items() if given is not None}
-        wrong = [text for name, text in _faults(self._name, spec) if name in spec]
-        if wrong:
-            raise SchemaError("\n".join(wrong))
-        self.__dict__["_spec"] = spec
+        self._refuse([fault for fault in _faults(self._name, spec) if fault[0] in spec])
+        self.__dict__.update(_spec=spec, _guessed=self._guessed and key in _BESIDE)
+
+    def guess(self, kind: str) -> None:
+        """Take another kind that is still to be confirmed.
+
+        Raises:
+            SchemaError: there is no such kind.
+        """
+        self.__dict__.update(_spec=self._of_kind(kind), _guessed=True)
+
+    def answer(self, text: str) -> None:
+        """Say what is possible in one line: ``0..110 log``, ``red, green``, ``private``, ``ordinal: low, high``.
+
+        Raises:
+            SchemaError: with all rules that are broken.
+        """
+        self.fill(read_answer(text, self.kind).spec())
+
+    def settle(self, spec: Mapping[str, Any]) -> None:
+        """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing.
+
+        Raises:
+            SchemaError: with all rules that are broken.
+        """
+        self.fill(spec)
+        self.__dict__["_settled"] = True
+
+    def fill(self, spec: Mapping[str, Any]) -> None:
+        """Take the possible values in a column's mapping. What it does not say of missing values and dtype stays.
+
+        Raises:
+            SchemaError: with all rules that are broken.
+        """
+        kind = spec.get("kind")
+        beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
+        spec = {**spec, **{key: beside[key] for key in _BESIDE if key in beside and key not in spec}}
+        self._refuse(_faults(self._name, spec))
+        self.__dict__.update(_spec=spec, _guessed=False)
+
+    def copy(self, other: "ColumnDraft") -> None:
+        """Take the possible values of another column."""
+        self.fill({key: value for key, value in other._spec.items() if key not in _BESIDE})
+
+    def _of_kind(self, kind: str) -> dict[str, Any]:
+        """What is said of the column, as far as another kind has keys for it."""
+        if kind not in (*KINDS, DROP):
+            raise SchemaError(f"column '{self._name}' has kind '{kind}'. Kinds: {', '.join(KINDS)}, {DROP}.")
+        spec = {"kind": kind, **{key: value for key, value in self._spec.items() if key in keys_of(kind)[1:]}}
+        dtype = spec.get("dtype")
+        if dtype is None or not KINDS_BY_NAME[kind].holds(dtype) or dtype.startswith("dictionary"):
+            spec.pop("dtype", None)
+        return spec
+
+    def _refuse(self, faults: Iterable[tuple[str, str]]) -> None:
+        if faults := tuple(faults):
+            raise SchemaError("\n".join(text for _, text in faults), faults)
+
+    @property
+    def guessed(self) -> bool:
+        """Whether a person has still to say what is possible."""
+        return bool(self._guessed)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing of the column is a question, nor was one."""
+        return bool(self._settled)
+
+    def questions(self) -> list[Question]:
+        """What is open, without ``nullable``, which a label has not."""
+        why = ("reason", "why the column is left out; or another kind")
+        asked = (why,) if self.kind == DROP else KINDS_BY_NAME[self.kind].questions
+        return [Question(self._name, key, words) for key, words in asked if key not in self._spec]
 
     def to_dict(self) -> dict[str, Any]:
         """The column's mapping as a schema file has it; an open question is None."""
-        return {**self._spec, **{key: None for key, _ in questions_of(self.kind) if key not in self._spec}}
+        spec = {key: value for key, value in self._spec.items() if (key, value) != ("nullable", False)}
+        return {**spec, **{question.key: None for question in self.questions()}}
 
     def missing(self) -> dict[str, str]:
         """The open questions: from a key to the words of the question."""
-        questions = {key: words for key, words in questions_of(self.kind) if key not in self._spec}
-        questions = {"bounds" if key in _BOUNDS else key: words for key, words in questions.items()}
-        return {key: _WORDS.get(key, words) for key, words in questions.items()}
+        asked: dict[str, str] = {}
+        for question in self.questions():
+            key = "bounds" if question.key in _BOUNDS else question.key
+            asked[key] = "; ".join(filter(None, (asked.get(key), question.words)))
+        return asked
 
     def __repr__(self) -> str:
         """Lines of Python, with a question mark for what is missing."""
@@ -136,7 +211,7 @@ class SchemaDraft:
         >>> schema = SchemaDraft({"age": "integer", "sex": "categorical"})
         >>> schema.source, schema.nullable = "questionnaire", "none"
         >>> schema["age"].bounds = (0, 110)
-        >>> schema["sex"].categories = ["female", "male"]
+        >>> schema.answer("sex", "female, male")
         >>> schema.complete().names
         ('age', 'sex')
     """
@@ -160,9 +235,9 @@ class SchemaDraft:
         self.derived: Mapping[str, Any] = {}
         self._label: str | None = None
         self._person: str | None = None
-        said = {column: {"dtype": word} for column, word in (dtypes or {}).items() if held(kinds.get(column), word)}
+        self._stand_ins: dict[str, Any] = {}  # for columns that two categories cannot stand in for
         self._columns = {
-            column: ColumnDraft(column, {"kind": kind, **said.get(column, {})}) for column, kind in kinds.items()
+            column: ColumnDraft(column, kind, (dtypes or {}).get(column)) for column, kind in kinds.items()
         }
 
     def __getitem__(self, name: Any) -> ColumnDraft:
@@ -203,28 +278,59 @@ class SchemaDraft:
         if name is not None and name == self._label:
             raise SchemaError(f"person '{name}' is the label, but names of people are never released.")
         if name is not None:
-            column = self[name]
-            column.kind = DROP
-            column.reason = NAMES_PERSON
+            self[name].settle({"kind": DROP, "reason": "names the person (ingest.unit) and is never released"})
         self._person = name
 
     @property
     def nullable(self) -> list[str] | None:
         """The columns that may miss a value; None while that is open. A list of names, ``all`` or ``none`` sets it."""
-        undecided = [column for column in self._able() if column.nullable is None]
-        return None if undecided else [column._name for column in self._able() if column.nullable]
+        return None if self._undecided() else [name for name in self.able() if self[name].nullable]
 
     @nullable.setter
-    def nullable(self, names: "list[str] | str") -> None:
-        words = {"all": list(self._columns), "none": []}
+    def nullable(self, names: "Iterable[str] | str") -> None:
+        words: dict[str, list[str]] = {"all": list(self._columns), "none": []}
         names = [self._named(one) for one in (words.get(names, [names]) if isinstance(names, str) else names)]
-        for column in self._able():
-            column.nullable = column._name in names
+        for name in self.able():
+            if not self[name].settled:
+                self[name].nullable = name in names
+
+    def answer(self, name: Any, text: str) -> None:
+        """Say what is possible in a column in one line, as in a terminal: ``0..110``, ``red, green``.
+
+        Raises:
+            SchemaError: there is no such column, or a rule is broken.
+        """
+        self[name].answer(text)
+
+    def make_private(self) -> None:
+        """Let all open categories but the label's be private."""
+        for name, column in self._columns.items():
+            if column.guessed and column.kind == Categorical.name and name != self._label:
+                column.answer(PRIVATE)
+
+    def able(self) -> list[str]:
+        """The columns in which a value may be missing: all but the label and those that are dropped."""
+        return [name for name, column in self._columns.items() if column.kind != DROP and name != self._label]
+
+    def _undecided(self) -> list[str]:
+        """Columns of which it is open whether a value may be missing."""
+        return [name for name in self.able() if self[name].nullable is None and not self[name].settled]
+
+    def questions(self) -> list[Question]:
+        """What only a person can say."""
+        asked = [question for column in self._columns.values() for question in column.questions()]
+        words = "true where a value may be missing, false where never"
+        asked += [Question(name, "nullable", words) for name in self._undecided()]
+        if self.source is None:
+            words = "where bounds and categories come from: the codebook, the law, the questionnaire"
+            asked.insert(0, Question("", "source", words))
+        return asked
 
     def missing(self) -> dict[str, str]:
         """What only a person can say: from a line of Python without its value to the words of the question."""
-        questions = {} if self.source else {"schema.source": _SOURCE}
-        questions |= {} if self.nullable is not None else {"schema.nullable": _NULLABLE}
+        about = [question for question in self.questions() if question.key == "source" and not question.column]
+        questions = {f"schema.{question.key}": question.words for question in about}
+        questions |= {"schema.nullable": _NULLABLE} if self._undecided() else {}
         for column in self._columns.values():
             questions |= {column._place(key): words for key, words in column.missing().items()}
         return questions
@@ -242,18 +348,62 @@ class SchemaDraft:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a schema file; an open question is None."""
-        columns = {name: column.to_dict() for name, column in self._columns.items()}
-        for column in self._able():
-            columns[column._name].setdefault("nullable", None)
-        if self._label is not None:
-            columns[self._label].pop("nullable", None)  # a label is never missing
-        task = task_of(None if self._label is None else self[self._label].kind)
-        about = {"name": self.name, "source": self.source, "task": task, "label": self._label, "columns": columns}
-        return {**about, **self._ruled()}
+        columns = self._specs()
+        for name in self._undecided():
+            columns[name]["nullable"] = None
+        return self._content(columns)
+
+    def so_far(self) -> dict[str, Any]:
+        """The content of a schema file that can be checked: something stands in for what is open."""
+        specs = self._specs().items()
+        content = self._content(
+            {name: self._stand_ins.get(name, _STAND_IN) if self[name].guessed else spec for name, spec in specs}
+        )
+        return {**content, "source": "?" if self.source is None else self.source}
+
+    def _specs(self) -> dict[str, dict[str, Any]]:
+        specs = {name: column.to_dict() for name, column in self._columns.items()}
+        if self._label is not None and not self[self._label].settled:
+            specs[self._label].pop("nullable", None)  # a label is never missing
+        return specs
+
+    def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """The content of a schema file with these mappings of columns."""
+        kind = None if self._label is None else columns[self._label]["kind"]
+        either = self._label is not None and self[self._label].guessed and kind == Integer.name
+        about = {"name": self.name, "source": self.source, "task": None if either else task_of(kind)}
+        return {**about, **({} if kind is None else {"label": self._label}), "columns": columns, **self._ruled()}
+
+    def comments(self) -> Comments:
+        """What is said beside keys of the file of a draft."""
+        return {
+            **{(name, key): GUESSED for name in self for key in ("kind", "dtype") if self[name].guessed},
+            **{(question.column, question.key): f"# ? {question.words}" for question in self.questions()},
+            **self._about_task(),
+        }
+
+    def _about_task(self) -> Comments:
+        if self._label is None:
+            return {("", "task"): "# or classification or regression, with label: the column to be predicted"}
+        if not self[self._label].guessed:
+            return {}
+        whole = "# ? regression; or classification, and its kind categorical, if its numbers are classes"
+        either = self[self._label].kind == Integer.name
+        return {("", "task"): whole if either else f"{GUESSED}: classification or regression"}
+
+    def text(self) -> str:
+        """A schema file: each open question is ``null``, which no command accepts, with a comment ``# ?``."""
+        if not self.questions() and not any(self[name].guessed for name in self):
+            return schema_yaml(self.to_dict())
+        notes = [self._rows_note(), AT_ONCE if self._undecided() else ""]
+        return schema_yaml(self.to_dict(), self.comments(), list(filter(None, notes)))
+
+    def _rows_note(self) -> str:
+        return _ROWS[self._person is not None]
 
     def to_yaml(self, path: str | Path) -> None:
         """Write a schema file. An open question is ``null`` there, which ``likeness check`` lists."""
-        Path(path).expanduser().write_text(schema_text(self), encoding="utf-8")
+        Path(path).expanduser().write_text(self.text(), encoding="utf-8")
 
     def __repr__(self) -> str:
         """Lines of Python, with a question mark for what is missing."""
@@ -273,12 +423,8 @@ class SchemaDraft:
         sections = {"rules": list(self.rules), "derived": dict(self.derived)}
         return {key: value for key, value in sections.items() if value}
 
-    def _able(self) -> list[ColumnDraft]:
-        """The columns in which a value may be missing: all but the label and those that are dropped."""
-        return [each for name, each in self._columns.items() if each.kind != DROP and name != self._label]
-
     def _named(self, label: Any) -> str:
-        name = normal_text(str(label))
+        name = str(label) if str(label) in self._columns else normal_text(str(label))
         if name not in self._columns:
             close = did_you_mean(name, self._columns)
             raise SchemaError(f"'{name}' is not a column.{close} Columns: {', '.join(self._columns)}.")

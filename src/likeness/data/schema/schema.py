@@ -396,7 +396,7 @@ def check_texts(mapping: Mapping[str, Any], where: str) -> None:
             raise SchemaError(f"{where}: {shown(place) or 'a key'} {fault}")
 
 
-def schema_text(schema: "Schema | SchemaDraft | HistorySchema") -> str:
+def schema_text(schema: "Schema | HistorySchema") -> str:
     """A schema as YAML; :func:`likeness.data.histories.schema.read_schema` reads it back."""
     layout: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "default_flow_style": None, "width": 120}
     text: str = yaml.dump(schema.to_dict(), Dumper=CoreDumper, **layout)

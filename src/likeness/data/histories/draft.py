@@ -1,0 +1,84 @@
+"""The draft of a schema of people with histories. A column that both tables have is asked about once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from likeness.data.schema.draft import Question, SchemaDraft
+from likeness.data.schema.draft_file import Comments
+from likeness.data.schema.kinds import KINDS_BY_NAME, Date
+
+_ANY_ORDER = {"kind": "integer", "lower": 0, "upper": 1}  # stands in for an open order
+_COMMENTS = {
+    "person": "# the key of each table; it is never released",
+    "order": "# null: the public hash of a row orders a history",
+    "which": "# of more events the first ones in order; or hash, for a choice by public hash",
+    "fixed": "# columns that never change for a person, as [sex]",
+    "ends": "# no event follows one with such a category, as {state: [dead]}",
+}
+
+
+class HistoryDraft(SchemaDraft):
+    """A schema of people and events that a person completes. Its order is what a label is: no value of it is missing.
+
+    Attributes:
+        tables: names of the columns of ``people``, if there is such a table, and of ``events``.
+        most: the most events of a person that count; None: a question.
+        fixed: columns of events that never change for a person; None: nobody has said them.
+        ends: categories that no event follows, by column; None: nobody has said them.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Mapping[str, str]],
+        person: str,
+        order: str | None,
+        name: str = "table",
+        dtypes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Begin with what is public already.
+
+        Args:
+            tables: guessed kind by column name, of ``people``, where there is such a table, and of ``events``.
+            person: the key of each table.
+            order: the column of events by which a history is ordered.
+            name: short name of both tables.
+            dtypes: word of each column's dtype.
+        """
+        kinds = {column: kind for own in tables.values() for column, kind in own.items() if column != person}
+        if order is not None and (kinds[order] not in KINDS_BY_NAME or KINDS_BY_NAME[kinds[order]].is_categorical):
+            kinds[order] = Date.name
+        super().__init__(kinds, name, dtypes)
+        self.tables = {table: [column for column in own if column != person] for table, own in tables.items()}
+        self.most: int | None = None
+        self.fixed: Sequence[str] | None = None if "people" not in tables else ()
+        self.ends: Mapping[str, Sequence[str]] | None = None
+        self._person, self._label = person, order
+        self._stand_ins = {} if order is None else {order: _ANY_ORDER}
+
+    def questions(self) -> list[Question]:
+        """What only a person can say."""
+        words = "the most events of a person that count; public"
+        return [*super().questions(), *([Question("", "most", words)] if self.most is None else [])]
+
+    def so_far(self) -> dict[str, Any]:
+        """The content of a schema file that can be checked: something stands in for what is open."""
+        return {**super().so_far(), "most": 2 if self.most is None else self.most}
+
+    def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "source": self.source,
+            "person": self._person,
+            "order": self._label,
+            "most": self.most,
+            "which": "first",
+            "ends": dict(self.ends or {}),
+            **({} if "people" in self.tables else {"fixed": list(self.fixed or ())}),
+            **{table: {name: columns[name] for name in names} for table, names in self.tables.items()},
+        }
+
+    def _about_task(self) -> Comments:
+        return {("", key): words for key, words in _COMMENTS.items()}
+
+    def _rows_note(self) -> str:
+        return ""

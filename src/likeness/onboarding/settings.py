@@ -1,0 +1,101 @@
+"""Settings of a new table: params.yaml points to it, and asks what only a person can say of its people."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import yaml
+
+from likeness.config.edit import edited
+from likeness.config.explain import plain
+from likeness.config.load import params_from
+from likeness.config.params import ONE_PERSON, FileFormat, Sample
+from likeness.core.errors import SchemaError
+
+_PEOPLE = "a name for the PEOPLE in the data; new versions of the data keep it"
+_MAX_ROWS = "the most rows of one person that are used; public; noise grows with it"
+
+
+def draft_params(
+    text: str,
+    source: str,
+    query: str | None,
+    schema: str,
+    person: str | None = None,
+    split: str | None = None,
+    layout: FileFormat | None = None,
+    max_rows: int | None = None,
+    population: str | None = None,
+    people: str | None = None,
+    histories: bool = False,
+) -> str:
+    """params.yaml for another table. Only lines about the table, its people and the sample change.
+
+    Args:
+        text: of the present params.yaml.
+        source: a file, or the URL of a database.
+        query: of a database.
+        schema: place of the schema.
+        person: the column that names people, where they may have several rows.
+        split: the column that says which rows train.
+        layout: how a CSV or Excel file is written; None: by the defaults.
+        max_rows: most rows of a person that are used; None is a question.
+        population: the name of the people; None is a question.
+        people: of histories the table of people, if there is one.
+        histories: whether the schema is that of people with histories, which says the most rows of a person.
+
+    Raises:
+        ParamsError: a setting that stays is wrong.
+    """
+    content = yaml.safe_load(text)
+    ingest = content.get("ingest") or {}
+    changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, "privacy.population": population}
+    changes |= {"ingest.people": people} if people is not None or "people" in ingest else {}
+    changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
+    unit = None if person is None or histories else {"column": person, "max_rows": max_rows}
+    before, default = ingest.get("format") or {}, asdict(FileFormat())
+    written = asdict(layout or FileFormat())
+    written = {key: value for key, value in written.items() if key in before or value != default[key]}
+    changes |= {f"ingest.format.{key}": value for key, value in written.items()} if before else {}
+    changes |= {"ingest.format": written} if written and not before else {}
+    changes |= {"ingest.unit": unit} if unit is not None or "unit" in ingest else {}
+    if ingest.get("split"):
+        changes["ingest.split.column"] = split
+    elif split is not None:
+        changes["ingest.split"] = {"column": split, "train": "train", "test": "test"}
+    sample, defaults = content.get("sample") or {}, Sample()
+    changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
+    changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
+    questions = {"privacy.population": _PEOPLE} if population is None else {}
+    questions |= {"ingest.unit": _MAX_ROWS} if unit is not None and max_rows is None else {}
+    answered = {**changes, "privacy.population": population or "?"}
+    answered |= {} if unit is None else {"ingest.unit": {**unit, "max_rows": max_rows or 1}}
+    params_from(yaml.safe_load(edited(text, answered, {})))
+    return edited(text, changes, questions)
+
+
+def check_columns(
+    kinds: Mapping[str, str],
+    label: str | None,
+    person: str | None = None,
+    split: str | None = None,
+    order: str | None = None,
+) -> None:
+    """Refuse a label, a name of people, a column of the split or an order that is no column.
+
+    Raises:
+        SchemaError: naming the option.
+    """
+    for option, column in (("--label", label), ("--person", person), ("--split", split), ("--order", order)):
+        if column is not None and column not in kinds:
+            # No error names the columns: a first line of words may be a row.
+            words = "Give a name of the first line, which must be a header."
+            if column.casefold() in {name.casefold() for name in kinds}:
+                words = "One is that differs in capitals only: write it as in the first line."
+            raise SchemaError(f"{option} {column} is not a column. {words}")
+    if split is not None and split in (label, person):
+        raise SchemaError(f"--split {split} is the label or names people. Give another column.")
+    if person is not None and person == label:
+        raise SchemaError(
+            f"--person {person} is the label, but names of people are never released. Give another column."
+        )
