@@ -304,6 +304,19 @@ OF_LEDGERS: tuple[Told, ...] = (
     *((f"another release of categories has a threshold that is {word}", COSTS, "no threshold",
        another(lambda body, value=value: body.update(threshold=value(body["threshold"])), KEYS))
       for word, value in (("a fraction", float), ("true", bool))),
+    ("another release of categories protects people of -1 rows", COSTS, "a whole number from 1", another(
+        sets(unit={**_UNIT, "max_rows": -1}, dimension=-1, sensitivity=-1.0, threshold=1, delta_keys=1e-300), KEYS)),
+    ("another release protects people of a billion rows", COSTS, "people of too many rows", another(
+        sets(unit={**_UNIT, "max_rows": 10**9}))),
+    ("another release of categories names a column that is a table", COSTS, "not written as this version", another(
+        feature(column=[[NOTE, NOTE]] * 9), KEYS)),
+    ("another release of categories has as many categories as a table", COSTS, "not written as this version", another(
+        feature(most={NOTE: NOTE}), KEYS)),
+    ("digests of rows are rows", CHAIN, "a list that Likeness", another(rows_digests=[{NOTE: NOTE}])),
+    ("digests of rows are of more tables than there are", CHAIN, "or more of them",
+     another(lambda body: body.update(rows_digests=body["rows_digests"] * 3))),
+    ("another release has noise of a negative scale", COSTS, "no noise", another(
+        lambda body: body.update(noise_multiplier=-body["noise_multiplier"], noise_scale=-body["noise_scale"]))),
     ("another release of categories costs no delta", COSTS, "no delta for it", another(sets(delta_keys=0.0), KEYS)),
     ("another release of categories costs half of its delta", COSTS, "more than delta",
      another(lambda body: body.update(delta_keys=body["delta_keys"] / 2), KEYS)),

@@ -103,6 +103,13 @@ def test_the_order_of_rows_makes_no_other_digest_and_a_change_does(database: Dat
     ).fingerprint(KEY)
 
 
+def test_a_cell_without_a_text_hides_no_other_cell_from_the_digest(tmp_path: Path) -> None:
+    photos = visits(20_000)[["a", "x"]].assign(photo=[b"\xff" if row == 3 else b"jpeg" for row in range(20_000)])
+    one = sqlite(tmp_path / "1.db", photos).fingerprint(KEY)
+    assert one == sqlite(tmp_path / "2.db", photos, np.arange(20_000)[::-1]).fingerprint(KEY)
+    assert one != sqlite(tmp_path / "3.db", photos.assign(photo=b"\xff")).fingerprint(KEY)
+
+
 def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
     table, split, people = Database(database.url, "SELECT * FROM visits WHERE x > 2").read(SCHEMA, "part", "pid")
     assert (len(table), len(split), len(people)) == (0, 0, 0)

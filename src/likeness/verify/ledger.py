@@ -65,6 +65,7 @@ _TYPES: dict[str, type] = {
 _FIRST_DAY = "2020-01-01"  # before the first ledger
 _AHEAD = timedelta(days=2)  # by which the clock of a ledger may be before that of the verifier
 _MOST_NUMBER = 1 << 64
+_MOST_TABLES = 2  # events and people
 _MOST_NAMES = 9  # of other people in one sentence
 
 
@@ -113,7 +114,8 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
         always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
     )
     typed = all(type(value) is _TYPES.get(key, type(value)) for key, value in body.items())
-    require(typed, f"record {place} has a value of another type than Likeness writes")
+    tables = len(body.get("rows_digests", ())) <= _MOST_TABLES
+    require(typed and tables, f"record {place} has a value of another type than Likeness writes, or more of them")
     listed = set(body.get("files", {})) <= set(names.ALWAYS) and set(body.get("software", {})) <= set(SOFTWARE)
     lines = all(isinstance(text, str) for key in _OF_ALL for text in body.get(key, {}).values())
     require(listed and lines, f"record {place} names a file or software that Likeness does not write")
@@ -127,6 +129,8 @@ def _check_texts(value: Any, key: str, place: int) -> None:
             _check_texts(name, "", place)
             _check_texts(item, _OF_ALL.get(key, str(name)), place)
     elif isinstance(value, list):
+        lines = key not in _FORMS or all(isinstance(item, str) for item in value)
+        require(lines, f"record {place} has a list that Likeness does not write")
         for item in value:
             _check_texts(item, key, place)
     elif isinstance(value, str):

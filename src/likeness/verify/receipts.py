@@ -80,6 +80,8 @@ def check_claim(name: str, receipt: Receipt) -> Query | DistanceQuery | None:
     """
     _check_sizes(name, receipt.feature)
     require(type(receipt.num_groups) is int and receipt.num_groups > 0, f"{name}: has no number of groups")
+    require(rows_per_unit(receipt.unit) <= MOST_ROWS, f"{name}: people of too many rows")
+    require(receipt.noise_multiplier > 0 and receipt.noise_scale > 0, f"{name}: no noise")
     if receipt.threshold is not None:
         _check_selection(name, receipt)
         return None
@@ -120,6 +122,8 @@ def _check_selection(name: str, receipt: Receipt) -> None:
     """
     spec = dict(receipt.feature)
     require(set(spec) == _FIELDS and spec["map"] == _KEYS and spec["terms"] == "each_record", f"{name}: another map")
+    typed = type(spec["column"]) is type(spec["other"]) is str and type(spec["most"]) is int
+    require(typed, f"{name}: the query is not written as this version writes it")
     require(receipt.mechanism == THRESHOLDED, f"{name}: mechanism '{receipt.mechanism}' is unknown")
     require(receipt.num_groups == 1, f"{name}: the receipt is not one of a partition selection")
     rows = rows_per_unit(receipt.unit)
@@ -127,7 +131,6 @@ def _check_selection(name: str, receipt: Receipt) -> None:
     replaced = receipt.adjacency == "replace_one"
     require(receipt.adjacency in ("add_remove_one", "replace_one"), f"{name}: adjacency is unknown")
     require(not replaced or rows == 1, f"{name}: people of several rows cannot be replaced")
-    require(receipt.noise_scale > 0 and rows <= MOST_ROWS, f"{name}: no noise, or people of too many rows")
     step, distance = 2.0**receipt.lattice_bits, math.sqrt(2) if replaced else float(rows)
     expected = {
         "dimension": (2 if replaced else rows, receipt.dimension),

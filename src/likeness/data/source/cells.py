@@ -22,7 +22,7 @@ from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
 from likeness.data.source.header import check_names
 from likeness.data.source.opening import SWAPPED_MARKS
-from likeness.data.source.python_cells import TEXT, python_texts
+from likeness.data.source.python_cells import TEXT, python_texts, texts_or_missing
 from likeness.data.source.row_digests import SourceDigest
 
 
@@ -199,7 +199,11 @@ def cells_of(
         if source is not None or name in wanted:
             columns[name] = python_texts(cells)
     if source is not None:
-        source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
+        texts = {
+            name: texts_or_missing(cells) if columns[name] is None else columns[name]
+            for name, cells in zip(names, values, strict=True)
+        }
+        source.add_frame(pd.DataFrame(texts))
     check_texts(columns, wanted, where, f"CAST them in {key}")
     return pd.DataFrame({name: columns[name] for name in wanted})
 

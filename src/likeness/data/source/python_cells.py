@@ -19,6 +19,7 @@ TEXT: Any = pd.StringDtype("pyarrow_numpy") if OLD_PANDAS else pd.StringDtype(na
 """Texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
 _EXACT = 2**53  # up to here floats tell whole numbers apart
 _MOST_DIGITS = 400  # of a decimal that is written without an exponent
+_NO_TEXT = (TypeError, ValueError, OverflowError)
 _MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"W": (604_800, 0), "D": (86_400, 0), "h": (3600, 0), "m": (60, 0), "s": (1, 0)} | {
     unit: (1, decimals) for unit, decimals in (("ms", 3), ("us", 6), ("ns", 9), ("ps", 12), ("fs", 15), ("as", 18))
@@ -29,8 +30,19 @@ def python_texts(cells: Iterable[Any]) -> "pd.Series[str] | None":
     """A column of texts, missing where a cell is missing; None if a cell has no text."""
     try:
         return pd.Series([text_of(cell) for cell in cells], dtype=TEXT)
-    except (TypeError, ValueError, OverflowError):
+    except _NO_TEXT:
         return None
+
+
+def texts_or_missing(cells: Iterable[Any]) -> "pd.Series[str]":
+    """A column of texts, missing also where a cell has none. So a cell without a text takes no other one."""
+    texts: list[str | None] = []
+    for cell in cells:
+        try:
+            texts.append(text_of(cell))
+        except _NO_TEXT:
+            texts.append(None)
+    return pd.Series(texts, dtype=TEXT)
 
 
 @singledispatch
