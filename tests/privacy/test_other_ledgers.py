@@ -11,13 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from sqlalchemy import insert
 from toys import ADD, ledger_of_people, plan_with, schema_with
 
 from likeness import Synthesizer
 from likeness.core.errors import DataError, LedgerError
 from likeness.features.constant import Constant
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
+from likeness.ledger.database import VERSION, VERSIONS, make_engine
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger, ledgers_beside
+from likeness.ledger.records import append
+from likeness.ledger.reservation import Reservation
 from likeness.pipeline.other_ledgers import Named, other_ledger
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import QueryShare
@@ -66,6 +70,10 @@ def packed(path: str, data: bytes) -> None:
         archive.writestr("privacy.json", data)
 
 
+def request() -> Reservation:
+    return Reservation("k", "people", ADD, 1e-3, "plan", {}, "digest", "1", "e", {})
+
+
 def locked(outputs: list[dict[str, Any]], population: str = "people") -> bytes:
     """What dvc.lock says after a run."""
     params = {"data/plan/settings.yaml": {"privacy": {"population": population}, "method": "m"}}
@@ -87,6 +95,7 @@ PLACES: dict[str, Callable[[str, bytes], None]] = {
     "out/2026/bundle/privacy.json": lambda one, _: write("out/2026/bundle/privacy.json", account(one)),
     "saved/privacy.json": lambda one, _: write("saved/privacy.json", account(one)),
     "out/b.zip": lambda one, _: packed("out/b.zip", account(one)),
+    "out/B.ZIP": lambda one, _: packed("out/B.ZIP", account(one)),
     "DVC's cache": lambda _, released: cached(released),
 }
 
@@ -170,9 +179,7 @@ def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], co
     assert other_ledger(Path(), "people", home, ledger) == Named("dvc.lock of git commit", "people", None)._replace(
         source=error.removeprefix("likeness: ").partition(" shows")[0]
     )
-    from likeness.ledger.reservation import Reservation
-
-    ledger.reserve(Reservation("k", "people", ADD, 1e-3, "plan", {}, "digest", "1", "e", {}))
+    ledger.reserve(request())
     assert other_ledger(Path(), "people", home, ledger) is None
 
 
@@ -184,8 +191,109 @@ def test_two_ledgers_of_one_machine_know_each_other_by_their_anchors(
     Ledger.start()
     with pytest.raises(LedgerError, match=rf"ledger\.sqlite names ledger {first} about 'people'"):
         assert Project.load().ledger_to_spend
-    (tmp_path / "colleague/LIKENESS_HOME/ledger.sqlite").write_bytes(b"no database")
-    assert Project.load().ledger_to_spend  # what nobody can read names nobody
+
+
+def damaged(home: Path, _: Path) -> None:
+    (home / "ledger.sqlite").write_bytes(b"no database")
+
+
+def replaced(home: Path, _: Path) -> None:
+    """Another ledger in the place of the first."""
+    (home / "ledger.sqlite").unlink()
+    Ledger.create(Home(home, home.parent / "unseen"))
+
+
+def of_a_team(_: Path, anchor: Path) -> None:
+    content = json.loads(anchor.read_text())
+    anchor.write_text(json.dumps(content | {"home": "postgresql://db.clinic/ledger"}))
+
+
+UNREADABLE: dict[str, Callable[[Path, Path], object]] = {
+    "unmounted": lambda home, _: home.rename(home.parent / "unmounted"),
+    "damaged": damaged,
+    "replaced": replaced,
+    "postgresql://db.clinic/ledger": of_a_team,
+    "unknown": lambda _, anchor: anchor.write_text("{"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_an_anchor_whose_ledger_cannot_be_read_stops_a_ledger_without_releases(
+    case: str, colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """Until the ledger can be read, or a person moves its anchor away."""
+    home, folder = (tmp_path / "colleague" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"))
+    (anchor,) = folder.iterdir()
+    UNREADABLE[case](home, anchor)
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(folder))
+    code, _, error = command("ledger", "init")
+    assert code == 2 and f"{anchor} is the anchor of" in error and "there is no ledger at" in error
+    named = {
+        "unknown": "unknown at",
+        "postgresql://db.clinic/ledger": f"{colleague[0]} at postgresql://db.clinic/ledger",
+    }
+    assert (
+        f"ledger {named.get(case, f'{colleague[0]} at {home}')}" in error
+        and "move the anchor to another folder" in error
+    )
+    ledger = Ledger.start()
+    with pytest.raises(LedgerError, match=r"cannot be read here\. It may have answered about 'people'"):
+        assert Project.load().ledger_to_spend
+    assert [record.kind for record in ledger.records()] == ["genesis"]
+    anchor.rename(tmp_path / anchor.name)
+    assert Project.load().ledger_to_spend
+    ledger.reserve(request())
+    (tmp_path / anchor.name).rename(anchor)
+    assert Project.load().ledger_to_spend  # it is the ledger of these people
+
+
+def test_a_ledger_that_moved_or_has_other_people_stops_nobody(
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A moved one leaves an anchor behind."""
+    home, folder = (tmp_path / "colleague" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"))
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(folder))
+    content = yaml.safe_load(Path("params.yaml").read_text())
+    content["privacy"]["population"] = "others"
+    Path("params.yaml").write_text(yaml.safe_dump(content))
+    moved = Home(tmp_path / "moved", folder)
+    head = Ledger.open(Home(home, folder)).head().head
+    home.rename(moved.path)
+    Ledger.reanchor(moved, head)
+    assert len(list(folder.iterdir())) == 2
+    Ledger.start()
+    assert Project.load().ledger_to_spend
+
+
+def test_a_ledger_of_another_version_is_named(
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cap counts: what this version does not know may be a release."""
+    places = Home(*(tmp_path / "other" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")))
+    old = Ledger.create(places)
+    with old.appending() as records:
+        body = {"identity": "people", "adjacency": str(ADD), "epsilon": 1.0, "delta": 1e-5, "person": None}
+        append(records, "cap", body)
+    monkeypatch.setenv("LIKENESS_ANCHOR", str(places.anchor))
+    Ledger.start()
+    home = locate()
+    assert [one.answered for one in ledgers_beside(home, "people")] == [False]
+    with make_engine(places).begin() as connection:
+        connection.execute(insert(VERSIONS), {"version": VERSION + 1, "time": "2026-01-01"})
+    with pytest.raises(LedgerError, match=rf"ledger\.sqlite names ledger {old.id} about 'people'"):
+        assert Project.load().ledger_to_spend
+
+
+def test_the_cache_is_read_beside_own_files(colleague: tuple[str, bytes]) -> None:
+    """Two colleagues began before either pushed: own files lie here, those of the other in DVC's cache."""
+    first, released = colleague
+    ledger = ledger_of_people()
+    ledger.reserve(request())
+    write("reports/privacy.json", account(ledger.id))
+    assert other_ledger(Path(), "people", locate(), ledger) is None
+    cached(released)
+    other = other_ledger(Path(), "people", locate(), ledger)
+    assert other is not None and other.ledger_id == first and other.source.endswith("in DVC's cache")
 
 
 def test_a_folder_that_is_no_project_is_searched_beside_its_files_only(colleague: tuple[str, bytes]) -> None:

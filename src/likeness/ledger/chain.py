@@ -27,6 +27,7 @@ from likeness.core.rng import secret_bytes
 from likeness.ledger.database import (
     RECORDS,
     RELEASES,
+    VERSION,
     check_version,
     create_tables,
     lock_database,
@@ -65,11 +66,13 @@ def read_anchor(home: Home) -> Anchor | None:
         raise LedgerError(f"{path}: the ledger's anchor is damaged. Restore it from a backup.") from error
 
 
-def anchors(folder: Path) -> Iterator[Anchor]:
-    """All readable anchors of a machine: a damaged one is another ledger's, which will say so."""
+def anchors(folder: Path) -> Iterator[tuple[Path, Anchor]]:
+    """All anchors of a machine, with their files. A damaged one names an unknown ledger."""
     for path in sorted(folder.glob("*.json")):
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            yield Anchor(**json.loads(path.read_text(encoding="utf-8")))
+        try:
+            yield path, Anchor(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            yield path, Anchor("unknown", str(path), 0, "")
 
 
 def write_anchor(home: Home, anchor: Anchor) -> None:
@@ -185,6 +188,11 @@ class Chain:
             temporary.chmod(0o600)
             temporary.replace(home.database)
         return cls._connect(home)
+
+    def is_of_this_version(self) -> bool:
+        """Whether this version of Likeness wrote the tables."""
+        with plain_errors(self.home), self._engine.connect() as connection:
+            return version_of(connection) == VERSION
 
     def records(self) -> list[Record]:
         """All records, after checking the chain.
@@ -319,7 +327,7 @@ class Chain:
 
 def _moved_from(home: Home, head: Anchor) -> str | None:
     """The message about a ledger whose anchor is there under another place; None if there is no such anchor."""
-    for anchor in anchors(home.anchor):
+    for _, anchor in anchors(home.anchor):
         if anchor.ledger_id == head.ledger_id and anchor.head == head.head and home.url is None:
             return (
                 f"the ledger at {home.path} was at {anchor.home} when it was last written. If you moved the folder, "

@@ -56,7 +56,7 @@ RELEASES = Table(
 )
 _PATIENCE = "60s"  # an append takes milliseconds; a writer that holds the lock for a minute hangs
 _APPEND_ONLY = "the ledger is append-only"
-_VERSION = 5
+VERSION = 5
 """Version of tables and records. A ledger says which one wrote it; no other version is read."""
 
 
@@ -179,9 +179,9 @@ def check_version(connection: Connection, place: str) -> None:
         LedgerError: another version of Likeness wrote them.
     """
     version = version_of(connection)
-    if version != _VERSION:
+    if version != VERSION:
         raise LedgerError(
-            f"the ledger at {place} has tables of version {version}. This Likeness reads version {_VERSION}. Use the "
+            f"the ledger at {place} has tables of version {version}. This Likeness reads version {VERSION}. Use the "
             "Likeness that wrote it."
         )
 
@@ -222,7 +222,7 @@ def create_tables(connection: Connection) -> None:
     for table in (RECORDS, VERSIONS):
         _append_only(connection, table.name)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    connection.execute(insert(VERSIONS), {"version": _VERSION, "time": now})
+    connection.execute(insert(VERSIONS), {"version": VERSION, "time": now})
 
 
 def _append_only(connection: Connection, table: str) -> None:

@@ -6,9 +6,9 @@ add up over releases, methods, versions of the data, clones and branches. Storag
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.core.messages import LOG
@@ -21,7 +21,7 @@ from likeness.ledger.budget import (
     check_person,
     discretization_error_of,
 )
-from likeness.ledger.chain import Chain, anchors
+from likeness.ledger.chain import Anchor, Chain, anchor_path, anchors
 from likeness.ledger.database import make_engine
 from likeness.ledger.home import Home, locate
 from likeness.ledger.records import Record, append
@@ -296,20 +296,49 @@ class Ledger(Chain):
             return append(records, "published", body)
 
 
-def ledgers_beside(home: Home, population: str) -> Iterator[tuple[Path, str]]:
-    """Other ledgers of this machine that have answered about a population: database and id of each.
+class Beside(NamedTuple):
+    """Another ledger, which an anchor of this machine names.
+
+    Attributes:
+        anchor: the anchor's file.
+        place: where the ledger is.
+        ledger_id: its id.
+        answered: whether it has answered about the people; None: it cannot be read here.
+    """
+
+    anchor: Path
+    place: str
+    ledger_id: str
+    answered: bool | None
+
+
+def ledgers_beside(home: Home, population: str) -> list[Beside]:
+    """Other ledgers of this machine, without an anchor that a ledger left behind when it moved.
 
     Args:
         home: whose folder of anchors names them.
         population: name of the people.
     """
-    for anchor in anchors(home.anchor):
-        place = Home(Path(anchor.home), home.anchor)
-        if place.path != home.path and place.database.exists():
-            with contextlib.suppress(LedgerError):  # it is damaged, and says so where it is opened
-                budget = budget_of(Chain(place, make_engine(place), b"").records(), population)
-                if budget is not None and budget.spent_rho:
-                    yield place.database, anchor.ledger_id
+    own = anchor_path(home.anchor, home.place)
+    beside = [_beside(path, anchor, population) for path, anchor in anchors(home.anchor) if path != own]
+    read = {one.ledger_id for one in beside if one.answered is not None}
+    return [one for one in beside if one.answered is not None or one.ledger_id not in read]
+
+
+def _beside(path: Path, anchor: Anchor, population: str) -> Beside:
+    """The ledger of an anchor. A file without the anchor's head is an older copy, or another ledger."""
+    place, ledger_id, answered = str(anchor.home), str(anchor.ledger_id), None
+    with contextlib.suppress(LedgerError, OSError, ValueError):
+        home = Home(Path(place), path.parent)
+        if home.database.exists():
+            chain = Chain(home, make_engine(home), b"")
+            records = chain.records()
+            # What this version does not know of another one may be a release: there a cap counts.
+            spending = {"reserve"} if chain.is_of_this_version() else {"reserve", "cap"}
+            if anchor.head in {record.digest for record in records}:
+                found = {record.kind for record in records if record.body.get("identity") == population}
+                place, answered = str(home.database), not spending.isdisjoint(found)
+    return Beside(path, place, ledger_id, answered)
 
 
 def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta: float, person: str | None) -> None:

@@ -38,11 +38,13 @@ class Named(NamedTuple):
         source: the place.
         population: the people that the ledger has answered about.
         ledger_id: id of the ledger; None where the files that name it are not here.
+        anchor: of a ledger that cannot be read here, so it may have answered about these people; None of any other.
     """
 
     source: str
     population: str
     ledger_id: str | None
+    anchor: Path | None = None
 
 
 def other_ledger(
@@ -62,17 +64,18 @@ def other_ledger(
     own = None if ledger is None else ledger.id
     here = [*known, *_receipts(folder), *_accounts(folder, depths)]
     locks = list(_locks(folder, population, 1))
-    if not any(one.population == population for one in here):  # DVC deletes an output before its stage runs
-        here += [one for _, outputs in locks for one in _cached(folder, outputs)]
-    here += [Named(str(place), population, one) for place, one in ledgers_beside(home, population)]
+    here += [one for _, outputs in locks for one in _cached(folder, outputs)]  # a pulled lock may be of another's run
+    beside = ledgers_beside(home, population)
+    here += [Named(one.place, population, one.ledger_id) for one in beside if one.answered]
     for one in here:
         if one.population == population and one.ledger_id != own:
             return one
     budget = None if ledger is None else ledger.budget(population)
     if budget is not None and budget.spent_rho:
         return None  # a ledger that has answered about these people: dvc.lock may be about its own releases
-    source = next((source for source, _ in (*locks, *_locks(folder, population))), None)
-    return None if source is None else Named(source, population, None)
+    shown_by = (Named(source, population, None) for source, _ in (*locks, *_locks(folder, population)))
+    unread = (Named(one.place, population, one.ledger_id, one.anchor) for one in beside if one.answered is None)
+    return next(shown_by, None) or next((one for one in unread if one.ledger_id != own), None)
 
 
 def refuse_other_ledger(
@@ -100,6 +103,15 @@ def refuse_other_ledger(
             f"{source} shows a run about '{population}', and {here}. The released files name the ledger of that "
             "run. They are not here. Get them first: dvc pull. A new ledger would forget what that run spent."
         )
+    if other.anchor is not None:
+        raise LedgerError(
+            f"{other.anchor} is the anchor of ledger {ledger_id} at {source}, and {here}. That ledger cannot be read "
+            f"here. It may have answered about '{population}'. Another ledger would forget what it spent. Mount its "
+            "disk, set LIKENESS_HOME to its folder, or restore it from a backup. A team sets ledger.url to its "
+            "PostgreSQL. If that ledger is about other people only, a person says so: move the anchor to another "
+            "folder. Where that ledger is used, set LIKENESS_ANCHOR to that folder. If it is lost and has answered "
+            "about these people, they get no further release."
+        )
     raise LedgerError(
         f"{source} names ledger {ledger_id} about '{population}', and {here}. A new ledger would forget "
         "what that one spent on the same people. Run where that ledger is, or join it. A team sets ledger.url to its "
@@ -117,7 +129,7 @@ def rows_elsewhere(folder: Path, other: Named | None) -> str:
         folder: of the project.
         other: place that names the ledger of the run.
     """
-    if other is None:
+    if other is None or other.anchor is not None:
         return ""
     who = git(folder, "log", "-1", "--format=%an", "--", str(ProjectPaths.lock))
     ledger = "another ledger" if other.ledger_id is None else f"ledger {shown(other.ledger_id)}"
@@ -147,7 +159,7 @@ def _of_receipt(source: str, path: Path) -> Iterator[Named]:
 def _accounts(folder: Path, depths: Iterable[str]) -> Iterator[Named]:
     """Ledgers that accounts name: of the project, of bundles and of saved synthesizers in it."""
     name = ProjectPaths.privacy.name
-    for pattern in (f"{depth}{end}" for depth in depths for end in (name, "*.zip")):
+    for pattern in (f"{depth}{end}" for depth in depths for end in (name, "*.[zZ][iI][pP]")):
         for path in sorted(folder.glob(pattern)):
             with contextlib.suppress(OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, *_NO_JSON):
                 if path.name == name:
