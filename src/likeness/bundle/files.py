@@ -48,6 +48,7 @@ _MOST_RATIO = 200  # unpacked bytes to packed ones: noise has 1, and tables of t
 _MOST_TOTAL = 20  # this ratio of a whole bundle
 _SMALL = 1 << 20  # bytes that may have any ratio
 _PIECE = 1 << 20
+_MOST_NUMBER = 1 << 64  # of a setting: a longer seed is a text
 _FOLDERS = {str(parent) for name in names.ALWAYS for parent in Path(name).parents} - {"."} | {names.RELEASED}
 
 
@@ -215,7 +216,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
     place, seen = 0, set()
     if sum(item.file_size for item in archive.infolist()) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
         raise ArtifactError(f"{shown(path)} is packed more densely than a bundle of Likeness")
-    for item in sorted(archive.infolist(), key=lambda item: item.header_offset):
+    for item in sorted(archive.infolist(), key=lambda item: item.filename):  # the order in which a bundle is packed
         name = item.filename
         if not names.allowed_name(name) or name in seen:
             raise ArtifactError(f"{shown(path)}: '{shown(name)}' does not belong in a bundle, or occurs twice")
@@ -229,7 +230,7 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
         _inflate(file, item, target / name)
         place += len(header) + item.compress_size
         seen.add(name)
-    directory = b"".join(_headers(item)[1] for item in archive.infolist())
+    directory = b"".join(_headers(item)[1] for item in sorted(archive.infolist(), key=lambda item: item.filename))
     count = len(archive.infolist())
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(directory), place, 0)
     file.seek(place)
@@ -319,6 +320,15 @@ def checksums(bundle: Bundle) -> str:
     return f"{len(present)} files unchanged"
 
 
+def _whole_numbers(value: Any) -> Iterator[int]:
+    """All whole numbers in a JSON value."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _whole_numbers(item)
+    elif isinstance(value, int):
+        yield value
+
+
 def form(bundle: Bundle) -> str:
     """Each file but the table has exactly the bytes that this version writes for its content.
 
@@ -331,6 +341,8 @@ def form(bundle: Bundle) -> str:
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
         names.LEDGER: chain_text(bundle.chain),
     }
+    plain = all(abs(number) < _MOST_NUMBER for number in _whole_numbers(bundle.json(names.SETTINGS)))
+    require(plain, f"{names.SETTINGS} has a number that is larger than Likeness needs one")
     for name, text in texts.items():
         require(bundle.text(name) == text, f"{name} is not written as this version writes it")
     for name, one in bundle.released.items():

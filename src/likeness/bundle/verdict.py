@@ -13,8 +13,11 @@ __all__ = ["MOST_WORDS", "VERSION", "Check", "Untestable", "Wrong", "asked", "re
 
 T = TypeVar("T")
 
-VERSION = "[0-9][0-9A-Za-z.+!_-]{0,40}"
-"""Pattern of a library's version."""
+VERSION = (
+    r"[0-9]{1,8}(?:\.[0-9]{1,8}){0,4}(?:(?:a|b|rc|\.post|\.dev)[0-9]{1,14}){0,3}"
+    r"(?:\+[0-9A-Za-z]{0,14}(?:[._-][0-9A-Za-z]{1,14}){0,3})?"
+)
+"""Pattern of a library's version, as PEP 440 writes it. Anything may stand behind its plus."""
 _MOST_REASON = 2000  # characters
 _MEMORY = re.compile("alloc|memory|too big|too large|maximum allowed|overflow", re.IGNORECASE)
 

@@ -14,16 +14,21 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
+from likeness.data.histories.schema import NEXT
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.records import SALT, Record, digest_of
+from likeness.ledger.reservation import REDRAW
 from likeness.methods import METHODS
-from likeness.methods.maps import MAPS
+from likeness.methods.maps import MAPS, SHARED
 from likeness.methods.row_set import rows_of
+from likeness.pipeline.card import STAGE as CARD
+from likeness.pipeline.card import paid
 from likeness.pipeline.provenance import SOFTWARE
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
-from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, request_in
+from likeness.release.partition_selection import STAGE as SELECTION_STAGE
+from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, Dataset, request_in
 from likeness.verify.receipts import SPECIAL, check_claim, maps_in
 
 _EXACT = 1e-9
@@ -41,10 +46,18 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
+_QUERIES = (
+    "card_confusion", "card_distances", "class_counts", "cluster_counts", "embedding", "fourier", "level_counts",
+    "levels", "levels_first", "mean_pairwise_distance", "moments_first", "norms", "pairs_first", "quantiles"
+)  # fmt: skip
+"""Names of all queries that a method or a card asks once."""
+_TABLES = 2  # of a source: people and their events
 _FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
     **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
-    **dict.fromkeys(("adjacency", "change", "mechanism", "method", "query", "stage"), "[a-z0-9_]{1,60}"),
+    **dict.fromkeys(("adjacency", "change", "mechanism", "method"), "[a-z0-9_]{1,60}"),
+    "query": f"categories_[0-9]{{1,5}}|({NEXT})?mixture_[0-9]{{1,5}}|({NEXT})?({'|'.join(_QUERIES)})",
+    "stage": f"{SELECTION_STAGE}|auxiliary|privatize|{CARD}",
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
     "likeness": VERSION,
@@ -59,7 +72,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(("feature", "files", "software"), dict),
     **dict.fromkeys(("releases", "rows_digests"), list),
     **dict.fromkeys(("git_changed",), bool),
-    **dict.fromkeys(("format",), int),
+    **dict.fromkeys(("format", "reserve_seq"), int),
 }
 """Type of the value of a key; the check of costs holds the others to theirs."""
 _FIRST_DAY = "2020-01-01"  # before the first ledger
@@ -71,7 +84,7 @@ _MOST_NAMES = 9  # of other people in one sentence
 
 def chain(bundle: Bundle) -> str:
     """Links and digests of the ledger's extract hold, and each key and text is one that Likeness writes."""
-    previous, whole, time = "0" * 64, 0, ""
+    previous, whole, time, salts = "0" * 64, 0, "", list[str]()
     for place, record in enumerate(bundle.chain, start=1):
         linked = type(record["seq"]) is int and record["seq"] == place and record["previous"] == previous
         require(linked, f"{names.LEDGER}: the chain is broken at record {place}")
@@ -93,7 +106,10 @@ def chain(bundle: Bundle) -> str:
             _check_texts({key: record[key] for key in ("identity", SALT) if key in record}, "", place)
             parts = [record[name] for name in ("seq", "previous", "population", "content")]
             require(sha256_json(parts) == record["digest"], f"record {place} was edited")
+        shown = record.get("body", record)
+        salts += [shown[name] for name in sorted(_SALTS) if name in shown]
         previous = record["digest"]
+    require(len({*salts}) == len(salts), "two records have one salt, which nobody draws twice")
     require(whole > 0 and "body" in bundle.chain[0], "the first record is not the ledger's first")
     return f"{len(bundle.chain)} records linked, {whole} of them whole; head {previous[:16]}"
 
@@ -113,6 +129,9 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
     require(
         always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
     )
+    require(kind != "genesis" or body["format"] == 1, f"record {place} is of an unknown format")
+    tables = body.get("rows_digests", [])
+    require(len(tables) <= _TABLES, f"record {place} names more tables than a source has")
     typed = all(type(value) is _TYPES.get(key, type(value)) for key, value in body.items())
     tables = len(body.get("rows_digests", ())) <= _MOST_TABLES
     require(typed and tables, f"record {place} has a value of another type than Likeness writes, or more of them")
@@ -147,13 +166,16 @@ def entries(bundle: Bundle) -> str:
     """
     reserved = {record.body["key"]: record for record in bundle.records if record.kind == "reserve"}
     committed = {record.body["key"]: record.body for record in bundle.records if record.kind == "commit"}
+    lost = {record.body["key"] for record in bundle.records if record.kind == "lost"}
     written, ledger_id = encoding_digest(bundle.written_schema), bundle.records[0].body["ledger_id"]
     for name, one in bundle.released.items():
         receipt, facts = one.receipt, one.receipt.to_dict()
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
         entry = reserved[receipt.key]
         require(receipt.ledger_id == ledger_id, f"{name}: of another ledger")
-        require(receipt.ledger_seq == entry.seq, f"{name}: of another entry")
+        place = type(receipt.ledger_seq) is int and receipt.ledger_seq == entry.seq
+        require(place, f"{name}: of another entry")
+        require(receipt.key not in lost, f"{name}: the ledger gave this release up")
         digest = sha256_bytes((bundle.folder / name).read_bytes())
         require(committed[receipt.key]["sha256"] == digest, f"{name}: other bytes than the ledger committed")
         for fact in FACTS:
@@ -161,8 +183,21 @@ def entries(bundle: Bundle) -> str:
             require(same, f"{name}: the ledger reserved another {fact}")
         asked = rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written
         require(entry.body["encoding"] == asked, f"{name}: the ledger reserved another encoding")
+    _check_card(bundle, {record.body["key"]: record.seq for record in bundle.records if record.kind == "commit"})
     _check_published(bundle)
     return f"{len(bundle.released)} releases were reserved, committed and published as they are here"
+
+
+def _check_card(bundle: Bundle, commits: Mapping[str, int]) -> None:
+    """The card came after the releases that its table is made from, and no more tables had one than settings allow."""
+    last = max(commits[one.receipt.key] for one in bundle.training_answers)
+    for one in (one for one in bundle.answers if one.receipt.stage == CARD):
+        receipt, card = one.receipt, bundle.params.evaluate.card
+        require(receipt.ledger_seq > last, f"{receipt.query}: asked about a table before there was one")
+        dataset = Dataset(receipt.identity, receipt.digest, receipt.slot)
+        tables = len(paid(bundle.records, bundle.plan, dataset, receipt.query))
+        most = 0 if card is None else card.tables
+        require(tables <= most, f"{receipt.query}: the ledger has {tables} tables with a card, and settings {most}")
 
 
 def _check_published(bundle: Bundle) -> None:
@@ -208,6 +243,7 @@ class _Spending:
         ledger_id: id of the ledger.
         budget: under the cap in force; None before the first cap.
         reserved: reservations by key.
+        files: SHA-256 of committed files.
         committed: keys with a commit.
         lost: keys that a person gave up.
         error: discretization errors of all releases together.
@@ -218,6 +254,7 @@ class _Spending:
     ledger_id: str
     budget: Budget | None = None
     reserved: dict[str, Record] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
     committed: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     error: float = 0.0
@@ -240,6 +277,8 @@ class _Spending:
             here = entry is not None and body["reserve_seq"] == entry.seq
             require(here, f"{name} commits no reservation before it")
             require(body["key"] not in self.committed, f"{name} commits a release a second time")
+            require(body["sha256"] not in self.files, f"{name} commits the file of another release")
+            self.files.add(body["sha256"])
             self.committed.add(body["key"])
         elif record.kind == "lost":
             require(body["key"] in self.committed - self.lost, f"{name} gives up no committed release")
@@ -272,7 +311,13 @@ class _Spending:
         require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
         require(body["method"] in METHODS, f"{name} is of a method that Likeness does not have")
+        foreign = (set(maps_in(body["feature"])) & MAPS.keys()) - _maps_of(body["method"])
+        require(not foreign, f"{name} asks by {body['method']} what that method never asks")
         claim = Receipt.of(body, self.ledger_id, record.seq, "")
+        facts = claim.to_dict()
+        same = all(canonical_json(body[fact]) == canonical_json(facts[fact]) for fact in FACTS)
+        require(same, f"{name} has a fact in another form than Likeness writes")
+        require(self._follows_a_loss(body), f"{name} draws again what the ledger did not give up")
         require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
@@ -286,6 +331,15 @@ class _Spending:
         require(self.budget.fits, f"{name} spends more than the cap in force allows")
         self.error += discretization_error(claim.dimension, claim.noise_scale)
         require(self.error <= ALLOWANCE, f"{name}: the lattices of all releases are too coarse for exact accounting")
+
+    def _follows_a_loss(self, body: Mapping[str, Any]) -> bool:
+        """Whether a further draw of a release has an earlier draw, which is lost."""
+        attempt, mark, draw = body["slot"].partition(REDRAW)
+        if not mark:
+            return True
+        number = int(draw) if re.fullmatch("[1-9][0-9]{0,3}", draw) else 0
+        before = attempt if number == 2 else f"{attempt}{REDRAW}{number - 1}"
+        return number > 1 and sha256_json({**request_in(body), "slot": before}) in self.lost
 
 
 def lifetime(bundle: Bundle) -> str:
@@ -308,7 +362,7 @@ def lifetime(bundle: Bundle) -> str:
             f"by the word of the bundler, {hidden} records of the ledger are about others. Ask for a bundle that "
             "names them: likeness bundle --open-others"
         )
-    alike = [ascii(other) for other in others if _plain(other) == _plain(identity)]
+    alike = [ascii(other) for other in others if _may_be(_plain(other), _plain(identity))]
     if alike:
         raise Untestable(f"records are about {', '.join(alike)}. Nobody can compute whether these are other people")
     head = bundle.chain[-1]["digest"][:16]
@@ -319,4 +373,26 @@ def lifetime(bundle: Bundle) -> str:
 
 def _plain(name: str) -> str:
     """A name without case, marks and blanks: names that agree in the rest may be one."""
-    return "".join(letter for letter in unicodedata.normalize("NFKD", name).casefold() if letter.isalnum())
+    letters = unicodedata.normalize("NFKD", name).casefold().translate(_TWINS)
+    return "".join(letter for letter in letters if letter.isalnum() and letter not in _NO_INK)
+
+
+_NO_INK = "\u115f\u1160"  # fillers of Hangul, which are letters
+_TWINS = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u03b1\u03b9\u03bd\u03bf\u03c1\u03c4\u03c5\u0251\u0131",
+    "aeopcyxijshdqwaivoptuai",
+)
+"""Letters of Cyrillic and Greek, and of IPA and Turkish, that look like a letter of ASCII."""
+
+
+def _maps_of(method: str) -> set[str]:
+    """Names of the maps that a method, a selection or a card may ask for."""
+    borrowed = METHODS["merf"].maps if method == "moments" else ()
+    return {kind.name for kind in (*SHARED, *METHODS[method].maps, *borrowed)}
+
+
+def _may_be(one: str, other: str) -> bool:
+    """Whether two plain names look alike: where they differ, one has a letter beside ASCII, in less than half of it."""
+    different = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    foreign = all(pair[0].isascii() is not pair[1].isascii() for pair in different)
+    return len(one) == len(other) and foreign and 2 * len(different) < max(1, len(one))

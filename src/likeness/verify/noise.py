@@ -1,18 +1,25 @@
 """Statistical tests of released integers against the noise of their receipts."""
 
 import math
+from collections.abc import Mapping
+from itertools import combinations
 
 import numpy as np
 
+from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Untestable, require
+from likeness.data.histories.schema import NEXT
 from likeness.features.base import CellMap, Map, blocks_of, without_means
+from likeness.privacy.adjacency import Adjacency
 from likeness.release.distances import DISTANCES
 from likeness.release.released import Released
 from likeness.verify.receipts import query_again
 
 _FALSE_ALARM = 1e-9  # of each statistical test
 _LOW_BITS = 6
+_EQUAL = 0.4  # two values are equal with at most this probability, over the scale of their noise
+_MANY = 0.1  # equal pairs: from here on they tell nothing
 
 
 def noise(bundle: Bundle) -> str:
@@ -23,8 +30,10 @@ def noise(bundle: Bundle) -> str:
       Contrasts have no means, so that these are noise.
     - Some maps give a value twice, which differs by its noise. This tests from below: truncation to the lattice adds a
       difference that grows with the number of records.
+    - No two values of wide noise are equal, and not all of them are multiples of one step.
+    - What several releases count is one number of records, also where that number is public.
 
-    Two tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
+    A few tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
     from scipy.stats import chi2
 
@@ -51,9 +60,80 @@ def noise(bundle: Bundle) -> str:
             enough = chi2.cdf(statistic, differences.size) > _FALSE_ALARM
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
             tested.append(f"{one.receipt.query} (scale, from below)")
+    _check_steps(bundle.released)
+    _check_totals(bundle)
     if not tested:
         raise Untestable("no release is large enough for a test of its noise")
     return "as the receipts state, where a test exists: " + ", ".join(tested)
+
+
+def _check_steps(released: Mapping[str, Released]) -> None:
+    """Refuse values that repeat, or that all lie on a coarser lattice, where the noise is too wide for that."""
+    for name, one in released.items():
+        values, scale = one.lattice.ravel(), one.receipt.noise_scale
+        widest = max(0, math.floor(math.log2(scale)) - 2) if scale > 1 else 0
+        for shifted, free in ((values, len(values)), (values - values[:1], len(values) - 1)):
+            joined = int(np.bitwise_or.reduce(shifted, initial=0)) & ((1 << min(62, widest)) - 1)
+            zeros = (joined & -joined).bit_length() - 1 if joined else min(62, widest)
+            require(2.0 ** -(zeros * max(0, free)) > _FALSE_ALARM, f"{name}: all values are multiples of one step")
+        expected = _EQUAL * len(values) ** 2 / 2 / max(scale, 1.0)
+        likely = expected > _MANY or _may_be(len(values) - len(np.unique(values)), expected)
+        require(likely, f"{name}: values repeat, which those with noise do not")
+    for (name, one), (other, two) in combinations(released.items(), 2):
+        scale = max(one.receipt.noise_scale, two.receipt.noise_scale, 1.0)
+        expected = _EQUAL * one.lattice.size * two.lattice.size / scale
+        likely = expected > _MANY or _may_be(np.intersect1d(one.lattice, two.lattice).size, expected)
+        require(likely, f"{name} repeats values of {other}")
+
+
+def _may_be(equal: int, expected: float) -> bool:
+    """Whether so many pairs of values may be equal by chance, where fewer than one is expected."""
+    return equal == 0 or expected**equal > _FALSE_ALARM
+
+
+def _check_totals(bundle: Bundle) -> None:
+    """Refuse numbers of records, by class and in all, that differ by more than the noise of their releases."""
+    from scipy.stats import chi2
+
+    counted: dict[tuple[str, int], list[tuple[str, np.ndarray, float]]] = {}
+    for name, one in bundle.released.items():
+        receipt = one.receipt
+        terms = receipt.feature.get("terms")
+        if receipt.threshold is not None or receipt.feature.get("map") == DISTANCES:
+            continue
+        feature = query_again(receipt).feature
+        if terms in ("each_record", "all_records", "each_person") and (total := _totals(feature, one)) is not None:
+            rows = NEXT if terms == "each_person" and receipt.query.startswith(NEXT) else ""
+            counted.setdefault((rows, receipt.num_groups), []).append((name, *total))
+            if receipt.num_groups > 1:
+                in_all = total[0].sum(keepdims=True), total[1] * receipt.num_groups
+                counted.setdefault((rows, 1), []).append((name, *in_all))
+    known = any(one.receipt.adjacency == Adjacency.REPLACE_ONE for one in bundle.released.values())
+    public = bundle.plan.num_records if known else None
+    for (_, groups), totals in counted.items():
+        if public is not None and groups == 1:
+            totals.append((names.PLAN_FILE, np.array([float(public)]), 0.0))
+        for (name, one_total, variance), (other, other_total, more) in combinations(totals, 2):
+            statistic = float(np.square(one_total - other_total).sum()) / (variance + more)
+            likely = chi2.sf(statistic, groups) > _FALSE_ALARM
+            require(bool(likely), f"{name}: counts another number of records than {other}")
+
+
+def _totals(feature: object, released: Released) -> tuple[np.ndarray, float] | None:
+    """The number of records by class that a release counts, and the variance of its noise; None if it counts none."""
+    variance = released.noise_std**2
+    if not isinstance(feature, CellMap):
+        return None
+    totals, precisions = [], []
+    for part, values in blocks_of(feature.parts, released.values):
+        if not part.contrasts:
+            unit = part.steps(released.receipt.lattice_bits) * 2.0**-released.receipt.lattice_bits
+            totals.append(values.sum(axis=1) / unit)
+            precisions.append(unit**2 / (part.width * variance))
+    if not totals:
+        return None
+    weights = np.array(precisions)
+    return weights @ np.array(totals) / weights.sum(), float(1 / weights.sum())
 
 
 def _block_sums(feature: CellMap, released: Released) -> tuple[float, int]:

@@ -71,6 +71,9 @@ def generator(bundle: Bundle) -> str:
         where = saved.provenance["environment"]
         ours = any(_is_origin(where, {name: VERSION, **_ORIGIN}) for name in _TRAINERS)
         require(ours, "the generator has an origin that is not a machine")
+        device = where["device"] if "torch" in where else bundle.params.train.device
+        asked = bundle.params.train.device in ("auto", device)
+        require(asked, f"the generator was trained on another device than {names.SETTINGS} asks for")
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 
@@ -149,6 +152,7 @@ def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
     """
     where = saved.provenance["environment"]
     there, here = saved.network.arrays(), again.network.arrays()
+    require(set(where) == set(again.provenance["environment"]), "the generator names another trainer than its method's")
     if all(there[name].tobytes() == array.tobytes() for name, array in here.items()):  # minus zero is not zero
         return sum(array.size for array in here.values())
     drawn, same, other = (one.draw(_ROWS, seed)[0] for one, seed in ((saved, 0), (again, 0), (again, 1)))

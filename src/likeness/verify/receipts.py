@@ -15,6 +15,7 @@ from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import canonical_json, sha256_bytes
 from likeness.core.paths import Outputs, json_text
+from likeness.core.text import normal_text
 from likeness.features.base import CellMap, FeatureMap, Map
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
@@ -51,6 +52,8 @@ SPECIAL = {_KEYS, DISTANCES}
 """Names of what has a cost and is no feature map."""
 _SOLVED, _GRID = 1e-6, 1e-3  # precision of dp-accounting: exact Gaussians, and a grid of Rényi orders
 _CLOSE = 1e-3
+_AGAIN = 1e-8  # precision of our solver on two machines
+_LAST_DIGITS = 1e-14  # of a product or quotient of floats
 
 
 def sensitivity(bundle: Bundle) -> str:
@@ -161,6 +164,7 @@ def check_keys(name: str, released: Released) -> None:
     require(len(counts) <= int(receipt.feature["most"]), f"{name}: more keys than the query allows")
     other = str(receipt.feature["other"])
     require(other not in released.keys, f"{name}: '{other}' is not a key")
+    require(all(key == normal_text(key) for key in released.keys), f"{name}: a key is not in its normal form")
 
 
 def _log_delta(threshold: int, scale: float, rows: int, step: float) -> float:
@@ -181,9 +185,10 @@ def _log_delta(threshold: int, scale: float, rows: int, step: float) -> float:
 
 
 def _check_close(what: str, expected: float, stated: float) -> None:
-    """Compare numbers of one type: a text or a truth value is no number."""
-    same = type(stated) is type(expected) and math.isclose(expected, stated, rel_tol=_EXACT)
-    require(same, f"{what} is {stated!r}, not {expected!r}")
+    """Compare numbers of one type: a text or a truth value is no number, and free digits could carry a message."""
+    same = type(stated) is type(expected) and math.isclose(expected, stated, rel_tol=_LAST_DIGITS)
+    signs = same and math.copysign(1, stated) == math.copysign(1, expected)  # minus zero is a bit for a message
+    require(signs, f"{what} is {stated!r}, not {expected!r}")
 
 
 def _check_lattice(name: str, receipt: Receipt) -> None:
@@ -299,6 +304,10 @@ def epsilon(bundle: Bundle) -> str:
     others = {"epsilon_rdp": (opinion.renyi, _GRID), "epsilon_gaussian": (opinion.gaussian, _CLOSE)}
     for name, (value, tolerance) in others.items():
         require(math.isclose(float(total[name]), value, rel_tol=tolerance), f"{name} is not what receipts give")
+    again = compose(receipts, delta)  # the same library gives the same digits, of which a claim shows six
+    for name in ("epsilon", *others):
+        same = math.isclose(float(total[name]), getattr(again, name), rel_tol=_AGAIN)
+        require(same, f"{name} is {total[name]!r}, not {getattr(again, name)!r}")
     part = f", {selection:.3g} of it for private categories" if selection else ""
     return f"epsilon {claim:.6g} at delta {delta:g}{part}; {opinion.words}"
 
@@ -362,10 +371,9 @@ def _first_difference(here: Any, there: Any, where: str) -> str | None:
     elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
         parts = [(one, other, where) for one, other in zip(here, there, strict=True)]
     else:
-        same = type(here) is type(there) and here == there
-        if isinstance(here, float) and isinstance(there, float):
-            solved = where.endswith(": spent_epsilon")
-            same = math.isclose(here, there, rel_tol=_EXACT if solved else 0)
+        same = type(here) is type(there) and repr(here) == repr(there)  # 0.0 is not -0.0
+        if isinstance(here, float) and isinstance(there, float) and where.endswith(": spent_epsilon"):
+            same = math.isclose(here, there, rel_tol=_EXACT)
         return None if same else where
     return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
 
@@ -386,6 +394,11 @@ def plan(bundle: Bundle) -> str:
         check_plan(bundle.project, plan)
     except ReleaseError:
         raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
+    spelled = [canonical_json(_spelling(one.to_dict())) for one in (plan, bundle.project.plan)]
+    rounded = all(float(f"{query.noise_multiplier:.12g}") == query.noise_multiplier for query in plan.queries)
+    costs = ((query.rho, 1 / (2 * query.noise_multiplier**2)) for query in plan.queries if query.noise_multiplier)
+    exact = rounded and all(math.isclose(*pair, rel_tol=_LAST_DIGITS) for pair in costs)
+    require(spelled[0] == spelled[1] and exact, f"{names.PLAN_FILE} has numbers of another form than Likeness writes")
     answered = sorted(one.receipt.query for one in released.values())
     require(
         answered == sorted(query.query for query in plan.queries),
@@ -418,6 +431,15 @@ def plan(bundle: Bundle) -> str:
             raise Wrong(f"{name}: answers another query than that of {names.SETTINGS} and {names.SCHEMA}") from None
     reused = f"; {earlier} of them are releases of an earlier plan" if earlier else ""
     return f"the plan is that of the settings, and its {len(released)} queries are the releases{reused}"
+
+
+def _spelling(value: Any) -> Any:
+    """A JSON value with the types of its floats in their place, but for zeros, which have a sign."""
+    if isinstance(value, Mapping):
+        return {key: _spelling(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_spelling(item) for item in value]
+    return "a float" if isinstance(value, float) and value else repr(value)
 
 
 def _clusters(receipt: Receipt, clusters: FeatureMap) -> EachCluster:
