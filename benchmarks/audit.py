@@ -267,7 +267,7 @@ def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> li
 def history_cases() -> Iterator[Case]:
     """The queries about people with histories. Only people who come or go are protected, so there is one adjacency."""
     section = defaults(METHODS["marginals"])
-    section["privatize"]["tables"] = [["a", "last c", "next c"]]
+    section["privatize"]["workload"] = [{"columns": ["a", "last c", "next c"]}]
     adjacency, method = Adjacency.ADD_REMOVE_ONE, build(METHODS["marginals"], section, "marginals").for_histories()
     remembering = dataclasses.replace(HISTORIES, memory=MEMORY)
     row_sets = [

@@ -25,12 +25,8 @@ def with_quantiles(section: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_tables(section: Mapping[str, Any]) -> dict[str, Any]:
     """Section of ``marginals`` with a table of three columns beside the pairs, and a column that matters more."""
-    return {**section, "privatize": {**section["privatize"], "tables": "triples", "weights": {"a": 2}}}
-
-
-def with_pairs(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Section of ``marginals`` with a few of the pairs."""
-    return {**section, "privatize": {**section["privatize"], "pairs": [["a", "b"], ["b", "c"]]}}
+    workload = [{"columns": ["a"], "weight": 2}, {"columns": ["a", "b", "c"]}]
+    return {**section, "privatize": {**section["privatize"], "workload": workload}}
 
 
 def with_first_look(section: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +77,6 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
     ("pearl", "modes", with_modes),
     ("marginals", "quantiles", with_quantiles),
     ("marginals", "tables", with_tables),
-    ("marginals", "pairs", with_pairs),
     ("marginals", "first_look", with_first_look),
     ("marginals", "contrasts", with_contrasts),
     ("moments", "fourier", with_fourier),

@@ -251,9 +251,9 @@ CHAINS = {count: (1.0,) for count in (3_000, 30_000)} | {
     count: (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) for count in (1_000, 10_000, 100_000)
 }
 """Values of ε by numbers of people."""
-TABLE = {"privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
+TABLE = {"privatize": {"workload": [{"columns": ["class", "last state", "next state"], "weight": 15}]}}
 HIDDEN: dict[str, Any] = {name: value for name, value in CHAIN.items() if name != "people"}
-MEMORY = {"privatize": {"tables": [["before state", "last state", "next state"]], "tables_share": 0.5}}
+MEMORY = {"privatize": {"workload": [{"columns": ["before state", "last state", "next state"], "weight": 15}]}}
 PICTURE = Path("docs/img/chain.svg")
 
 

@@ -123,7 +123,7 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "PWGTP": {"lower": 1, "upper": 9999, "transform": "log1p"},
     "WGTP": {"lower": 0, "upper": 9999, "transform": "log1p"},
 }
-_AREA = {"privatize": {"weights": {"PUMA": 3}}, "train": {"kl_hidden": 1.0}}
+_AREA = {"privatize": {"workload": [{"columns": ["PUMA"], "weight": 3}]}, "train": {"kl_hidden": 1.0}}
 VARIANTS: dict[str, dict[str, Any]] = {
     "look": {"settings": {"privatize": {"first_share": 0.2}}},
     "area": {"settings": _AREA},

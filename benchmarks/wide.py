@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def wide_table(rows: int, columns: int) -> None:
-    """Columns of eight categories and of integers, from five latent factors; drawn pairs from 101 columns on."""
+    """Columns of eight categories and of integers, from five latent factors; more pairs than fit are drawn."""
     generator = np.random.default_rng(0)
     factors, table, schema = generator.standard_normal((rows, 5)), {}, {}
     for place in range(columns):
@@ -54,7 +54,7 @@ def wide_table(rows: int, columns: int) -> None:
             table[f"c{place}"], schema[f"c{place}"] = np.clip(50 + 10 * value, 0, 99).astype(int), _integer(0, 99)
     frame = pd.DataFrame(table).astype({name: str for name, spec in schema.items() if spec["kind"] == "ordinal"})
     frame = frame.assign(y=np.where(factors[:, 0] > 0, "yes", "no"))
-    settings = {"privatize": {"pairs": "all" if columns <= 100 else "drawn"}}
+    settings = {"privatize": {"max_coordinates": 1_000_000}}
     measure("columns", frame, {**schema, "y": YES_NO}, settings)
 
 

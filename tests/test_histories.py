@@ -292,7 +292,7 @@ def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
 def test_a_table_of_person_and_two_events_keeps_what_depends_on_both() -> None:
     """States go up or down by the class, which pairs of columns do not show."""
     schema, real = HistorySchema.from_dict(CHAIN), chain(2000, 0)
-    table = {**FAST, "privatize": {"tables": [["class", "last state", "next state"]], "tables_share": 0.5}}
+    table = {**FAST, "privatize": {"workload": [{"columns": ["class", "last state", "next state"], "weight": 15}]}}
     Ledger.create(locate())
     given = {"population": "toys", "epsilon": 1e6, "delta": 1e-5, "cap": (3e6, 1e-4), "schema": schema}
     errors = []
@@ -303,8 +303,10 @@ def test_a_table_of_person_and_two_events_keeps_what_depends_on_both() -> None:
     assert [
         len(model.releases_[name].receipt.feature.get("tables", ())) for name in ("embedding", "next_embedding")
     ] == [0, 1]
-    wrong = {"privatize": {"tables": [["class", "first state", "next state"]]}}
-    with pytest.raises(PlanError, match=r"tables\[0\]: class, first state, next state must be columns of one row set"):
+    wrong = {"privatize": {"workload": [{"columns": ["class", "first state", "next state"]}]}}
+    with pytest.raises(
+        PlanError, match=r"workload\[0\]: class, first state, next state must be columns of one row set"
+    ):
         Synthesizer(settings=wrong, device="cpu", **given).fit(real)
 
 

@@ -51,7 +51,7 @@ REFUSED = [
     *("", " ", "\u200b", "two\nlines", "a\tb", "a\x00b", "\x1b[2J"),
     *("__init__", "__split__", "__person__", "__image__", "__index_level_0__"),
 ]
-FASTEST: dict[str, Any] = {"privatize": {"bins": 3, "partners": 2}, "train": {"iterations": 2, "num_components": 2}}
+FASTEST: dict[str, Any] = {"privatize": {"bins": 3}, "train": {"iterations": 2, "num_components": 2}}
 QUOTE = '"'
 AB: dict[str, Any] = {"kind": "categorical", "categories": ["a", "b"]}
 PRIVATE: dict[str, Any] = {"kind": "categorical", "categories": "private"}

@@ -240,10 +240,9 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("hp", "train", "gamma"), 0, r"hp\.train\.gamma must be above 0"),
         (("hp", "train", "gamma"), float("inf"), r"hp\.train\.gamma must be above 0"),
         (("marginals", "privatize", "bins"), 1, r"marginals\.privatize\.bins must be from 2 to"),
-        (("marginals", "train", "beta2"), 1.0, r"marginals\.train\.beta2 must be from 0 to less than 1"),
         (("marginals", "train", "kl_penalty"), -1, r"kl_penalty must be at least 0"),
         (("marginals", "train", "swap_rounds"), 101, r"swap_rounds must be from 0 to 100"),
-        (("marginals", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
+        (("pearl", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
         (("train", "precision"), "float16", r"train\.precision must be one of float32, bfloat16"),
     ],
 )

@@ -150,10 +150,13 @@ def test_a_missing_name_shows_what_others_look_like(tmp_path: Path) -> None:
 
 def test_settings_and_questions_name_columns_in_any_form() -> None:
     content = {"method": "marginals", "privacy": {"epsilon": 1, "delta": 1e-5, "population": "p"}}
-    content |= {"ingest": {"source": SHARP, "schema": "t.yaml"}, "marginals": {"privatize": {"weights": {SHARP: 2}}}}
+    content |= {
+        "ingest": {"source": SHARP, "schema": "t.yaml"},
+        "marginals": {"privatize": {"workload": [{"columns": [SHARP]}]}},
+    }
     params = params_from(content)
     method = method_from(params)
-    assert isinstance(method, Marginals) and method.privatize.weights == {"größe": 2}
+    assert isinstance(method, Marginals) and method.privatize.workload == ({"columns": ["größe"]},)
     assert params.ingest.source == SHARP  # a path stays as it is
     assert Question.of([SHARP], "o\u200brt") == Question(("größe",), ("ort",))
 

@@ -41,7 +41,7 @@ ROWS = 3_000
 def method(basis: str = "pairs") -> Marginals:
     settings = {
         "auxiliary": {"quantiles": {"cells": 40}},
-        "privatize": {"bins": 4, "weights": {"age": 2}, "basis": basis},
+        "privatize": {"bins": 4, "workload": [{"columns": ["age"], "weight": 2}], "basis": basis},
         "train": {"num_components": 20, "iterations": 5},
     }
     return build(Marginals, settings, "marginals")

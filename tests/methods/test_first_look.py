@@ -32,6 +32,7 @@ from likeness.release.sums.lattice_sum import lattice_sum
 SIX = [str(value) for value in range(6)]
 SCHEMA = schema_with({name: {"kind": "categorical", "categories": SIX} for name in "abcd"})
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+HEAVY = [{"columns": ["a"], "weight": 2}]
 
 
 def method_of(**settings: Any) -> Marginals:
@@ -123,9 +124,9 @@ def test_both_queries_hold_their_sensitivity_on_neighbors_and_are_foreseen(adjac
 
 
 def test_check_notes_a_first_look_without_effect() -> None:
-    (hint,) = method_of(first_share=0.25, weights={"a": 2}).hints(CONTEXT.schema)
+    (hint,) = method_of(first_share=0.25, workload=HEAVY).hints(CONTEXT.schema)
     assert "marginals.privatize.first_share has no effect" in hint
-    assert method_of(first_share=0.25).hints(CONTEXT.schema) == [] == method_of(weights={"a": 2}).hints(CONTEXT.schema)
+    assert method_of(first_share=0.25).hints(CONTEXT.schema) == [] == method_of(workload=HEAVY).hints(CONTEXT.schema)
 
 
 def test_the_look_takes_its_part_of_the_embeddings_share_where_there_is_a_choice() -> None:
@@ -137,7 +138,7 @@ def test_the_look_takes_its_part_of_the_embeddings_share_where_there_is_a_choice
     two = Context(
         schema_with({name: {"kind": "categorical", "categories": SIX} for name in "ab"}), "add_remove_one", None, 0
     )
-    for method, context in ((method_of(), CONTEXT), (method_of(first_share=0.25, weights={"a": 2}), CONTEXT),
+    for method, context in ((method_of(), CONTEXT), (method_of(first_share=0.25, workload=HEAVY), CONTEXT),
                             (method_of(first_share=0.25), two)):  # fmt: skip
         assert [share.query for share in method.shares(context)] == ["class_counts", EMBEDDING]
         assert [query.name for query in method.foreseen_queries(context)] == ["class_counts", EMBEDDING]

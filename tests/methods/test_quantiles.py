@@ -170,24 +170,6 @@ def test_where_noise_hides_the_quantiles_bins_are_the_public_ones_and_the_statem
     assert released["embedding"].receipt.feature == method.foreseen_queries(CONTEXT)[-1].spec()
 
 
-def test_where_noise_hides_the_quantiles_there_may_be_fewer_bins() -> None:
-    """Noise lets see as many as the records over the deviation of their sum. It is made greater after the release."""
-    sure = marginals(columns="all", cells=512)
-    released = through_the_door(sure, plan_of(sure, 5.0), 20_000)
-    honest = released[QUANTILES]
-    for seen, fewer in ((BINS + 0.5, BINS), (6.5, 6), (3.5, 0)):  # BINS + 1 with that of the spike
-        scale = float(honest.lattice[0, :512].sum()) / seen / math.sqrt(512)
-        noisy = {
-            **released,
-            QUANTILES: dataclasses.replace(honest, receipt=dataclasses.replace(honest.receipt, noise_scale=scale)),
-        }
-        sizes = [
-            len(grid.lows) if (grid := method.auxiliary.quantiles.grids(CONTEXT, noisy, BINS)["wide"]) else 0
-            for method in (sure, marginals(columns="all", cells=512, hidden="fewer"))
-        ]
-        assert sizes == [0, fewer]
-
-
 CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"cells": 65}, r"quantiles\.safetensors answers another question"),
     ({"columns": ["age"]}, r"quantiles\.safetensors answers another question"),

@@ -398,31 +398,31 @@ def test_a_named_table_is_foreseen_by_itself_and_leaves_the_pairs_their_rest(clo
     alone = forecast(Project(Path(), marginals(clone)), 10_000).queries[-1]
     params = marginals(clone)
     sections = json.loads(json.dumps(params.sections))
-    sections["marginals"]["privatize"] |= {"tables": [["town", "age", "born"]], "tables_share": 0.2}
+    sections["marginals"]["privatize"] |= {"workload": [{"columns": ["town", "age", "born"]}]}
     embedding = forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 10_000).queries[-1]
     pair, table, town = embedding.measures
-    # Three pairs have four fifths of all squares, the table one: its weight is 3/4 of a pair's.
-    assert pair.noise == pytest.approx(alone.measures[0].noise / 0.8**0.5)
-    assert table.noise == pytest.approx(pair.noise / 0.75**0.5) and table.records is None
+    # Three pairs have three quarters of all squares, the table one.
+    assert pair.noise == pytest.approx(alone.measures[0].noise / 0.75**0.5)
+    assert table.noise == pytest.approx(pair.noise) and table.records is None
     assert "named table" in table.of and table.average == pytest.approx(1 / (2 * 16 * 17 * 40))
-    assert town.noise == pytest.approx(alone.measures[1].noise / 0.8**0.5)
+    assert town.noise == pytest.approx(alone.measures[1].noise / 0.75**0.5)
 
 
 def test_a_first_look_leaves_pairs_what_both_looks_measure_and_tables_less(clone: Path) -> None:
-    params, tables = marginals(clone), {"tables": [["town", "age", "born"]], "tables_share": 0.2}
+    params, tables = marginals(clone), {"workload": [{"columns": ["town", "age", "born"]}]}
     found = []
     for settings in (tables, {**tables, "first_share": 0.25}):
         sections = json.loads(json.dumps(params.sections))
         sections["marginals"]["privatize"] |= settings
         found.append(forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 10_000).queries)
     (*_, alone), (*_, look, embedding) = found
-    # Of the budget of both, pairs have the look and four fifths of the rest, the table a fifth of the rest.
+    # Of the budget of both, pairs have the look and three quarters of the rest, the table a quarter.
     (first,) = look.measures
     pair, table, town = embedding.measures
-    assert pair.noise == pytest.approx(first.noise * (0.25 / 0.85) ** 0.5)
-    assert pair.noise == pytest.approx(alone.measures[0].noise * (0.8 / 0.85) ** 0.5)
+    assert pair.noise == pytest.approx(first.noise * (0.25 / 0.8125) ** 0.5)
+    assert pair.noise == pytest.approx(alone.measures[0].noise * (0.75 / 0.8125) ** 0.5)
     assert table.noise == pytest.approx(alone.measures[1].noise / 0.75**0.5)
-    assert town.noise == pytest.approx(alone.measures[2].noise * (0.8 / 0.85) ** 0.5)
+    assert town.noise == pytest.approx(alone.measures[2].noise * (0.75 / 0.8125) ** 0.5)
 
 
 def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> None:

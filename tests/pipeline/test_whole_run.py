@@ -189,13 +189,13 @@ def test_replace_one_and_merf(another: Clone) -> None:
 
 
 def test_marginals(another: Clone, tmp_path: Path) -> None:
-    named = {"marginals__privatize__tables": [["age", "education", "sex"]], "marginals__privatize__tables_share": 0.2}
+    named = {"marginals__privatize__workload": [{"columns": ["age", "education", "sex"], "weight": 39}]}
     another.set(method="marginals", privacy__epsilon=5.0, sample__rows="auto", **named)  # a thousand rows are few
     another.stages("account", without=["evaluate"])
     privacy = json.loads(another.bytes("reports/privacy.json"))
     assert (privacy["private"], privacy["method"]) == (True, "marginals")
-    # 14 feature columns: every record adds one count to each of their 91 pairs, and to a table a fifth of all squares.
-    assert privacy["queries"][-1]["sensitivity"] == pytest.approx((91 / 0.8) ** 0.5)
+    # 14 feature columns: every record adds one count to each of their 91 pairs, and to a table as much as 39 of these.
+    assert privacy["queries"][-1]["sensitivity"] == pytest.approx((91 + 39) ** 0.5)
     another.run("likeness", "bundle", "--open-others", str(tmp_path / "bundle"))
     verdicts = {check.name: check.passed for check in verify(tmp_path / "bundle", retrain=True)}
     assert set(verdicts.values()) == {True}, verdicts

@@ -73,7 +73,6 @@ def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> 
         own = [case.query.feature for case in every_case if case.adjacency is adjacency]
         pairs = [feature for feature in own if isinstance(feature, PairMarginals)]
         assert any(feature.tables and feature.squared_weights for feature in pairs)
-        assert any(feature.pairs for feature in pairs)
         assert any(isinstance(feature, PairContrasts) for feature in pairs)
         edges = {feature.columns[0].edges for feature in pairs if feature.columns[0].size == 4}
         assert edges - {(0.25, 0.5, 0.75)}, "no learned bins"

@@ -15,7 +15,6 @@ class TrainingSettings:
         batch_size: rows a step.
         learning_rate: of Adam.
         schedule: ``constant`` (the papers) or ``cosine`` decay to zero.
-        beta2: of Adam, how long it remembers squared gradients: about 1 / (1 - beta2) steps.
         tolerance: part of the loss; see :func:`likeness.methods.marginals.training.minimize`. 0: all iterations.
     """
 
@@ -23,5 +22,4 @@ class TrainingSettings:
     batch_size: int
     learning_rate: float
     schedule: str = "constant"
-    beta2: float = 0.999
     tolerance: float = 0.0

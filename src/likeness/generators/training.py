@@ -118,7 +118,7 @@ def train(
     generator.to(device).train()
     if parallel.size() > 1:
         parallel.join(generator)
-    optimizer = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate, betas=(0.9, settings.beta2))
+    optimizer = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     scheduler = None
     if settings.schedule == "cosine":
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, settings.iterations))

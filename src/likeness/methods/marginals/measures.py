@@ -27,7 +27,8 @@ def measures_of_cells(
     noise = [sigma * math.sqrt(variance) for variance in of_columns]
     names, by_class = [column.name for column in context.schema.feature_columns], ", by class" if classes > 1 else ""
     cells = sum(a * b for a, b in feature.sizes) / pairs
-    of = f"share in a cell of a pair of columns{by_class}"
+    drawn = f" of {pairs:,} pairs, those that are released" if feature.pairs else ""
+    of = f"share in a cell of a pair of columns{by_class}{drawn}"
     yield Measured(of, sigma * math.sqrt(max(of_pairs)), 1 / (classes * cells), False)
     if feature.tables:
         cells = sum(part.width for part in feature.table_parts) / len(feature.tables)

@@ -32,7 +32,7 @@ from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.quantiles import QUANTILES, Quantiles, cells_of_number
 from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS, HistoryWorkload, Workload
-from likeness.methods.settings import FREE, SCHEDULES, with_memory, within_limit
+from likeness.methods.settings import FREE, with_memory, within_limit
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 
 _HISTORY_BINS, _HISTORY_QUANTILES = 10, 0.12  # most cells of a number of histories, and least share of their edges
-_REFIT, _REFIT_RATE = 200, 0.1  # steps of a replicate or of a second fit, and their rate
+_RATE, _REFIT_RATE = 0.2, 0.1  # of Adam: of the fit, and of a replicate or of a second fit
+_REFIT = 200  # steps of these
+_STRONG_GAIN = 10.0  # weight of a strong pair's target in the second fit, in that of noisy counts
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -82,17 +84,9 @@ class Auxiliary:
 
 @dataclass(frozen=True)
 class TrainMixture(Section):
-    """Section ``marginals.train``.
-
-    A step sees the whole release: its gradient has no noise and falls by orders of magnitude during the fit. With
-    Adam's usual ``beta2`` of .999 the first gradients would shorten the last steps.
-    """
+    """Section ``marginals.train``."""
 
     iterations: int = setting(800, "gradient steps", least=1)
-    learning_rate: float = setting(0.2, "of Adam", above=0)
-    beta2: float = setting(
-        0.95, "of Adam: squared gradients of some twenty steps; they shrink too fast for more", least=0, below=1
-    )
     num_components: int = setting(1000, "products in the mixture", least=1)
     kl_penalty: float = setting(
         1.5,
@@ -113,18 +107,6 @@ class TrainMixture(Section):
         least=0,
         most=1,
     )
-    strong_gain: float = setting(
-        10.0,
-        "weight of strong pairs in a second fit there, to their released strength; 0: none",
-        least=0,
-    )
-    rare_cells: float = setting(
-        1.0,
-        "weight of believed counts of single cells that noise hides; 0: believe noise",
-        least=0,
-        most=1e6,
-    )
-    schedule: str = setting("cosine", "of the learning rate: constant | cosine", options=SCHEDULES)
     tolerance: float = setting(
         0.001,
         "the fit ends where twenty steps lower the loss by a smaller part; 0: never early",
@@ -235,10 +217,14 @@ class Marginals(Method):
         return [*self._counts(context), *firsts, self._embedding(context, {}, even)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
-        """Which columns have bins between released quantiles, and what the budgets of pairs follow."""
-        looked = self._first(context, {}) is not None
-        note = f"Budgets of pairs of columns follow their dependence in the noisy release `{PAIRS_FIRST}`."
-        return [*self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins), *([note] if looked else [])]
+        """Which columns have bins between released quantiles, which pairs there are, and what their budgets follow."""
+        notes = self.auxiliary.quantiles.notes(context, auxiliary, self.privatize.bins)
+        pairs, every = len(self._pairs(context)), math.comb(len(context.schema.feature_columns), 2)
+        if pairs < every:
+            notes.append(f"Of {every:,} pairs of columns {pairs:,} are released: each column has a few partners.")
+        if self._first(context, {}) is not None:
+            notes.append(f"Budgets of pairs of columns follow their dependence in the noisy release `{PAIRS_FIRST}`.")
+        return notes
 
     def hints(self, schema: Schema) -> list[str]:
         """Columns whose values wide bounds would press into one bin, and a first look without effect."""
@@ -250,18 +236,23 @@ class Marginals(Method):
     def _first(self, context: Context, grids: Mapping[str, Grid | None]) -> Query | None:
         """The first look at the pairs, if there is one."""
         columns = tuple(cells for cells, _ in self._columns(context, grids))
-        feature = self.privatize.first(columns, context.schema)
+        feature = self.privatize.first(columns, context.schema, self._pairs(context))
         return None if feature is None else Query(PAIRS_FIRST, "auxiliary", feature, context.layout.num_classes)
 
     def _embedding(self, context: Context, grids: Mapping[str, Grid | None], weights: tuple[int, ...] = ()) -> Query:
         columns = tuple(cells for cells, _ in self._columns(context, grids))
         signed = context.adjacency == Adjacency.ADD_REMOVE_ONE  # a replaced record moves signed features twice as far
-        feature = self.privatize.feature(columns, context.schema, weights, signed)
+        feature = self.privatize.feature(columns, context.schema, self._pairs(context), weights, signed)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        remedy = self.privatize.remedies(feature)
+        remedy = "Lower marginals.privatize.bins, name smaller tables, merge categories in the schema"
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
         within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
         return query
+
+    def _pairs(self, context: Context) -> tuple[tuple[int, int], ...]:
+        """Those to release: by cells of equal width, since a released histogram may leave a column fewer."""
+        sizes = [cells.size for cells, _ in self._columns(context, {})]
+        return self.privatize.pairs(sizes, context.layout.num_classes, context.schema)
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "ProductMixture":
         """A mixture of products over the same cells."""
@@ -310,7 +301,7 @@ class Marginals(Method):
                 settings,
                 lambda iteration, loss: step(iteration, f"loss {loss:.5g}"),
             )
-            if self.train.strong_gain and objective.hidden and embedding.noise_std:
+            if self.train.kl_penalty and objective.hidden and embedding.noise_std:
                 losses += self._second_fit(context, auxiliary, embedding, generator, losses[-1][0])
         return Trained(generator, environment(), losses)
 
@@ -329,7 +320,7 @@ class Marginals(Method):
         blocks, weights, _ = self._blocks(context, auxiliary, embedding)
         shares = class_weights(auxiliary[CLASS_COUNTS]) * number_of_records(context, auxiliary[CLASS_COUNTS])
         fitted = generator.pairs([(i, j) for i, j, _ in blocks], shares)
-        targets = strengthened(blocks, weights, fitted, embedding.noise_std, self.train.strong_gain)
+        targets = strengthened(blocks, weights, fitted, embedding.noise_std, _STRONG_GAIN)
         objective = self.objective(context, auxiliary, embedding, targets)
         objective.adapt(generator.logits, generator.weights)
         losses = minimize(objective, generator.logits, generator.weights, self._refitting, lambda *_: None)
@@ -372,7 +363,7 @@ class Marginals(Method):
 
     def unpenalized(self) -> "Marginals":
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
-        train = replace(self.train, kl_penalty=0.0, strong_gain=0.0, rare_cells=0.0)
+        train = replace(self.train, kl_penalty=0.0)
         return MarginalsForEstimates(self.plan, self.auxiliary, self.privatize, train)
 
     def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
@@ -421,7 +412,6 @@ class Marginals(Method):
             hold_columns=self.holds_columns,
             targets=targets,
             rare=rare,
-            rare_weight=self.train.rare_cells,
         )
 
     def _zeros(self, context: Context, auxiliary: Mapping[str, Released]) -> "StructuralZeros":
@@ -434,15 +424,14 @@ class Marginals(Method):
     @property
     def training(self) -> TrainingSettings:
         """Section ``marginals.train``."""
-        train = self.train
-        return TrainingSettings(train.iterations, 1, train.learning_rate, train.schedule, train.beta2, train.tolerance)
+        return TrainingSettings(self.train.iterations, 1, _RATE, "cosine", self.train.tolerance)
 
     def _blocks(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> "tuple[list[Block], list[float], RareCells | None]":
         """Counts of each pair, 0 where a rule says so, with their squared weights: of embedding and first look.
 
-        Cells of single columns that noise hides have believed counts, if the settings say so.
+        Cells of single columns that noise hides have believed counts, unless there is no penalty.
         """
         from likeness.methods.marginals.rare_cells import believed
 
@@ -455,7 +444,7 @@ class Marginals(Method):
             blocks, weights = both(blocks, weights, earlier, weight)
         zeros = self._zeros(context, auxiliary)
         blocks = zeros.emptied(blocks)
-        if not (self.train.rare_cells and embedding.noise_std):
+        if not (self.train.kl_penalty and embedding.noise_std):
             return blocks, weights, None
         noises = [embedding.noise_std * math.sqrt(variance) for variance in feature.variances(weight)[1]]
         blocks, rare = believed(blocks, weights, noises, zeros)

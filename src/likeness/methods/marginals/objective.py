@@ -70,7 +70,6 @@ class MarginalObjective:
         hold_columns: bool = False,
         targets: tuple[Sequence[Block], Sequence[float]] | None = None,
         rare: RareCells | None = None,
-        rare_weight: float = 1.0,
     ) -> None:
         """Lay blocks and tables out as matrices.
 
@@ -90,7 +89,6 @@ class MarginalObjective:
             hold_columns: keep the one-way marginals by class, which are far less noisy than cells of pairs.
             targets: blocks and squared weights to fit in place of the released ones, in their order. The penalty stays.
             rare: what is believed of cells that noise hides.
-            rare_weight: by which κ is multiplied.
         """
         blocks, squared_weights = list(blocks), list(squared_weights)
         total = sum(sizes)
@@ -125,7 +123,7 @@ class MarginalObjective:
         self._holding = _HELD * max(squared_weights) / (2 * total * scale**2) if hold_columns else 0.0
         self._rare = None
         if rare is not None:
-            kappa = np.repeat([rare_weight * records / (total * noise) for noise in rare.noises], sizes)
+            kappa = np.repeat([records / (total * noise) for noise in rare.noises], sizes)
             self._rare = (np.concatenate(rare.hidden, axis=1) * kappa).astype(np.float32)
 
     def loss(self, logits: Float32, weights: Float32) -> tuple[float, Float32, Float32]:

@@ -1,7 +1,7 @@
 """A released histogram of numbers: edges of bins at its quantiles, and how values lie within a bin."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import ClassVar, NamedTuple
@@ -45,11 +45,6 @@ class Quantiles(Section):
         "auto",
         "equal_width | learned: between quantiles | auto: learned where bounds are wide",
         options=("learned", "equal_width", "auto"),
-    )
-    hidden: str = setting(
-        "equal_width",
-        "of learned edges that noise hides: equal_width | fewer, as many as noise lets see",
-        options=("equal_width", "fewer"),
     )
 
     def __post_init__(self) -> None:
@@ -127,7 +122,7 @@ class Quantiles(Section):
         """Bins of the chosen columns by name: post-processing. None: bins of equal width.
 
         There are as many as :func:`likeness.data.encoding.bins.grid_of` makes of equal width. None are learned where
-        the noise hides the quantiles, unless ``hidden`` is ``fewer`` and it lets see four.
+        the noise hides the quantiles.
 
         Raises:
             ReleaseError: the released histogram is one of other columns or cells.
@@ -140,7 +135,7 @@ class Quantiles(Section):
                 grids[column.name], _ = auto_bins(column, fine, counts[: fine.size], scale, bins)
                 continue
             size = grid_of(column, bins).size
-            firsts = learned_bins(column, cells, counts, scale, size, _FEWEST if self.hidden == "fewer" else size)
+            firsts = learned_bins(column, cells, counts, scale, size)
             grids[column.name] = None if firsts is None else fine.joined(firsts)
         return grids
 
@@ -230,25 +225,16 @@ def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
 
 
 def learned_bins(
-    column: Column, fine: Cells, counts: NDArray[np.int64], noise_scale: float, size: int, least: int
+    column: Column, fine: Cells, counts: NDArray[np.int64], noise_scale: float, size: int
 ) -> tuple[int, ...] | None:
-    """The first fine cell of each of ``size`` bins, or of as many as noise lets see; None for fewer than ``least``.
+    """The first fine cell of each of ``size`` bins; None where noise hides their quantiles.
 
     ``counts`` are the noisy sums of the fine cells, with σ ``noise_scale``; the last may be for missing.
     """
     assert fine.edges is not None
     alone = spike_bins(column, fine.edges)
     seen = counts[: fine.size - int(fine.missing)]
-    before = min(size - 1, max(least - 1, 2 * len(alone)))  # more bins than spikes and their neighbours force
-    return seen_quantiles(seen, noise_scale, alone, range(size, before, -1))
-
-
-def seen_quantiles(
-    counts: NDArray[np.int64], noise_scale: float, alone: Set[int], sizes: range
-) -> tuple[int, ...] | None:
-    """The first cell of each bin, for the first of some numbers of bins whose quantiles noise lets see."""
-    found = (quantile_bins(counts, noise_scale, alone, size) for size in sizes)
-    return next((firsts for firsts in found if firsts is not None), None)
+    return quantile_bins(seen, noise_scale, alone, size)
 
 
 def auto_bins(column: Column, fine: Grid, counts: NDArray[np.int64], noise_scale: float, bins: int) -> tuple[Grid, str]:
@@ -267,7 +253,8 @@ def auto_bins(column: Column, fine: Grid, counts: NDArray[np.int64], noise_scale
     cuts = cut_cells(column, fine)
     most = min(even.size - len(cuts), end - start) if 2 * int(seen.sum()) >= total else 0
     sizes = range(most, max(3, 2 * len(alone)), -1)
-    firsts = seen_quantiles(seen, noise_scale, alone, sizes) or ()
+    found = (quantile_bins(seen, noise_scale, alone, size) for size in sizes)
+    firsts = next((firsts for firsts in found if firsts is not None), ())
     why = f"because the noise of `{QUANTILES}` hides the quantiles"
     if len(firsts) < even.size - len(cuts) and _is_spread(fine.firsts_of(even.inner) or (0,), counts, noise_scale):
         return even, f"of equal width, {why}"
