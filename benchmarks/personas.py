@@ -26,18 +26,18 @@ _COLUMNS = ["version", "persona", "minutes", "core_minutes", "limit", "commands"
 _ROW = "python -m benchmarks.papers --data adult --method merf --epsilon 1 --adjacency add_remove_one --draws 1"
 
 LACKING = """
-import pandas as pd
-from likeness import Schema, Synthesizer
+import likeness, pandas as pd
+from likeness import Synthesizer
 frame = pd.read_csv("people.csv.gz").query("split == 'train'").drop(columns="split")
-Synthesizer(schema=Schema.draft(frame), epsilon=1).fit(frame)
+Synthesizer(schema=likeness.draft(frame), epsilon=1).fit(frame)
 """
 NOTEBOOK = """
 import likeness, pandas as pd, yaml
-from likeness import Schema, Synthesizer
+from likeness import Synthesizer
 frame = pd.read_csv("people.csv.gz").query("split == 'train'").drop(columns="split")
 likeness.Ledger.start(if_absent=True)
 codebook = yaml.safe_load(open("codebook.yaml"))
-schema = Schema.draft(frame)
+schema = likeness.draft(frame)
 schema.source, schema.label, schema.nullable = codebook["source"], codebook["label"], "none"
 for name, column in codebook["columns"].items():
     for key, value in column.items():

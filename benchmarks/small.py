@@ -26,7 +26,7 @@ from benchmarks.common import SHARED, Table, cell, commit, keep, load, on_page, 
 from benchmarks.nist import excerpt, schema_of
 from benchmarks.tables import CLONES, NAMES, run_peer, unlabeled, with_epsilon, with_schema
 from likeness.core.rng import public
-from likeness.data.rules.tables import values_of
+from likeness.data.schema.ruled_tables import values_of
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import marginal_table, strongest_pairs
 from likeness.evaluation.utility import shuffle_columns, train_on_synthetic_test_on_real

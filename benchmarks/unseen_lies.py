@@ -29,7 +29,7 @@ from likeness.bundle.files import Bundle, opened
 from likeness.core.errors import LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, json_text
-from likeness.data.rules.tables import to_model
+from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.ledger.budget import budget_of

@@ -11,10 +11,10 @@ from typing import Any
 from likeness.cli.app import app
 from likeness.config.explain import Key, keys, summary
 from likeness.config.params import Params
-from likeness.data.rules.computed import Derived
-from likeness.data.rules.rules import KINDS as RULES
 from likeness.data.schema.column import KINDS, Column
 from likeness.data.schema.column_keys import DROP, keys_of
+from likeness.data.schema.computed import Derived
+from likeness.data.schema.rules import KINDS as RULES
 from likeness.data.schema.schema import KEYS, Schema
 from likeness.methods import METHODS
 

@@ -18,12 +18,13 @@ from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import rows_of_tables
 from likeness.data.histories.schema import HistorySchema, read_schema
-from likeness.data.rules.tables import from_model, to_model
 from likeness.data.schema.answers import chosen
+from likeness.data.schema.categories import closed
 from likeness.data.schema.column import Column
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.private_categories import closed
-from likeness.data.schema.schema import _CoreLoader, entries, schema_text
+from likeness.data.schema.ruled_tables import from_model, to_model
+from likeness.data.schema.schema import entries
+from likeness.data.schema.yaml import _CoreLoader, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
 from likeness.pipeline.histories import HistoryGenerator

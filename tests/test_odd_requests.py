@@ -10,10 +10,11 @@ import pytest
 from toys import schema_with
 from typer.testing import CliRunner
 
-from likeness import Ledger, Schema, Synthesizer
+import likeness
+from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import DataError, ParamsError
-from likeness.data.rules.allowed import plain_condition
+from likeness.data.schema.allowed import plain_condition
 from likeness.ledger.home import locate
 from likeness.pipeline.where import conditions, pairs
 from likeness.verify import verify
@@ -196,7 +197,7 @@ def test_labels_of_columns_come_back(labels: list[Any], fitted: Synthesizer, tmp
         {0: np.resize(np.arange(10), 60), 1: np.resize(["a", "b"], 60), 2: np.resize(np.arange(9), 60)}
     )
     table = table.set_axis(columns, axis="columns")
-    draft = Schema.draft(table)
+    draft = likeness.draft(table)
     draft.source, draft.nullable, draft.label = "s", [labels[0]], labels[1]
     draft[labels[0]].bounds = draft[labels[2]].bounds = (0, 9)
     draft[labels[1]].categories = ["a", "b"]

@@ -184,7 +184,7 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
     ("change", "message"),
     [
         ({"population": None}, r"synthesizer\.population = \?"),
-        ({"schema": None}, r"likeness\.Schema\.draft\(frame\)"),
+        ({"schema": None}, r"likeness\.draft\(frame\)"),
         ({"method": "gan"}, "method must be one of"),
         ({"epsilon": -1}, "privacy.epsilon must be greater than 0"),
         ({"epsilon": "much"}, "privacy.epsilon must be a number"),
@@ -212,7 +212,7 @@ def test_no_ledger_no_fit() -> None:
 
 def test_a_first_fit_is_refused_once_with_all_that_it_lacks(tmp_path: Path) -> None:
     table = rows().assign(id=MARKER)
-    draft = Schema.draft(table)
+    draft = likeness.draft(table)
     draft.person = "id"
     first = Synthesizer(schema=draft, epsilon=-1, ledger_home=str(tmp_path / "home"), settings=FAST)
     with pytest.raises(ParamsError, match="epsilon must be greater than 0") as caught:
@@ -296,7 +296,7 @@ def test_conventions_of_scikit_learn(ledger: Ledger) -> None:
     with pytest.raises(NotFittedError):
         clone(fitted).sample(1)
     assert repr(Synthesizer(epsilon=2.0)) == "Synthesizer(epsilon=2.0)"
-    assert repr(Synthesizer(schema=Schema.draft(rows()))) == "Synthesizer(schema=<SchemaDraft>)"
+    assert repr(Synthesizer(schema=likeness.draft(rows()))) == "Synthesizer(schema=<SchemaDraft>)"
     piped = Pipeline([("rows", fitted)])
     assert piped.get_params()["rows__epsilon"] == 3.0 and piped.fit(rows()) is piped  # the pipeline asks for tags
 
@@ -425,7 +425,7 @@ def test_a_first_notebook() -> None:
     df["income"] = df["age"] * 1_000 * random.random(2_000)
     df["smoker"] = random.random(2_000) < np.where(df["sex"] == "male", 0.4, 0.1)
     likeness.Ledger.start(if_absent=True)
-    schema = Schema.draft(df)
+    schema = likeness.draft(df)
     schema.source, schema.label, schema.nullable = "questionnaire of 2026", "smoker", "none"
     schema["age"].bounds = (18, 100)
     schema["income"].bounds = (0, 1_000_000)

@@ -10,7 +10,9 @@ from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
-__all__ = ["HistorySchema", "Ledger", "Schema", "Synthesizer", "__version__", "combine"]
+__all__ = [
+    *("HistorySchema", "Ledger", "Schema", "Synthesizer", "__version__", "combine", "draft", "from_sdv", "to_sdv"),
+]
 
 _HOMES = {
     "HistorySchema": "likeness.data.histories.schema",
@@ -18,6 +20,9 @@ _HOMES = {
     "Schema": "likeness.data.schema.schema",
     "Synthesizer": "likeness.synthesizer",
     "combine": "likeness.inference.combine",
+    "draft": "likeness.onboarding.from_frame",
+    "from_sdv": "likeness.onboarding.sdv",
+    "to_sdv": "likeness.onboarding.sdv",
 }
 
 

@@ -2,6 +2,9 @@ from likeness.data.histories.schema import HistorySchema as HistorySchema
 from likeness.data.schema.schema import Schema as Schema
 from likeness.inference.combine import combine as combine
 from likeness.ledger.ledger import Ledger as Ledger
+from likeness.onboarding.from_frame import draft as draft
+from likeness.onboarding.sdv import from_sdv as from_sdv
+from likeness.onboarding.sdv import to_sdv as to_sdv
 from likeness.synthesizer import Synthesizer as Synthesizer
 
 __version__: str

@@ -13,7 +13,7 @@ from test_every_method import small
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.rules.tables import contradictions, to_model
+from likeness.data.schema.ruled_tables import contradictions, to_model
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from likeness.core.errors import SchemaError
-from likeness.data.rules.allowed import Allowed
-from likeness.data.rules.tables import from_model, to_model
+from likeness.data.schema.allowed import Allowed
+from likeness.data.schema.ruled_tables import from_model, to_model
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate

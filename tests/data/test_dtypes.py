@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from toys import schema_with
 
+import likeness
 from likeness import Synthesizer
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
@@ -199,7 +200,7 @@ def test_a_sparse_column_goes_in_and_comes_back_dense(cells: list[Any], word: st
     dense = pd.DataFrame({"x": cells})
     table, frame = opened(dense.astype(pd.SparseDtype(word)))
     pd.testing.assert_frame_equal(table, dense)
-    assert frame.dtypes == {"x": word} and Schema.draft(dense.astype(pd.SparseDtype(word)))["x"].kind == kind
+    assert frame.dtypes == {"x": word} and likeness.draft(dense.astype(pd.SparseDtype(word)))["x"].kind == kind
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ def test_a_sparse_column_goes_in_and_comes_back_dense(cells: list[Any], word: st
 )
 def test_periods_and_intervals_are_categories_of_their_texts(values: Any, texts: list[str]) -> None:
     frame = pd.DataFrame({"x": values})
-    assert Schema.draft(frame)["x"].kind == "drop"  # until a person says another kind
+    assert likeness.draft(frame)["x"].kind == "drop"  # until a person says another kind
     schema = schema_with({"x": categories(*texts)}, name="t")
     typed = read_frame(frame, schema)
     assert in_dtypes(typed, schema, opened(frame)[1].dtypes)["x"].tolist() == texts

@@ -21,7 +21,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.dates import date_range, number_of, text_of
 from likeness.data.schema.schema import Schema
-from likeness.data.source.date_cells import numbers_of_dates, typed_dates
+from likeness.data.schema.typed_cells import numbers_of_dates, typed_dates
 from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import typed_digest
 from likeness.features.cells import Cells

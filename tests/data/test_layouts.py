@@ -15,7 +15,7 @@ from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.schema.dates import date_range, moment_of, number_of, text_of
 from likeness.data.schema.schema import Schema
-from likeness.data.source.date_cells import typed_dates
+from likeness.data.schema.typed_cells import typed_dates
 from likeness.data.source.files import read_frame
 
 DATES = ["%d.%m.%Y", "%Y%m%d", "%d%m%Y", "%j/%Y", "%A, %d %B %Y", "%b %d, %Y", "%a %d-%b-%Y", "%m/%d/%Y %%", "%Y %d%b"]

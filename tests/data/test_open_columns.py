@@ -13,9 +13,10 @@ from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.private_tables import iter_private, text_columns, write_private
+from likeness.data.schema.categories import LONGEST, closed
 from likeness.data.schema.column import Column
-from likeness.data.schema.private_categories import LONGEST, closed
-from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import schema_text
 from likeness.data.source.cells import cells_of, typed
 from likeness.data.source.files import iter_part, read_frame, read_source, source_parts
 from likeness.data.source.row_digests import row_hashes, typed_digest

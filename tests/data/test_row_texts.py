@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from table_strategies import schemas_and_tables
 from toys import schema_with
 
+from likeness.data.schema.typed_cells import number_texts
 from likeness.data.source.files import read_frame
 from likeness.data.source.row_digests import SourceDigest, row_hashes, typed_digest
-from likeness.data.source.row_texts import number_texts, row_texts
+from likeness.data.source.row_texts import row_texts
 
 KEY = b"k" * 32
 SCHEMA = schema_with(

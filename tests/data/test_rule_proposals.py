@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from toys import schema_with
 
-from likeness.data.rules.proposals import proposed
+from likeness.data.schema.rule_proposals import proposed
 
 YES = {"kind": "boolean"}
 DAY = {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"}

@@ -11,9 +11,9 @@ from likeness.core.errors import SchemaError
 from likeness.data.encoding.bins import grid_of, unit_of
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.rules.allowed import Allowed, read
-from likeness.data.rules.tables import contradictions, from_model, to_model, values_of
+from likeness.data.schema.allowed import Allowed, read
 from likeness.data.schema.column import Column
+from likeness.data.schema.ruled_tables import contradictions, from_model, to_model, values_of
 from likeness.data.schema.schema import Schema
 
 NUMBERS = Column("x", "numeric", 0.0, 10.0)

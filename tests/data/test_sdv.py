@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import likeness
 from likeness import Schema
 from likeness.core.errors import SchemaError
 
@@ -27,7 +28,7 @@ KINDS = ["drop", "drop", "drop", "integer", "numeric", "categorical", "ordinal",
 
 
 def completed() -> Schema:
-    draft = Schema.from_sdv(SINGLE)
+    draft = likeness.from_sdv(SINGLE)
     draft.source, draft.nullable, draft.label = "codebook", "none", "well"
     draft["age"].bounds, draft["cost"].bounds, draft["ward"].categories = (0, 110), (0, 5), ["a", "b"]
     for name in ("born", "seen"):
@@ -36,24 +37,24 @@ def completed() -> Schema:
 
 
 def test_metadata_gives_a_draft_without_bounds(tmp_path: Path) -> None:
-    draft = Schema.from_sdv(SINGLE)
+    draft = likeness.from_sdv(SINGLE)
     assert [draft[name].kind for name in draft] == KINDS and list(draft) == list(COLUMNS)
     assert draft["level"].categories == ["low", "high"] and draft["born"].format == "%d.%m.%Y"
     assert draft["seen"].format is None and not [name for name in ("id", "key", "mail") if draft[name].missing()]
     assert 'schema["age"].bounds' in draft.missing() and 'schema["ward"].categories' in draft.missing()
     (tmp_path / "metadata.json").write_text(json.dumps({"tables": {"one": SINGLE, "two": SINGLE}}))
-    assert repr(Schema.from_sdv(tmp_path / "metadata.json", "two")) == repr(draft).replace('"table"', '"two"')
+    assert repr(likeness.from_sdv(tmp_path / "metadata.json", "two")) == repr(draft).replace('"table"', '"two"')
     with pytest.raises(SchemaError, match=r"several tables\. Give table, one of: one, two"):
-        Schema.from_sdv(str(tmp_path / "metadata.json"))
+        likeness.from_sdv(str(tmp_path / "metadata.json"))
 
 
 def test_a_schema_is_the_metadata_of_its_synthetic_table() -> None:
-    metadata = completed().to_sdv()
+    metadata = likeness.to_sdv(completed())
     columns = metadata["tables"]["table"]["columns"]
     cost = {"sdtype": "numerical", "computer_representation": "Float"}
     assert columns == {**{name: COLUMNS[name] for name in list(COLUMNS)[3:]}, "cost": cost}
     assert json.loads(json.dumps(metadata)) == metadata
-    again = Schema.from_sdv(metadata)
+    again = likeness.from_sdv(metadata)
     assert [again[name].kind for name in again] == [column.kind for column in completed().columns]
 
 
@@ -63,7 +64,7 @@ def test_bounds_that_sdv_takes_from_rows_are_not_read() -> None:
         "age": {"sdtype": "numerical", "range_min": 17, "range_max": 90, "decimal_places": 0},
         "level": {"sdtype": "ordinal", "range_values": ["low", "Xq7Secret"]},
     }
-    draft = Schema.from_sdv({"METADATA_SPEC_VERSION": "V2", "tables": {"t": {"columns": columns}}})
+    draft = likeness.from_sdv({"METADATA_SPEC_VERSION": "V2", "tables": {"t": {"columns": columns}}})
     assert [draft[name].kind for name in draft] == ["numeric", "ordinal"]
     assert [draft["age"].bounds, draft["level"].categories] == [None, None]
 
@@ -78,7 +79,7 @@ KEYS = {
 
 
 def test_metadata_keeps_the_published_rules() -> None:
-    metadata = completed().to_sdv()
+    metadata = likeness.to_sdv(completed())
     assert metadata["METADATA_SPEC_VERSION"] == "V1" and metadata["relationships"] == []
     columns = [spec for table in metadata["tables"].values() for spec in table["columns"].values()]
     assert {spec["sdtype"] for spec in columns} == set(KEYS)
@@ -95,6 +96,6 @@ def test_what_is_no_metadata_is_refused(wrong: Any, tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     Path("here.json").write_text("no: json")
     with pytest.raises(SchemaError, match=r"no metadata of SDV|cannot be read|is not JSON"):
-        Schema.from_sdv(wrong)
+        likeness.from_sdv(wrong)
     with pytest.raises(SchemaError, match=r"has no table 'other'\. Tables: table"):
-        Schema.from_sdv(SINGLE, "other")
+        likeness.from_sdv(SINGLE, "other")

@@ -21,7 +21,8 @@ from likeness.core.hashing import keyed_digest
 from likeness.core.paths import ProjectPaths
 from likeness.data import private_tables as tables
 from likeness.data.private_tables import iter_private, read_manifest, read_private, sample_private, write_private_chunks
-from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import schema_text
 from likeness.data.source import files as sources
 from likeness.data.source.cells import typed_column
 from likeness.data.source.files import SourcePart, iter_source, parquet_rows, read_frame, read_source, source_parts

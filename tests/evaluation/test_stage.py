@@ -11,7 +11,8 @@ import yaml
 
 from likeness.core.paths import ProjectPaths
 from likeness.data.private_tables import write_private
-from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import schema_text
 from likeness.pipeline.project import Project
 from likeness.stages import evaluate
 

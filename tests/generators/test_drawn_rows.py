@@ -11,8 +11,8 @@ from ruled import LEARNED, RULES, SCHEMA, ruled
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.bins import grid_of
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.rules.rules import learned
-from likeness.data.rules.tables import contradictions, from_model
+from likeness.data.schema.ruled_tables import contradictions, from_model
+from likeness.data.schema.rules import learned
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture

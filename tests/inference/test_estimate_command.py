@@ -13,7 +13,7 @@ from likeness.bundle.contents import CHECKSUMS
 from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.core.errors import LikenessError
-from likeness.data.schema.schema import schema_text
+from likeness.data.schema.yaml import schema_text
 from likeness.inference.estimates import Question, estimate
 from likeness.release.released import to_bytes
 from likeness.synthesizer.published import SAVED

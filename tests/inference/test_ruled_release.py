@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from likeness import Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import ParamsError
-from likeness.data.schema.schema import schema_text
+from likeness.data.schema.yaml import schema_text
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.synthesizer.published import Published

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from likeness.bundle.contents import CHECKSUMS
 from likeness.bundle.files import sums
 from likeness.cli.app import app
-from likeness.data.schema.schema import schema_text
+from likeness.data.schema.yaml import schema_text
 from likeness.data.source.files import read_frame
 from likeness.inference.estimates import Answers, Question, estimate
 from likeness.inference.measurements import measurements

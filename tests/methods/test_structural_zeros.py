@@ -4,7 +4,7 @@ import numpy as np
 from ruled import SCHEMA, rows
 
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.rules.tables import to_model
+from likeness.data.schema.ruled_tables import to_model
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.objective import MarginalObjective

@@ -23,7 +23,8 @@ from likeness.data.schema.answers import chosen, read_answer
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.draft_file import schema_yaml
 from likeness.data.schema.kinds import KINDS
-from likeness.data.schema.schema import Schema, read_mapping
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import read_mapping
 from likeness.ledger.home import Home
 from likeness.onboarding.interview import Completed, Interview
 

@@ -21,7 +21,8 @@ from likeness.config.load import load_params
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.schema import Schema, read_mapping
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.header import kinds_of
 from likeness.preflight.faults import examine, schema_faults
 

@@ -1,4 +1,4 @@
-"""``Schema.draft``: names and kinds by dtype, no value of the frame, and answers that are checked at once."""
+"""``likeness.draft``: names and kinds by dtype, no value of the frame, and answers that are checked at once."""
 
 import copy
 from collections.abc import Callable
@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import likeness
 from likeness import Schema
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.schema import read_mapping
+from likeness.data.schema.yaml import read_mapping
 from likeness.preflight.faults import schema_faults
 
 # Values that stand for private ones: none may be in a draft.
@@ -41,7 +42,7 @@ ANSWERS: dict[str, tuple[str, Any]] = {
 
 
 def answered() -> SchemaDraft:
-    draft = Schema.draft(FRAME, "visits")
+    draft = likeness.draft(FRAME, "visits")
     draft.source, draft.nullable, draft.label = "codebook", ["cost"], "smoker"
     for name, (key, value) in ANSWERS.items():
         setattr(draft[name], key, value)
@@ -49,15 +50,15 @@ def answered() -> SchemaDraft:
 
 
 def test_a_draft_has_names_and_kinds_and_no_value() -> None:
-    draft = Schema.draft(FRAME)
+    draft = likeness.draft(FRAME)
     assert [draft[name].kind for name in draft] == KINDS and list(draft) == list(FRAME.columns)
     other = FRAME.map(lambda _: None).astype({"age": "float", "smoker": "object"}).iloc[:0]
-    assert repr(Schema.draft(FRAME)) == repr(Schema.draft(FRAME.iloc[:0])) != repr(Schema.draft(other))
+    assert repr(likeness.draft(FRAME)) == repr(likeness.draft(FRAME.iloc[:0])) != repr(likeness.draft(other))
     assert not [text for text in ("8675309", "86.7", "Xq7", "Zork", "Blau", "1867") if text in repr(draft)]
 
 
 def test_the_lines_of_a_terminal_are_answers_in_python_too() -> None:
-    draft = Schema.draft(FRAME, "visits")
+    draft = likeness.draft(FRAME, "visits")
     draft.source, draft.nullable, draft.label = "codebook", ["cost"], "smoker"
     lines = {"age": "0..110", "cost": "0..99.5", "ward": "surgery, medicine", "code": "0, 1, 2", "object": "private"}
     for name, line in (lines | {"seen": "2020-01-01..2024-12-31", "month": "not needed"}).items():
@@ -70,13 +71,13 @@ def test_the_lines_of_a_terminal_are_answers_in_python_too() -> None:
 
 def test_a_dtype_does_not_answer_whether_values_are_missing() -> None:
     """pandas makes floats of whole numbers of which one is missing, so the dtype without is a fact about the rows."""
-    draft = Schema.draft(pd.DataFrame({"age": [1, 2], "well": [True, False]}))
+    draft = likeness.draft(pd.DataFrame({"age": [1, 2], "well": [True, False]}))
     assert "schema.nullable" in draft.missing()
     assert [spec["nullable"] for spec in draft.to_dict()["columns"].values()] == [None, None]
 
 
 def test_what_is_missing_is_shown_as_python_and_told_at_once() -> None:
-    draft = Schema.draft(FRAME)
+    draft = likeness.draft(FRAME)
     open_lines = [line.partition(" = ")[0] for line in str(draft).split("\n") if " = ?" in line]
     assert open_lines == ["schema.source", "schema.nullable", *(f'schema["{name}"].kind' for name in ANSWERS)]
     with pytest.raises(SchemaError, match="9 open questions") as error:
@@ -92,14 +93,14 @@ def test_a_completed_draft_is_a_schema_and_its_print_makes_it_again(tmp_path: Pa
     assert schema.column("age").bounds == (0, 110) and schema.column("code").categories == ("0", "1", "2")
     draft.to_yaml(tmp_path / "visits.yaml")
     assert Schema.load(tmp_path / "visits.yaml") == schema
-    again = Schema.draft(FRAME)
+    again = likeness.draft(FRAME)
     assert str(again).startswith("# PUBLIC: answer each ?") and "?" not in str(draft)
     exec(str(draft), {"schema": again})
     assert again.complete() == schema == copy.deepcopy(draft).complete()
 
 
 def test_open_questions_of_a_file_are_those_of_the_draft(tmp_path: Path) -> None:
-    draft = Schema.draft(FRAME[["age", "cost"]])
+    draft = likeness.draft(FRAME[["age", "cost"]])
     draft.to_yaml(tmp_path / "table.yaml")
     faults = schema_faults(read_mapping(tmp_path / "table.yaml"))
     assert len(faults) == 3 and "source is an open question" in faults[0]
@@ -122,10 +123,10 @@ def test_open_questions_of_a_file_are_those_of_the_draft(tmp_path: Path) -> None
     ],
 )
 def test_a_wrong_answer_is_refused_at_once_and_changes_nothing(say: Callable[[SchemaDraft], Any], words: str) -> None:
-    draft = Schema.draft(FRAME)
+    draft = likeness.draft(FRAME)
     with pytest.raises(SchemaError, match=words):
         say(draft)
-    assert repr(draft) == repr(Schema.draft(FRAME))
+    assert repr(draft) == repr(likeness.draft(FRAME))
 
 
 def test_another_kind_drops_what_it_has_no_key_for_and_a_person_is_never_released() -> None:
@@ -144,9 +145,9 @@ def test_another_kind_drops_what_it_has_no_key_for_and_a_person_is_never_release
 
 def test_a_row_is_not_taken_for_names() -> None:
     with pytest.raises(DataError, match="does not look like a header") as error:
-        Schema.draft(pd.DataFrame([[1, 2]], columns=["39", "Xq7Secret"]))
+        likeness.draft(pd.DataFrame([[1, 2]], columns=["39", "Xq7Secret"]))
     assert "39" not in str(error.value) and "Xq7" not in str(error.value)
-    assert list(Schema.draft(pd.DataFrame([[1, 2]]))) == ["0", "1"]  # pandas' own names
+    assert list(likeness.draft(pd.DataFrame([[1, 2]]))) == ["0", "1"]  # pandas' own names
 
 
 def test_a_draft_takes_rules() -> None:

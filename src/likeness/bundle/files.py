@@ -28,7 +28,8 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ONE_TABLE, json_text
 from likeness.core.text import shown
 from likeness.data.histories.schema import HistorySchema, read_schema
-from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import schema_text
 from likeness.ledger.records import Record
 from likeness.methods.base import Context
 from likeness.methods.row_set import RowSet

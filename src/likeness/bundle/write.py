@@ -15,7 +15,7 @@ from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs, read_json, write_json
 from likeness.core.remote import ending
-from likeness.data.schema.schema import schema_text
+from likeness.data.schema.yaml import schema_text
 from likeness.pipeline.account import account
 from likeness.pipeline.project import Project
 from likeness.report.statement import statement

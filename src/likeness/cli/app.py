@@ -22,6 +22,7 @@ from likeness.core.extras import missing
 from likeness.core.messages import show_messages
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import ending
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import place_refusal, storage_refusal
 
 # A traceback with local variables could show a key or a row.
@@ -77,7 +78,6 @@ def bundle_(
     A verifier can test the lifetime cost only with --open-others, or if the ledger holds no other population.
     """
     from likeness.bundle.write import write_bundle
-    from likeness.pipeline.project import Project
 
     names = write_bundle(Project.load(), target, open_others)
     if as_json:

@@ -13,6 +13,7 @@ from likeness.cli.summary import scores
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.text import shown
+from likeness.pipeline.project import Project
 from likeness.synthesizer.published import check_given
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -68,7 +69,6 @@ def comparison_text(comparison: Mapping[str, Mapping[str, list[Any]]], names: tu
 
 
 def _tracked(run: str) -> Run:
-    from likeness.pipeline.project import Project
     from likeness.tracking.run import tracked_run
 
     privacy, metrics = tracked_run(Project.load(), run)

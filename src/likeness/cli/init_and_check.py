@@ -15,6 +15,7 @@ import typer
 
 from likeness.cli.console import say, say_json, wrapped
 from likeness.config.params import DATABASES, FileFormat, Ingest
+from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import RemotePath, place_at
@@ -95,7 +96,6 @@ def init(
     ] = False,
 ) -> None:
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
-    from likeness.config.typed import build
     from likeness.data.schema.answers import chosen
     from likeness.onboarding.interview import Interview
     from likeness.onboarding.settings import draft_params
@@ -170,7 +170,8 @@ def _draft_of_table(
 ) -> tuple["SchemaDraft", str | None]:
     """The draft with the answers of a completed schema, and the column of the split. The options are those of init."""
     from likeness.data.schema.draft import SchemaDraft
-    from likeness.data.schema.schema import Schema, entries, read_mapping
+    from likeness.data.schema.schema import Schema, entries
+    from likeness.data.schema.yaml import read_mapping
     from likeness.onboarding.settings import check_columns
 
     split = next((each for each in table.kinds if each.casefold() == "split"), None) if split is None else split

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likeness.cli.console import App, say, say_json, table
-from likeness.core.errors import LedgerError, LikenessError
+from likeness.core.errors import ArtifactError, LedgerError, LikenessError
 from likeness.core.paths import ProjectPaths
 
 if TYPE_CHECKING:
@@ -299,7 +299,6 @@ def ledger_witness(
 @ledger_app.command("restore")
 def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released files.")]) -> None:
     """Put released files back into a store that lost them. It costs nothing, because the ledger knows every byte."""
-    from likeness.core.errors import ArtifactError
     from likeness.release.store import restore
 
     ledger = _open()

@@ -20,9 +20,9 @@ from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, steps_of
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import category_type
 from likeness.evaluation.marginals import cells, total_variation
 
 Measures = dict[str, float]

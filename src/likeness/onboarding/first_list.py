@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from likeness.core.errors import LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft, as_lines
-from likeness.data.schema.schema import Schema, read_mapping
+from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.files import IN_FRAME
-from likeness.data.source.header import check_names
+from likeness.data.source.names import check_names
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -77,8 +77,10 @@ class FirstList:
     def schema(self, given: Any, frame: "DataFrame | Any") -> None:
         """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
         if given is None and hasattr(frame, "dtypes"):
-            self.line("synthesizer.schema = schema = likeness.Schema.draft(frame)", SchemaError)
-            given = Schema.draft(frame)
+            self.line("synthesizer.schema = schema = likeness.draft(frame)", SchemaError)
+            from likeness.onboarding.from_frame import draft
+
+            given = draft(frame)
         if given is None:
             self._wrong("schema is missing. Give a Schema, a mapping, or the path of a schema file.", ParamsError)
         elif isinstance(given, SchemaDraft) and given.missing():

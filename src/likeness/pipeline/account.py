@@ -12,7 +12,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json
-from likeness.data.rules.rule import Rule
+from likeness.data.schema.rule import Rule
 from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger

@@ -19,9 +19,9 @@ from likeness.core import rng
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.rules.allowed import Allowed
-from likeness.data.rules.tables import from_model, values_of
+from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
+from likeness.data.schema.ruled_tables import from_model, values_of
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import by_place, with_exact_ends
 

@@ -16,21 +16,21 @@ from likeness.core.paths import HISTORIES
 from likeness.data.beside import with_columns
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.histories.rows import classes, is_end, order_numbers
-from likeness.data.histories.rules import GAP, broken_by, step_values, who_breaks
+from likeness.data.histories.rows import classes, is_end, order_numbers, who_breaks
+from likeness.data.histories.rules import GAP, broken_by, step_values
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
-from likeness.data.rules.allowed import Allowed
-from likeness.data.rules.tables import values_of
+from likeness.data.schema.allowed import Allowed
+from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
+from likeness.data.schema.ruled_tables import values_of
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import category_type
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.exchange import Faults, exchanged
 from likeness.pipeline.where import allowed_values, named
 
 if TYPE_CHECKING:
-    from likeness.data.rules.rule import Values
+    from likeness.data.schema.rule import Values
     from likeness.generators.base import DrawsRest
 
 _REDRAWS, _WITHIN = 20, 10  # of a next event that breaks a rule: in all, and the first ones within its cells
@@ -341,9 +341,8 @@ class _Following:
         if self.schema.order is not None:
             following[self.schema.order] = self._at[people] + gaps
         last = {name: cells[people] for name, cells in self._last.items()}
-        return broken_by(
-            self.schema, step_values(self._first, last, following, self.persons[people], self.schema.order)
-        )
+        values = step_values(self._first, last, following, self.persons[people], self.schema.order)
+        return broken_by(self.schema.rules_of_steps, values)
 
 
 def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:

@@ -10,9 +10,12 @@ from pathlib import Path
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError
+from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import rho_for
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,6 @@ class LedgerSession:
         Raises:
             LedgerError: it is damaged; or there is none, and files of the project name another one.
         """
-        from likeness.ledger.chain import read_anchor
-
         home = self.home
         if not Ledger.exists(home) and read_anchor(home) is None:  # a lost one says so itself
             self.refuse_other(None)
@@ -82,7 +83,6 @@ class LedgerSession:
                 the project name another ledger.
         """
         from likeness.ledger.witness import check_witnesses, git_witnesses
-        from likeness.privacy.adjacency import Adjacency
 
         ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
         witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == ledger.id]
@@ -99,8 +99,6 @@ def delta_for_selection(params: Params) -> float:
     Runs with these settings need this much until they have used the cap's ρ. It is enough for one run. Above that, it
     is at most half of δ, which leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes it.
     """
-    from likeness.privacy.calibration import rho_for
-
     cap, privacy = params.ledger.cap, params.privacy
     one, half = privacy.delta * params.categories.delta_share, cap.delta / 2
     if one >= cap.delta or not math.isfinite(privacy.epsilon):

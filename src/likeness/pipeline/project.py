@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params
-from likeness.config.params import Params
+from likeness.config.params import AUTO, Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, ParamsError, PlanError, SchemaError
 from likeness.core.files import expanded
@@ -60,8 +60,6 @@ class Project:
     def paths(self) -> ProjectPaths:
         """Where its files lie."""
         return ProjectPaths(self.root)
-
-    # --- what follows from settings and schema
 
     @property
     def schema_file(self) -> Path:
@@ -242,7 +240,6 @@ class Project:
         Raises:
             ArtifactError: the number is ``auto``, and nothing is released yet.
         """
-        from likeness.config.params import AUTO
         from likeness.pipeline.synthetic_table import numbered
         from likeness.release.released import load_folder
 
@@ -258,7 +255,7 @@ class Project:
         Raises:
             PlanError: a later stage could not answer it.
         """
-        from likeness.data.rules.rules import learned
+        from likeness.data.schema.rules import learned
         from likeness.pipeline.card import card_shares
         from likeness.privacy.adjacency import Adjacency
         from likeness.privacy.plan import SelectionShares, make_plan
@@ -298,8 +295,6 @@ class Project:
         from likeness.privacy.plan import Plan
 
         return Plan.from_dict(read_json(self.paths.plan))
-
-    # --- sources and ledger
 
     @cached_property
     def sources(self) -> "Sources":

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,6 @@ def provenance(root: Path = Path()) -> dict[str, Any]:
 
 def public_settings(params: Params) -> dict[str, Any]:
     """params.yaml without places, which differ between machines and may hold a password."""
-    from dataclasses import asdict
-
     value = asdict(params)
     del value["engine"]  # nor how work is divided, which changes nothing
     for section, key in (

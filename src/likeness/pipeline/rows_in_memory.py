@@ -10,8 +10,12 @@ import numpy as np
 from likeness.config.params import Params
 from likeness.data.beside import with_columns
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.rules.tables import to_model
+from likeness.data.schema.categories import closed
+from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
+from likeness.data.source.contribution_bounding import bound_contributions, numbered
+from likeness.data.source.row_digests import row_hashes
+from likeness.pipeline.history_rows import digest_of_histories
 from likeness.pipeline.private_rows import (
     PERSON,
     _texts,
@@ -20,6 +24,9 @@ from likeness.pipeline.private_rows import (
     manifest_of,
     training_digest,
 )
+from likeness.release.door import Door
+from likeness.release.released import from_bytes
+from likeness.release.request import Dataset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,12 +38,10 @@ if TYPE_CHECKING:
     from likeness.methods.base import Method
     from likeness.methods.row_set import RowSet
     from likeness.pipeline.project import Project
-    from likeness.release.door import Door
     from likeness.release.partition_selection import Partitions
     from likeness.release.query import Query
     from likeness.release.records import Records
     from likeness.release.released import Released
-    from likeness.release.request import Dataset
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,6 @@ class RowsInMemory:
         Args:
             schema: the table's schema, with the released categories of its open columns.
         """
-        from likeness.data.schema.private_categories import closed
-
         table = to_model(closed(self.table, self.schema, schema), schema)
         read = partial(encoded_chunks, table, schema.modeled, self.people)
         return replace(self.dataset, encoding=encoding_digest(schema)), read
@@ -98,13 +101,8 @@ def in_memory(
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
     """
-    from likeness.data.source.row_digests import row_hashes
-    from likeness.release.request import Dataset
-
     numbers, hashes = None, row_hashes(train, schema)
     if people is not None:
-        from likeness.data.source.contribution_bounding import bound_contributions, numbered
-
         assert params.ingest.unit is not None
         keep = bound_contributions(hashes, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
         train, numbers, hashes = train[keep], numbered(people[keep]), hashes[keep]
@@ -121,10 +119,6 @@ def history_doors(
     project: "Project", schema: "HistorySchema", rows: "HistoryRows", rows_digests: Sequence[str]
 ) -> "list[Door]":
     """A door to each row set of a project."""
-    from likeness.pipeline.history_rows import digest_of_histories
-    from likeness.release.door import Door
-    from likeness.release.request import Dataset
-
     ledger, params = project.ledger_to_spend, project.complete_params
     digest = digest_of_histories(schema, rows, ledger.key)
     people = np.arange(len(rows.people), dtype=np.int64)
@@ -156,8 +150,6 @@ def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence
     Returns:
         answers by the name of their query, in the order of the releases.
     """
-    from likeness.release.released import from_bytes
-
     released: dict[str, Released] = {}
     for rows, door in zip(row_sets, doors, strict=True):
 

@@ -1,6 +1,6 @@
 """Conditions on the rows that are drawn: ``sample.where``, ``likeness sample --where`` and ``Synthesizer.sample``.
 
-See :mod:`likeness.data.rules.allowed` for the words of a condition.
+See :mod:`likeness.data.schema.allowed` for the words of a condition.
 """
 
 import math
@@ -15,7 +15,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.encoding.bins import unit_of
 from likeness.data.encoding.condition import Condition
-from likeness.data.rules.allowed import Allowed, read, step_of
+from likeness.data.schema.allowed import Allowed, read, step_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 

@@ -52,7 +52,7 @@ def check_synthetic(project: Project) -> dict[str, str]:
 
 def queries_of_card(project: Project) -> "list[CardQuery]":
     """The queries of the card about the written table; none without a card."""
-    from likeness.data.rules.tables import to_model
+    from likeness.data.schema.ruled_tables import to_model
     from likeness.pipeline.card import card_queries
     from likeness.release.released import load_folder
 

@@ -20,10 +20,11 @@ from likeness.core.remote import ending, place_at
 from likeness.core.text import did_you_mean
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
-from likeness.data.rules.proposals import proposed
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
-from likeness.data.schema.schema import KEYS, Schema, entries, read_mapping
+from likeness.data.schema.rule_proposals import proposed
+from likeness.data.schema.schema import KEYS, Schema, entries
+from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.encoded_images import image_column, is_image_folder
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.parquet_files import texts_without_cells

@@ -17,7 +17,7 @@ from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
 from likeness.data.histories.rows import HistoryRows, rows_of_tables
 from likeness.data.histories.schema import HistorySchema
-from likeness.data.rules.tables import contradictions
+from likeness.data.schema.ruled_tables import contradictions
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.details import details, neighbors

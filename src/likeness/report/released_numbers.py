@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.data.encoding.dtypes import in_dtypes
-from likeness.data.rules.tables import contradictions
+from likeness.data.schema.ruled_tables import contradictions
 from likeness.data.schema.schema import Schema
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import Measurements, measurements

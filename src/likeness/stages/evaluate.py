@@ -4,7 +4,7 @@ Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spe
 """
 
 from likeness.data.private_tables import read_manifest, sample_private
-from likeness.data.schema.private_categories import closed
+from likeness.data.schema.categories import closed
 from likeness.pipeline.history_rows import STRANGERS, written_histories
 from likeness.pipeline.private_rows import BESIDE, SPLIT
 from likeness.pipeline.project import Project

@@ -6,7 +6,7 @@ reports/figures, and reports/internal/index.html (NOT private). Spends: nothing.
 
 from typing import Any
 
-from likeness.data.rules.tables import to_model
+from likeness.data.schema.ruled_tables import to_model
 from likeness.pipeline.private_rows import encoded_chunks
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import as_released

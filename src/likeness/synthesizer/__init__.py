@@ -9,11 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import pandas as pd
+
 from likeness.config.params import AUTO, LedgerSettings, Params, Privacy, Sample, Train
 from likeness.config.typed import build, whole
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.estimator import Estimator
 from likeness.data.histories.schema import HistorySchema
+from likeness.data.schema.allowed import plain_condition
 from likeness.methods import DEFAULT
 from likeness.report.statement import statement
 from likeness.synthesizer.parameters import settings_of
@@ -41,7 +44,7 @@ class Synthesizer(Estimator):
         epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
-            ``Schema.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
+            ``likeness.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
             a :class:`~likeness.data.histories.schema.HistorySchema`.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
@@ -317,8 +320,6 @@ class Synthesizer(Estimator):
         ``rows`` is the number of training rows. ``mean_1_way`` and ``worst_2_way`` are total variations of columns and
         pairs. Accuracies are those of naive Bayes, trained on the synthetic rows. Empty without ``card``.
         """
-        import pandas as pd
-
         figures = pd.DataFrame(self.privacy.get("card", []), columns=["measure", "value", "low", "high"])
         return figures.set_index("measure")
 
@@ -401,7 +402,6 @@ class Synthesizer(Estimator):
             LedgerError: the ledger of the fit is not here.
             ArtifactError: the path exists.
         """
-        from likeness.data.rules.allowed import plain_condition
         from likeness.pipeline.where import named
         from likeness.synthesizer.files import bundle
 

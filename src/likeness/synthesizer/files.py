@@ -14,7 +14,7 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.histories.schema import HistorySchema, read_schema
-from likeness.data.schema.schema import schema_text
+from likeness.data.schema.yaml import schema_text
 from likeness.methods import method_from
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE as CARD

@@ -10,6 +10,7 @@ from likeness.config.typed import require
 from likeness.core.paths import HISTORIES
 from likeness.data.encoding.frames import opened
 from likeness.data.histories.schema import HistorySchema
+from likeness.generators.base import Compute
 from likeness.pipeline.histories import HistoryGenerator
 from likeness.pipeline.project import Project
 from likeness.synthesizer.fitted import Fitted
@@ -36,7 +37,6 @@ class FittedHistories(Fitted):
 
     def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
         """Both tables from models that are fitted to new draws of the noise; the first are the base."""
-        from likeness.generators.base import Compute
         from likeness.methods.replicates import linked_replicates
 
         rows, train, fitted = self.rows(n), params.train, self.generator
@@ -70,7 +70,6 @@ def fit_histories(given: "Synthesizer", schema: HistorySchema, tables: Any, pers
     Raises:
         LikenessError: see :meth:`likeness.Synthesizer.fit`.
     """
-    from likeness.generators.base import Compute
     from likeness.methods.fit import fit_all
     from likeness.pipeline.account import stated
     from likeness.pipeline.history_rows import read_histories

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS
 from likeness.bundle.files import check_whole, checksums, files, form
+from likeness.bundle.settings import params_of
 from likeness.config.params import Params, Sample
 from likeness.config.typed import require
 from likeness.core.errors import ArtifactError, ParamsError
@@ -126,7 +127,6 @@ class Published:
 
     def _params(self) -> Params:
         """The settings of the run."""
-        from likeness.bundle.settings import params_of
         from likeness.synthesizer import Synthesizer
 
         if (self.folder / SETTINGS).exists():

@@ -9,12 +9,17 @@ from likeness.config.typed import require
 from likeness.core.paths import ONE_TABLE
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.frames import opened
+from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
+from likeness.data.source.files import read_frame, read_frame_people
+from likeness.data.source.row_digests import SourceDigest
+from likeness.generators.base import Compute
 from likeness.methods import method_from
 from likeness.methods.base import Context
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.synthetic_table import numbered, typed_rows
+from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.released import Released, from_bytes
 from likeness.synthesizer.fitted import Fitted
 from likeness.synthesizer.parameters import project_of, refuse_faults, schema_of
@@ -54,7 +59,6 @@ class FittedTable(Fitted):
         Raises:
             ParamsError: the method makes none.
         """
-        from likeness.generators.base import Compute
         from likeness.methods.replicates import replicates
 
         require(where is None or isinstance(where, Mapping), "replicates", count, "left out if where is a frame")
@@ -79,12 +83,10 @@ def fit_table(given: "Synthesizer", frame: Any) -> FittedTable:
     Raises:
         LikenessError: see :meth:`likeness.Synthesizer.fit`.
     """
-    from likeness.generators.base import Compute
     from likeness.methods.fit import fit_all
     from likeness.pipeline.account import stated
     from likeness.pipeline.rows_in_memory import release_all
     from likeness.release.door import Door
-    from likeness.release.partition_selection import completed
 
     table, frame_type = opened(frame)
     refuse_faults(given, table)
@@ -110,8 +112,6 @@ def _private_rows(project: "Project", table: "DataFrame") -> "RowsInMemory":
     Raises:
         DataError: they do not fit it.
     """
-    from likeness.data.source.files import read_frame, read_frame_people
-    from likeness.data.source.row_digests import SourceDigest
     from likeness.pipeline.rows_in_memory import in_memory
 
     ledger, unit, people = project.ledger, project.params.ingest.unit, None
@@ -126,7 +126,6 @@ def _private_rows(project: "Project", table: "DataFrame") -> "RowsInMemory":
 def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]:
     """The released categories of the open columns, by the name of their query."""
     from likeness.release.door import Door
-    from likeness.release.partition_selection import partition_queries
 
     released = {}
     for query in partition_queries(project.written_schema, project.plan, project.params.categories.most):
@@ -140,7 +139,6 @@ def _card(
     project: "Project", schema: Schema, generator: SavedGenerator, released: Mapping[str, Released], door: "Door"
 ) -> dict[str, Released]:
     """The released card about the table that the generator draws without arguments; none without a card."""
-    from likeness.data.rules.tables import to_model
     from likeness.pipeline.card import card_queries, check_tables
 
     card, facts = project.params.evaluate.card, project.context_of(schema)

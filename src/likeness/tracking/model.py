@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
 from likeness.core.paths import Outputs, read_json
-from likeness.data.schema.schema import Schema, schema_text
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import schema_text
 from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
 

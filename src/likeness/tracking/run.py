@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
-from likeness.core.files import expanded, user_folders
+from likeness.core.files import expanded, file_lock, user_folders
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
@@ -179,8 +179,6 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     _quiet()
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
-
-    from likeness.core.files import file_lock
 
     name = params.tracking.experiment
     # A server chooses the place of artifacts. Beside a database they would land in the working folder.

@@ -7,6 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow.parquet import read_metadata
+
 from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle
@@ -15,6 +20,10 @@ from likeness.core.errors import ReleaseError
 from likeness.core.messages import LOG
 from likeness.core.paths import ONE_TABLE
 from likeness.core.text import fault_of, texts_in
+from likeness.data.encoding.layout import encoding_digest
+from likeness.pipeline.card import STAGE, card_queries
+from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, read_synthetic, sample_request
+from likeness.release.request import check_answer
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 
@@ -172,16 +181,12 @@ def _machine(where: Mapping[str, Any]) -> str:
 
 def written_by(path: Path) -> str:
     """The version of pyarrow that a Parquet file names. Its author may have written anything there."""
-    from pyarrow.parquet import read_metadata
-
     stated = _WRITER.fullmatch(read_metadata(path).created_by or "")
     return f"pyarrow {stated[1]}" if stated else "another writer"
 
 
 def table(bundle: Bundle) -> str:
     """Both files of each table are the generator's draw with the public seed, to the byte."""
-    from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
-
     sample, privacy = bundle.sample, bundle.json(names.PRIVACY)
     stem, schema = next(iter(bundle.tables.items()))
     # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
@@ -226,7 +231,6 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
         Wrong: the two files hold different tables, or rounding does not explain a difference.
     """
     from likeness.data.encoding.dtypes import in_dtypes, typed_again
-    from likeness.pipeline.synthetic_table import csv_bytes
 
     schema, name = bundle.tables[stem], f"{stem}.parquet"
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
@@ -243,8 +247,7 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
 def rules(bundle: Bundle) -> str:
     """No row of the table breaks a rule of the schema."""
     from likeness.data.histories.rows import broken_links
-    from likeness.data.rules.tables import contradictions
-    from likeness.pipeline.synthetic_table import read_synthetic
+    from likeness.data.schema.ruled_tables import contradictions
 
     schema, histories = bundle.schema, bundle.project.histories
     if histories is None and not schema.rules:
@@ -262,11 +265,7 @@ def rules(bundle: Bundle) -> str:
 
 def card(bundle: Bundle) -> str:
     """The card is about this table: the questions, computed again from the table, are those that were answered."""
-    from likeness.data.encoding.layout import encoding_digest
-    from likeness.data.rules.tables import to_model
-    from likeness.pipeline.card import STAGE, card_queries
-    from likeness.pipeline.synthetic_table import read_synthetic
-    from likeness.release.request import check_answer
+    from likeness.data.schema.ruled_tables import to_model
 
     answers = {one.receipt.query: one for one in bundle.answers if one.receipt.stage == STAGE}
     settings = bundle.params.evaluate.card
@@ -287,11 +286,6 @@ def card(bundle: Bundle) -> str:
 
 def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
     """The typed rows of the Parquet file, only if its header is that of the table drawn again."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
-
     expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.sample))))
     path = bundle.folder / f"{stem}.parquet"
     with pq.ParquetFile(path) as file:
@@ -325,8 +319,6 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", 
     Raises:
         Wrong: rounding does not explain a difference.
     """
-    import numpy as np
-
     if column.is_categorical:
         if list(stated.cat.categories) != list(again.cat.categories):
             raise Wrong(f"{name}: column '{column.name}' has other categories than the schema")

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from likeness.data.beside import with_columns
 from likeness.data.booleans import DEFAULT_WORDS, spelled
+from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.dates import moment_of, number_of
 from likeness.data.schema.dates import text_of as text_of_date
 from likeness.data.schema.dtypes import Dtype, parsed
 from likeness.data.schema.kinds import NUMBER, Date
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import category_type, typed_column
+from likeness.data.source.cells import typed_column
 from likeness.data.source.files import raw_cells
 from likeness.data.source.python_cells import OLD_PANDAS, text_of
 

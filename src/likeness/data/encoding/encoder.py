@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
 from likeness.data.pixels import PIXEL, matrix, with_pixels
+from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import BRIGHTEST, Schema
-from likeness.data.source.cells import category_type
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import SchemaError
 from likeness.core.hashing import sha256_json
-from likeness.data.rules.rules import rules_section
+from likeness.data.schema.rules import rules_section
 from likeness.data.schema.schema import Schema
 
 ENCODER_VERSION = 1  # part of each release key: raise it when equal schema and rows give other vectors

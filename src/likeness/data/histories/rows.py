@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.data.histories.rules import GAP, who_breaks
+from likeness.data.histories.rules import GAP, step_values
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
-from likeness.data.rules.tables import to_model
+from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
-from likeness.data.source.cells import category_type
+from likeness.data.schema.ruled_tables import to_model, values_of
 from likeness.data.source.contribution_bounding import bound_contributions
 from likeness.data.source.row_digests import leading, row_hashes
 
@@ -250,3 +250,24 @@ def _taken(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "p
     numbers = column.number.numbers(values, column)
     taken = numbers[places] if len(numbers) else np.full(len(places), math.nan)
     return column.number.typed(np.where(places < 0, math.nan, taken), column)
+
+
+def who_breaks(
+    schema: HistorySchema, first: pd.DataFrame, events: pd.DataFrame, persons: NDArray[np.int64]
+) -> dict[str, NDArray[np.int64]]:
+    """The persons whose histories break each rule, by its words.
+
+    Args:
+        schema: public.
+        first: typed with ``schema.first_rows``.
+        events: typed with ``schema.events``, in the order of persons and of their histories.
+        persons: of each event.
+    """
+    of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.moving)
+    without = np.bincount(persons, minlength=len(first)) == 0
+    of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}
+    at = np.flatnonzero(persons[:-1] == persons[1:])
+    last, following = ({name: cells[at + more] for name, cells in moving.items()} for more in (0, 1))
+    of_steps = step_values(of_first, last, following, persons[at], schema.order)
+    broken = {str(rule): np.flatnonzero(rule.broken(of_first)) for rule in schema.first_rows.rules}
+    return broken | {str(rule): np.unique(persons[at][rule.broken(of_steps)]) for rule in schema.rules_of_steps}

@@ -6,26 +6,24 @@ next event from the first. Somebody without events has a missing (null) first ev
 A rule about the columns of one row set holds there too: its impossible cells are empty, and a private row that
 breaks it counts as the nearest row that keeps it.
 
-Privacy. That map is :meth:`likeness.data.rules.rules.RuledTable.to_model`: fixed by the schema, each row by itself. So
+Privacy. That map is :meth:`likeness.data.schema.rules.RuledTable.to_model`: fixed by the schema, each row by itself. So
 a person's rows remain that person's, as many as before, and each person adds as much to a sum as without rules.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import SchemaError
-from likeness.data.rules.rule import IfThen, Never, Order, Rule
-from likeness.data.rules.rules import rules_from
 from likeness.data.schema.column import Column
+from likeness.data.schema.rule import IfThen, Never, Order, Rule
+from likeness.data.schema.rules import rules_from
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from likeness.data.histories.schema import HistorySchema
-    from likeness.data.rules.rule import Values
+    from likeness.data.schema.rule import Values
 
 KINDS = (IfThen, Never, Order)
 GAP, SINCE = "gap", "since first"
@@ -81,35 +79,9 @@ def step_values(
     return values
 
 
-def broken_by(schema: "HistorySchema", values: "Values") -> "NDArray[np.bool_]":
-    """Which pairs of events break one of the rules, by :func:`step_values`. There are rules."""
+def broken_by(rules: Iterable[Rule], values: "Values") -> "NDArray[np.bool_]":
+    """Which pairs of events break one of some rules, by :func:`step_values`."""
     import numpy as np
 
-    broken = [rule.broken(values) for rule in schema.rules_of_steps]
-    rows: NDArray[np.bool_] = np.logical_or.reduce(broken)
+    rows: NDArray[np.bool_] = np.logical_or.reduce([rule.broken(values) for rule in rules])
     return rows
-
-
-def who_breaks(
-    schema: "HistorySchema", first: "pd.DataFrame", events: "pd.DataFrame", persons: "NDArray[np.int64]"
-) -> "Mapping[str, NDArray[np.int64]]":
-    """The persons whose histories break each rule, by its words.
-
-    Args:
-        schema: public.
-        first: typed with ``schema.first_rows``.
-        events: typed with ``schema.events``, in the order of persons and of their histories.
-        persons: of each event.
-    """
-    import numpy as np
-
-    from likeness.data.rules.tables import values_of
-
-    of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.moving)
-    without = np.bincount(persons, minlength=len(first)) == 0
-    of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}
-    at = np.flatnonzero(persons[:-1] == persons[1:])
-    last, following = ({name: cells[at + more] for name, cells in moving.items()} for more in (0, 1))
-    of_steps = step_values(of_first, last, following, persons[at], schema.order)
-    broken = {str(rule): np.flatnonzero(rule.broken(of_first)) for rule in schema.first_rows.rules}
-    return broken | {str(rule): np.unique(persons[at][rule.broken(of_steps)]) for rule in schema.rules_of_steps}

@@ -10,10 +10,11 @@ from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_texts
 from likeness.data.histories.rules import GAP, SINCE, about, rules_among
-from likeness.data.rules.rule import Rule
-from likeness.data.rules.rules import rules_section
 from likeness.data.schema.column import Column
-from likeness.data.schema.schema import Schema, check_texts, read_mapping
+from likeness.data.schema.rule import Rule
+from likeness.data.schema.rules import rules_section
+from likeness.data.schema.schema import Schema, check_texts
+from likeness.data.schema.yaml import read_mapping
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "memory", "rules", "people", "events")
 WHICH = ("first", "hash")

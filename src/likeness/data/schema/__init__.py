@@ -1,1 +1,1 @@
-"""The public schema."""
+"""The public schema: columns, their kinds, and the rules between them."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.text import folded
 from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
+from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dates import EARLIEST, date_range, layout_fault, number_of, text_of
 from likeness.data.schema.dtypes import parsed
 from likeness.data.schema.layouts import number_digits
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
-
-    from likeness.data.schema.column import Column
 
 TRANSFORMS = ("none", "log1p")
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
@@ -68,11 +67,11 @@ class Kind:
     hint: ClassVar[str]
     families: ClassVar[_Words] = ("truth", "whole", "real", "text")
 
-    def faults(self, column: "Column") -> Iterator[_Fault]:
+    def faults(self, column: ColumnFacts) -> Iterator[_Fault]:
         """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
         raise NotImplementedError
 
-    def encoding(self, column: "Column") -> dict[str, Any]:
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         """The keys of the JSON form that belong to this kind. They are part of the key of every release."""
         raise NotImplementedError
 
@@ -140,7 +139,7 @@ class Numeric(Kind):
         """A number at the axis of a figure."""
         return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
 
-    def unreadable(self, column: "Column") -> str:
+    def unreadable(self, column: ColumnFacts) -> str:
         """What is wrong with a cell that is none of these numbers: the rest of a sentence, and the remedy."""
         return (
             f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. A number has the "
@@ -148,7 +147,7 @@ class Numeric(Kind):
             "as ingest.format.decimal says."
         )
 
-    def read(self, texts: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
+    def read(self, texts: "pd.Series[Any]", column: ColumnFacts) -> "NDArray[np.float64]":
         """The number nearest to each text, NaN where it is missing; all NaN where a text is not a number.
 
         Arrow casts each cell by itself. pandas chooses one type for a column, and reads +6e72 with another last digit.
@@ -163,7 +162,7 @@ class Numeric(Kind):
         numbers: NDArray[np.float64] = cells.to_numpy(zero_copy_only=False)
         return numbers
 
-    def missing_numbers(self, column: "Column", decimal: str = ".") -> list[float]:
+    def missing_numbers(self, column: ColumnFacts, decimal: str = ".") -> list[float]:
         """The numbers that mean missing.
 
         Args:
@@ -173,19 +172,19 @@ class Numeric(Kind):
         words = [word.replace(",", ".") if decimal == "," else word for word in column.missing_values]
         return [float(word) for word in words if NUMBER.fullmatch(word) or word in ("inf", "-inf")]
 
-    def numbers(self, values: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
+    def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> "NDArray[np.float64]":
         """Numbers of a typed column; NaN where missing."""
         return values.to_numpy(dtype="float64", na_value=math.nan)
 
-    def typed(self, numbers: "NDArray[np.float64]", column: "Column") -> "pd.Series[Any]":
+    def typed(self, numbers: "NDArray[np.float64]", column: ColumnFacts) -> "pd.Series[Any]":
         """A typed column of numbers within the bounds; NaN for missing."""
         import pandas as pd
 
         return pd.Series(numbers, dtype="float64")
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """As ``15e-1``, see :func:`likeness.data.source.row_texts.number_texts`."""
-        from likeness.data.source.row_texts import number_texts
+        """As ``15e-1``, see :func:`likeness.data.schema.typed_cells.number_texts`."""
+        from likeness.data.schema.typed_cells import number_texts
 
         return number_texts(cells.cast("double"))
 
@@ -194,12 +193,12 @@ class Numeric(Kind):
         numbers = all(NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in texts)
         return numbers and texts != {"1.0", "2.0"} and not all(text.isdigit() for text in texts)
 
-    def encoding(self, column: "Column") -> dict[str, Any]:
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         """Bounds, transform, and spikes where there are any."""
         own: dict[str, Any] = {"lower": column.lower, "upper": column.upper, "transform": column.transform}
         return own | ({"spikes": list(column.spikes)} if column.spikes else {})
 
-    def faults(self, column: "Column") -> Iterator[_Fault]:
+    def faults(self, column: ColumnFacts) -> Iterator[_Fault]:
         """Rules of transform, bounds, decimals and spikes."""
         if column.transform not in TRANSFORMS:
             yield "transform", f"has transform '{column.transform}'. Transforms: {', '.join(TRANSFORMS)}."
@@ -230,7 +229,7 @@ class Numeric(Kind):
         """Whether these may be bounds."""
         return True
 
-    def _own_faults(self, column: "Column") -> Iterator[_Fault]:
+    def _own_faults(self, column: ColumnFacts) -> Iterator[_Fault]:
         yield from ()
 
     def _shown(self, value: float) -> str:
@@ -249,7 +248,7 @@ class Integer(Numeric):
     is_whole = True
     range_rule = "is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric."
 
-    def typed(self, numbers: "NDArray[np.float64]", column: "Column") -> "pd.Series[Any]":
+    def typed(self, numbers: "NDArray[np.float64]", column: ColumnFacts) -> "pd.Series[Any]":
         """Integers; with pandas' own missing value where the column may have one."""
         import pandas as pd
 
@@ -301,7 +300,7 @@ class Date(Numeric):
         """The day is enough."""
         return self.text(value)[: len(EARLIEST)]
 
-    def unreadable(self, column: "Column") -> str:
+    def unreadable(self, column: ColumnFacts) -> str:
         """How dates are written, and what to do about others."""
         written = f"like {column.format}, with names in English" if column.format else "in ISO 8601"
         return (
@@ -309,26 +308,26 @@ class Date(Numeric):
             "date with a time of day is a datetime."
         )
 
-    def read(self, texts: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
+    def read(self, texts: "pd.Series[Any]", column: ColumnFacts) -> "NDArray[np.float64]":
         """Days or seconds."""
-        from likeness.data.source.date_cells import numbers_of_texts
+        from likeness.data.schema.typed_cells import numbers_of_texts
 
         return numbers_of_texts(texts, column)
 
-    def missing_numbers(self, column: "Column", decimal: str = ".") -> list[float]:
+    def missing_numbers(self, column: ColumnFacts, decimal: str = ".") -> list[float]:
         """The dates that mean missing, in the column's format or in ISO 8601."""
         read = (number_of(self.name, word, column.format, column.bounds) for word in column.missing_values)
         return [number for number in read if number is not None]
 
-    def numbers(self, values: "pd.Series[Any]", column: "Column") -> "NDArray[np.float64]":
+    def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> "NDArray[np.float64]":
         """Days or seconds."""
-        from likeness.data.source.date_cells import numbers_of_dates
+        from likeness.data.schema.typed_cells import numbers_of_dates
 
         return numbers_of_dates(values, column)
 
-    def typed(self, numbers: "NDArray[np.float64]", column: "Column") -> "pd.Series[Any]":
+    def typed(self, numbers: "NDArray[np.float64]", column: ColumnFacts) -> "pd.Series[Any]":
         """Arrow's dates, or its times."""
-        from likeness.data.source.date_cells import typed_dates
+        from likeness.data.schema.typed_cells import typed_dates
 
         return typed_dates(numbers, column)
 
@@ -340,7 +339,7 @@ class Date(Numeric):
         """Each is one in ISO 8601."""
         return all(number_of(self.name, text) is not None for text in texts)
 
-    def encoding(self, column: "Column") -> dict[str, Any]:
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         """Bounds, and spikes and format where there are any."""
         lower, upper = column.bounds
         own: dict[str, Any] = {"lower": self.text(lower), "upper": self.text(upper)}
@@ -351,7 +350,7 @@ class Date(Numeric):
         lowest, highest = date_range(self.name)
         return all(lowest <= number <= highest and number.is_integer() for number in numbers)
 
-    def _own_faults(self, column: "Column") -> Iterator[_Fault]:
+    def _own_faults(self, column: ColumnFacts) -> Iterator[_Fault]:
         bounds = [end for end in (column.lower, column.upper) if end is not None and self._allowed(end)]
         if column.format is not None:
             fault = layout_fault(self.name, column.format, (min(bounds, default=0.0), max(bounds, default=0.0)))
@@ -408,15 +407,15 @@ class Categorical(Kind):
         "or name a catch-all with other."
     )
 
-    def spelling(self, text: str, column: "Column") -> str:
+    def spelling(self, text: str, column: ColumnFacts) -> str:
         """The category that a text means; the text itself where it means none."""
         return text
 
-    def encoding(self, column: "Column") -> dict[str, Any]:
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         """Categories, and the one for the rest."""
         return {"categories": PRIVATE if column.open else list(column.categories), "other": column.other}
 
-    def faults(self, column: "Column") -> Iterator[_Fault]:
+    def faults(self, column: ColumnFacts) -> Iterator[_Fault]:
         """Rules of categories."""
         if column.open:
             yield from self._open_faults(column)
@@ -444,7 +443,7 @@ class Categorical(Kind):
         if set(column.missing_values) & set(column.categories):
             yield "missing_values", "has the same text in categories and in missing_values. Keep it in one of them."
 
-    def _open_faults(self, column: "Column") -> Iterator[_Fault]:
+    def _open_faults(self, column: ColumnFacts) -> Iterator[_Fault]:
         if self.needs_public:
             words = f"is {self.name}, so {self.needs_public} must be public: list categories. Or use kind categorical."
             yield "categories", words
@@ -482,7 +481,7 @@ class Boolean(Categorical):
         "numeric."
     )
 
-    def spelling(self, text: str, column: "Column") -> str:
+    def spelling(self, text: str, column: ColumnFacts) -> str:
         """Of true and false, in many spellings."""
         return spelled(text, column.categories)
 
@@ -491,11 +490,11 @@ class Boolean(Categorical):
         words = {NUMBERS.get(text, folded(text)) for text in texts}
         return words == {"0", "1"} or words <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
 
-    def encoding(self, column: "Column") -> dict[str, Any]:
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         """Its two words."""
         return {"categories": list(column.categories)}
 
-    def faults(self, column: "Column") -> Iterator[_Fault]:
+    def faults(self, column: ColumnFacts) -> Iterator[_Fault]:
         """Two words, and the one for false first."""
         yield from super().faults(column)
         pair = list(map(folded, column.categories))
@@ -511,7 +510,7 @@ def whole_text(text: str) -> str:
     return match[1] if match else text
 
 
-def _decimal_faults(column: "Column", lower: float, upper: float) -> Iterator[_Fault]:
+def _decimal_faults(column: ColumnFacts, lower: float, upper: float) -> Iterator[_Fault]:
     digits = column.decimals
     if type(digits) is not int or not 0 <= digits <= MOST_DIGITS:
         yield "decimals", f"has decimals {digits}. Give a whole number, as 2 for cents, or leave it out."

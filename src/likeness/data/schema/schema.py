@@ -5,30 +5,22 @@ only, and no table library.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import Any
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import LONGEST, code_points, did_you_mean, fault_of, normal_text, normal_texts, shown, texts_in
-from likeness.data.rules.rule import Rule
-from likeness.data.rules.rules import RuledTable, rules_from, rules_section, thresholds
 from likeness.data.schema.column import SPLIT_COLUMN, Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.kinds import KINDS, TRANSFORMS
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from likeness.data.histories.schema import HistorySchema
-    from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.rule import Rule
+from likeness.data.schema.rules import RuledTable, rules_from, rules_section, thresholds
+from likeness.data.schema.yaml import read_mapping
 
 __all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
@@ -53,7 +45,7 @@ class Schema:
         image: height and width where each record is a gray image, and 3 for one in color; its pixels are then the first
             columns.
         dropped: columns of the source that nobody reads.
-        rules: between columns, see :mod:`likeness.data.rules`.
+        rules: between columns, see :mod:`likeness.data.schema.rules`.
 
     Raises:
         SchemaError: a rule is broken.
@@ -141,51 +133,6 @@ class Schema:
             raise SchemaError(f"label '{self.label}' has one category. A class label needs at least two.")
         if column.nullable:
             raise SchemaError(f"label '{self.label}' is nullable, but a label is never missing. Drop nullable.")
-
-    @staticmethod
-    def draft(frame: "DataFrame", name: str = "table") -> "SchemaDraft":
-        """Draft the schema of a frame of pandas, polars or pyarrow: names, dtypes, kinds by dtype. No cell is read.
-
-        Args:
-            frame: any rows, or none.
-            name: short name of the table.
-
-        Returns:
-            a draft. ``print`` shows it, with a question mark for what only a person can say.
-
-        Raises:
-            DataError: the names of the frame do not look like a header.
-        """
-        from likeness.data.encoding.frames import opened
-        from likeness.data.schema.draft import SchemaDraft
-        from likeness.data.source.header import kinds_of_frame
-
-        frame, kind = opened(frame)
-        return SchemaDraft(kinds_of_frame(frame), name, kind.dtypes)
-
-    @staticmethod
-    def from_sdv(metadata: Any, table: str | None = None) -> "SchemaDraft":
-        """Draft the schema of a table from SDV's metadata: a mapping, the path of a JSON file, or an object of SDV.
-
-        Args:
-            metadata: of one table or of several.
-            table: the name of one of several.
-
-        Returns:
-            a draft, as :meth:`draft` gives it. SDV knows no bounds, and no categories without an order.
-
-        Raises:
-            SchemaError: it is no metadata of SDV, or has several tables and no name is given.
-        """
-        from likeness.data.schema.sdv import draft_from_sdv
-
-        return draft_from_sdv(metadata, table)
-
-    def to_sdv(self) -> dict[str, Any]:
-        """SDV's metadata of the synthetic table, for ``sdv.metadata.Metadata.load_from_dict``."""
-        from likeness.data.schema.sdv import to_sdv
-
-        return to_sdv(self)
 
     @classmethod
     def load(cls, path: str | Path, aliases: bool = True) -> "Schema":
@@ -359,31 +306,6 @@ def pixel_columns(shape: tuple[int, ...]) -> tuple[Column, ...]:
     return tuple(Column(f"pixel_{place + 1}", "integer", 0.0, float(BRIGHTEST)) for place in range(math.prod(shape)))
 
 
-def read_mapping(path: str | Path, aliases: bool = True) -> Any:
-    """Content of a schema file, unchecked.
-
-    Args:
-        path: path of the file.
-        aliases: whether a value may repeat another by its name.
-
-    Raises:
-        SchemaError: the file cannot be read, or is not YAML.
-    """
-    path = Path(path).expanduser()
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader if aliases else _PlainLoader)
-    except OSError as error:
-        raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
-    except UnicodeDecodeError:
-        raise SchemaError(f"{path}: is not UTF-8 text. Save it in UTF-8.") from None
-    except RecursionError:
-        raise SchemaError(f"{path}: nests lists or mappings too deep. Write it flat.") from None
-    except yaml.YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
-        line = f" in line {mark.line + 1}" if mark else ""
-        raise SchemaError(f"{path}: is not valid YAML{line}: {shown(problem)}. Correct it.") from None
-
-
 def check_texts(mapping: Mapping[str, Any], where: str) -> None:
     """Refuse controls and long texts: a schema is published, and others read it in a terminal.
 
@@ -394,13 +316,6 @@ def check_texts(mapping: Mapping[str, Any], where: str) -> None:
         fault = fault_of(text, _MOST_WORDS if place.rpartition(".")[2] in ("source", "reason") else LONGEST)
         if fault:
             raise SchemaError(f"{where}: {shown(place) or 'a key'} {fault}")
-
-
-def schema_text(schema: "Schema | HistorySchema") -> str:
-    """A schema as YAML; :func:`likeness.data.histories.schema.read_schema` reads it back."""
-    layout: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "default_flow_style": None, "width": 120}
-    text: str = yaml.dump(schema.to_dict(), Dumper=CoreDumper, **layout)
-    return text
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:
@@ -433,44 +348,3 @@ def _name(value: Any) -> str:
     if value is None or isinstance(value, bool):
         raise SchemaError("columns: a name is null, true or false. Put it in quotes, as in the header.")
     return str(value)
-
-
-class _CoreLoader(yaml.SafeLoader):
-    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (yaml's own class attribute, emptied here)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"'{key.value}' is given twice", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
-
-
-class CoreDumper(yaml.SafeDumper):
-    """Quotes each text that :class:`_CoreLoader` would take for something else, as ``1e5``."""
-
-
-for _tag, _pattern, _first in (
-    ("null", r"(?:~|null|)$", ["~", "n", ""]),
-    ("bool", r"(?:true|false)$", list("tf")),
-    ("int", r"[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
-):
-    for _yaml in (_CoreLoader, CoreDumper):
-        _yaml.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
-
-
-class _PlainLoader(_CoreLoader):
-    """YAML without aliases: a few hundred bytes of them can stand for more values than memory holds."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            rule = (
-                f"*{event.anchor} repeats another value. A schema in a bundle has no aliases: write the value in full"
-            )
-            raise yaml.composer.ComposerError(None, None, rule, event.start_mark)
-        return super().compose_node(parent, index)

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from likeness.core.errors import DataError
 from likeness.core.text import normal_text
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
+from likeness.data.schema.categories import category_type, unfit
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Categorical, whole_text
-from likeness.data.schema.private_categories import unfit
 from likeness.data.schema.schema import Schema
-from likeness.data.source.header import check_names
+from likeness.data.source.names import check_names
 from likeness.data.source.opening import SWAPPED_MARKS
 from likeness.data.source.python_cells import TEXT, python_texts, texts_or_missing
 from likeness.data.source.row_digests import SourceDigest
@@ -149,11 +149,6 @@ def _typed_categories(
             raise DataError(f"{rule} {kind.unknown}")
         texts = texts.mask(unknown, column.other)
     return texts.mask(missing).astype(category_type(column))
-
-
-def category_type(column: Column) -> "pd.CategoricalDtype[Any]":
-    """The type of a categorical column."""
-    return pd.CategoricalDtype(list(column.categories), ordered=column.type.is_ordered)
 
 
 def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":

@@ -20,8 +20,8 @@ from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.encoded_images import folder_chunks, is_image_folder
 from likeness.data.source.excel_files import excel_chunks
-from likeness.data.source.header import IN_FILE, check_names
 from likeness.data.source.image_files import npz_chunks
+from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import FORMATS, MOST_CELLS, contained, is_excel, is_text
 from likeness.data.source.parquet_files import (
     SourcePart,

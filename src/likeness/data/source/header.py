@@ -4,14 +4,15 @@ A Parquet file tells types, and no row of it is read. A CSV or Excel file has on
 kind is then a word that depends on rows, which is why a draft marks it, and why a person has to confirm it.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, ending
-from likeness.core.text import code_points, normal_text
+from likeness.core.text import normal_text
 from likeness.data.schema.dates import number_of
 from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, Numeric, guess
 from likeness.data.source.opening import FORMATS, SWAPPED_MARKS, is_excel, is_text
@@ -21,45 +22,11 @@ if TYPE_CHECKING:
 
     from likeness.data.source.databases import Database
 
-IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
 _PLAIN = FileFormat()
 _ROWS = 1000
 # How CSV files of such columns are written.
 _TRUTHS = {"bool": {"False", "True"}, "int64": {"0", "1"}, "float64": {"0.0", "1.0"}}
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
-
-
-def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule: str) -> None:
-    """Refuse a table that lacks wanted columns, or has two of one name. One error lists all of them.
-
-    Without a header, the first line of a file is a row. So other names are counted, and not shown.
-
-    Args:
-        present: names of the table's columns.
-        wanted: names that it must have, each once.
-        where: name of the table in messages.
-        rule: a sentence that says which columns the table must have; an end without a point.
-
-    Raises:
-        DataError: a wanted column is missing, or occurs twice.
-    """
-    wanted, counts = dict.fromkeys(wanted), Counter(present)
-    missing = [name for name in wanted if not counts[name]]
-    twice = [name for name in wanted if counts[name] > 1]
-    faults = []
-    if missing:
-        named = ", ".join(f"{name}{code_points(name)}" for name in wanted)
-        faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {named}.")
-        if others := sum(name not in wanted for name in present):
-            faults.append(f"the schema does not name {others} of the table's columns.")
-    if twice:
-        faults.append(f"{_columns(twice)} {'occur' if twice[1:] else 'occurs'} twice. Give each column its own name.")
-    if faults:
-        raise DataError(f"{where}: {' Also: '.join(faults)}")
-
-
-def _columns(names: Sequence[str]) -> str:
-    return f"column{'s' if names[1:] else ''} " + ", ".join(f"'{name}'" for name in names)
 
 
 def header_of(path: Place, layout: FileFormat = _PLAIN) -> list[str]:
@@ -234,8 +201,6 @@ def _kind_of_cells(cells: Sequence[str]) -> str:
 
 
 def _kind_of_type(kind: Any) -> str:
-    import pyarrow as pa
-
     kinds = KINDS_BY_NAME.values()
     return next((one.name for one in kinds if any(getattr(pa.types, test)(kind) for test in one.arrow)), "drop")
 
@@ -243,7 +208,6 @@ def _kind_of_type(kind: Any) -> str:
 def _kind_of_series(empty: "pd.Series[Any]") -> str:
     """Of a column without rows. A dtype that may hold anything is most often one of texts."""
     import pandas as pd
-    import pyarrow as pa
 
     if isinstance(empty.dtype, pd.CategoricalDtype):
         return Categorical.name  # its categories are values

@@ -19,7 +19,7 @@ from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.source.cells import check_texts, texts_of
 from likeness.data.source.encoded_images import decoded, image_column, only_bytes
-from likeness.data.source.header import IN_FILE, check_names
+from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
 from likeness.data.source.python_cells import seconds_text, text_of
 from likeness.data.source.row_digests import SourceDigest

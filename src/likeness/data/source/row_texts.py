@@ -6,7 +6,7 @@ the order of the schema, without anything between. So different rows have differ
 
 - category, also an open one: the category, in its normal form
 - integer: its digits, ``-12``
-- numeric: :func:`number_texts`
+- numeric: :func:`likeness.data.schema.typed_cells.number_texts`
 - date: ``0999-06-10``
 - datetime: ``2003-11-29 17:45:00``, in UTC
 - pixel: its digits, as an integer
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _CELLS = 1 << 20  # in one step
 _NOTHING, _MISSING = pa.scalar(b"", pa.large_binary()), pa.scalar(b"-", pa.large_binary())
-_SHORTEST = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<part>\d*)e?\+?(?P<power>-?\d*)$"
 _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) for value in range(256)], np.uint8)
 
 
@@ -78,26 +77,6 @@ def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.Larg
     distinct = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
     distinct = pa.concat_arrays([pc.fill_null(distinct, _MISSING), pa.array([b"-"], pa.large_binary())])
     return distinct.take(pc.fill_null(cells.indices.cast(pa.int64()), len(distinct) - 1))
-
-
-def number_texts(numbers: pa.DoubleArray) -> pa.StringArray:
-    """Each number as ``15e-1``: a whole number that does not end with 0, and the power of ten. Zero is ``0e0``.
-
-    The digits are the fewest that are read back as the same float64. PostgreSQL, DuckDB and Java print these digits,
-    each in its own notation, and this one follows from all.
-
-    Args:
-        numbers: finite, without missing ones.
-    """
-    shortest = pc.add(numbers, 0.0).cast(pa.string())  # one zero, whatever its sign
-    read = pc.extract_regex(shortest, _SHORTEST)
-    sign, whole, part, power = (pc.struct_field(read, [name]) for name in ("sign", "whole", "part", "power"))
-    digits = pc.ascii_ltrim(pc.binary_join_element_wise(whole, part, ""), "0")
-    short = pc.ascii_rtrim(digits, "0")
-    shift = pc.subtract(pc.subtract(pc.utf8_length(digits), pc.utf8_length(short)), pc.utf8_length(part))
-    exponent = pc.add(pc.if_else(pc.equal(power, ""), "0", power).cast(pa.int64()), shift.cast(pa.int64()))
-    short = pc.if_else(pc.equal(short, ""), "0", short)
-    return pc.binary_join_element_wise(sign, short, "e", exponent.cast(pa.string()), "")
 
 
 def _joined_bytes(values: "NDArray[np.uint8]") -> pa.LargeBinaryArray:

@@ -5,13 +5,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from threadpoolctl import threadpool_limits
+
 from likeness.config.training import TrainingSettings
 from likeness.config.typed import Section, require, setting
 from likeness.core import rng
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.messages import progress
 from likeness.data.encoding.bins import Grid, grid_of
-from likeness.data.rules.rules import learned
+from likeness.data.schema.rules import learned
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import (
@@ -281,8 +283,6 @@ class Marginals(Method):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
     ) -> "Trained":
         """Start around the released one-way marginals, and fit all blocks and tables."""
-        from threadpoolctl import threadpool_limits
-
         from likeness.generators.base import Trained, environment
         from likeness.methods.marginals.training import minimize
 
@@ -350,8 +350,6 @@ class Marginals(Method):
         compute: "Compute",
     ) -> "ProductMixture":
         """Few steps from the fitted mixture: new noise moves the optimum a little."""
-        from threadpoolctl import threadpool_limits
-
         from likeness.methods.marginals.training import minimize
 
         again, start = self.build_generator(context, auxiliary), generator.arrays()

@@ -1,6 +1,6 @@
 """Cells of pairs of columns that the rules of the schema forbid: their counts are 0 for certain.
 
-What a private row says keeps the rules (:meth:`likeness.data.rules.rules.RuledTable.to_model`), so only noise is in
+What a private row says keeps the rules (:meth:`likeness.data.schema.rules.RuledTable.to_model`), so only noise is in
 such a cell. Setting it to 0 is post-processing by public facts.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.data.encoding.bins import Grid, unit_of
-from likeness.data.rules.allowed import Allowed
+from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from likeness.config.typed import allowed
 from likeness.core.errors import SchemaError
-from likeness.data.rules.allowed import Allowed, Range, read
-from likeness.data.rules.rule import Columns, Rule, column_of, columns_of, family, refuse, require_family
+from likeness.data.schema.allowed import Allowed, Range, read
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
+from likeness.data.schema.rule import Columns, Rule, column_of, columns_of, family, refuse, require_family
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from likeness.data.rules.rule import Values
+    from likeness.data.schema.rule import Values
 
 _MINUS = re.compile(r"\s+-\s+")
 _SAME = 1e-9  # relative: numbers this near are equal but for their rounding

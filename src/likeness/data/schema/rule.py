@@ -14,7 +14,7 @@ import yaml
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean
-from likeness.data.rules.allowed import Allowed, read
+from likeness.data.schema.allowed import Allowed, read
 from likeness.data.schema.column import Column
 
 if TYPE_CHECKING:

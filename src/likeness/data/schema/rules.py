@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import ParamsError, SchemaError
 from likeness.core.text import did_you_mean, normal_texts
-from likeness.data.rules.allowed import Allowed
-from likeness.data.rules.calendars import Calendar
-from likeness.data.rules.computed import Computing, Derived, Determines, Equal, OneOf
-from likeness.data.rules.rule import Columns, Forbidden, IfThen, Never, Order, Rule, refuse
+from likeness.data.schema.allowed import Allowed
+from likeness.data.schema.calendars import Calendar
 from likeness.data.schema.column import Column
+from likeness.data.schema.computed import Computing, Derived, Determines, Equal, OneOf
+from likeness.data.schema.rule import Columns, Forbidden, IfThen, Never, Order, Rule, refuse
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from likeness.data.rules.rule import Values
+    from likeness.data.schema.rule import Values
 
 KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (IfThen, Never, Determines, Order, Equal, OneOf, Calendar)}
 """The only list of them. ``derived`` is a section of its own, because it names a new column."""

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from likeness.data.rules.allowed import Allowed
-from likeness.data.rules.computed import Computing
-from likeness.data.rules.rule import Columns, column_of, family, refuse
+from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
+from likeness.data.schema.computed import Computing
 from likeness.data.schema.layouts import MONTHS, WEEKDAYS
+from likeness.data.schema.rule import Columns, column_of, family, refuse
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from likeness.data.rules.rule import Values
+    from likeness.data.schema.rule import Values
 
 _MOST_CUTS = 12  # years that are bins of their own
 

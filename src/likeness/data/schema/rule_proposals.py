@@ -6,9 +6,9 @@ from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import SchemaError
-from likeness.data.rules.rule import family
-from likeness.data.rules.rules import rules_from
 from likeness.data.schema.column import Column
+from likeness.data.schema.rule import family
+from likeness.data.schema.rules import rules_from
 
 if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema

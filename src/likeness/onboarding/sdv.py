@@ -19,12 +19,15 @@ _TIMES = ("%H", "%I", "%M", "%S", "%X", "%c", "%T")
 _ISO = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%M:%S"}
 
 
-def draft_from_sdv(metadata: Any, table: str | None = None) -> SchemaDraft:
-    """The draft of a schema from SDV's metadata.
+def from_sdv(metadata: Any, table: str | None = None) -> SchemaDraft:
+    """Draft the schema of a table from SDV's metadata.
 
     Args:
-        metadata: a mapping, the path of a JSON file, or an object of SDV.
-        table: its name, where there are several.
+        metadata: of one table or of several: a mapping, the path of a JSON file, or an object of SDV.
+        table: the name of one of several.
+
+    Returns:
+        a draft. SDV knows no bounds, and no categories without an order.
 
     Raises:
         SchemaError: it is no metadata of SDV, or has several tables and no name is given.

@@ -8,12 +8,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.data.beside import with_columns
+from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import category_type
 
 if TYPE_CHECKING:
-    from likeness.data.rules.rule import Values
+    from likeness.data.schema.rule import Values
 
 
 def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> "Values":
@@ -22,7 +22,7 @@ def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> "Values":
 
 
 def to_model(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Typed private rows as a method sees them, see :meth:`likeness.data.rules.rules.RuledTable.to_model`.
+    """Typed private rows as a method sees them, see :meth:`likeness.data.schema.rules.RuledTable.to_model`.
 
     Args:
         table: typed with the schema.
