@@ -101,7 +101,7 @@ def test_whoever_stops_goes_on_and_takes_answers_back() -> None:
 
 def test_a_given_answer_that_breaks_a_rule_is_refused_before_any_question() -> None:
     draft, person = drafted(), Person({})
-    draft["sex"].answer("private")
+    draft.answer("sex", "private")
     with pytest.raises(SchemaError, match="private categories"):
         Interview(person.ask, person.told.append, draft).run()
     assert not person.asked

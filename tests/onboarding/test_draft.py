@@ -72,7 +72,7 @@ def test_a_draft_holds_names_kinds_and_questions_and_nothing_of_the_rows(clone: 
     assert content["task"] == "classification" and content["label"] == "smoker" and content["source"] is None
     for spec in content["columns"].values():
         assert all(value is None for key, value in spec.items() if key != "kind")
-    assert draft.count("# from the data: confirm from public knowledge") == len(KINDS) + 1  # and the task
+    assert draft.count("# from the data: confirm from public knowledge") == len(KINDS)
     assert draft.count(": null  # ?") == draft.count(": null")
     assert "likeness init --nullable none" in draft
 

@@ -96,6 +96,7 @@ def init(
     ] = False,
 ) -> None:
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
+    from likeness.config.load import read_content
     from likeness.data.schema.answers import chosen
     from likeness.onboarding.interview import Interview
     from likeness.onboarding.settings import draft_params
@@ -112,12 +113,20 @@ def init(
     histories = people is not None or order is not None
     if histories:
         alone = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
-        _refuse_beside(alone, person, order)
-        draft, people = _draft_of_histories(table, people, str(person), order)
+        draft, people = _draft_of_histories(table, people, person, order, alone)
     else:
         draft, split = _draft_of_table(table, label, person, split, answers)
-    target, text = _new_schema(table.name), _params_text()
-    place = text, table.place, table.query, target.as_posix(), person, split, table.layout
+    target = _new_schema(table.name)
+    read_content(_PARAMS)  # readable, or refused
+    place = (
+        _PARAMS.read_text(encoding="utf-8"),
+        table.place,
+        table.query,
+        target.as_posix(),
+        person,
+        split,
+        table.layout,
+    )
     settings = partial(draft_params, *place, people=people, histories=histories)
     drafted = settings()  # complete, or refused before the first question
     if not fit_stages(Path(), histories) and histories:
@@ -134,7 +143,15 @@ def init(
         _complete(Interview(_ask, say, draft, private_categories), target, settings, table.place)
         return
     words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
-    _draft(draft.text(), target, drafted, "" if histories else f" There, {words}.")
+    schema = draft.text()
+    _write(target, schema, drafted)
+    say(
+        f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
+        f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
+        "published with the results.\n"
+        f"params.yaml now points to it. Answer privacy.population there.{'' if histories else f' There, {words}.'} "
+        "Keep the table out of git.\nThen: likeness check"
+    )
 
 
 @dataclass(frozen=True)
@@ -180,7 +197,7 @@ def _draft_of_table(
         Schema.load(answers)  # complete, or refused
         earlier = read_mapping(answers)
     label = earlier.get("label") if label is None and earlier.get("label") in table.kinds else label
-    check_columns(table.kinds, label, person, split)
+    check_columns(table.kinds, label=label, person=person, split=split)
     draft = SchemaDraft({each: kind for each, kind in table.kinds.items() if each != split}, table.name, table.dtypes)
     draft.source = earlier.get("source")
     for each, spec in entries(earlier.get("columns") or {}):
@@ -191,12 +208,19 @@ def _draft_of_table(
 
 
 def _draft_of_histories(
-    events: _Source, people: str | None, person: str, order: str | None
+    events: _Source, people: str | None, person: str | None, order: str | None, alone: Mapping[str, Any]
 ) -> tuple["SchemaDraft", str | None]:
-    """The draft, and the table of people as params.yaml writes it. The options are those of init."""
+    """The draft, and the table of people as params.yaml writes it. It refuses options that are for a table alone."""
     from likeness.data.histories.draft import HistoryDraft
     from likeness.onboarding.settings import check_columns
 
+    if wrong := next((name for name, value in alone.items() if value), None):
+        raise LikenessError(f"--{wrong} does not go with --people and --order, which are for histories. Leave it out.")
+    if person is None:
+        raise LikenessError("--people and --order need --person. Give the column that names the person in each table.")
+    if person == order:
+        words = f"--person and --order both name '{person}'. Give the column of dates or numbers as --order."
+        raise LikenessError(words)
     sources = {"events": events}
     if people is not None:
         of_database = Ingest(events.place, "", query=events.query).from_database
@@ -204,19 +228,11 @@ def _draft_of_histories(
         sources = {"people": _opened(place, query, events.name, events.layout), **sources}
         people = people if of_database else sources["people"].place
     for one in sources.values():
-        check_columns(one.kinds, None, person)
-    check_columns(events.kinds, None, order=order)
+        check_columns(one.kinds, person=person)
+    check_columns(events.kinds, order=order)
     dtypes = {name: word for one in sources.values() for name, word in one.dtypes.items()}
     tables = {name: one.kinds for name, one in sources.items()}
     return HistoryDraft(tables, person, order, events.name, dtypes), people
-
-
-def _params_text() -> str:
-    """The text of params.yaml, which is readable, or refused."""
-    from likeness.config.load import read_content
-
-    read_content(_PARAMS)
-    return _PARAMS.read_text(encoding="utf-8")
 
 
 def _filled(sheet: Path, draft: "SchemaDraft") -> bool:
@@ -256,37 +272,12 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     return _Source(written, query, layout, name, kinds_of(place, layout))
 
 
-def _refuse_beside(options: Mapping[str, Any], person: str | None, order: str | None) -> None:
-    """Refuse options that a draft of histories does not take."""
-    wrong = next((name for name, value in options.items() if value), None)
-    if wrong is not None:
-        raise LikenessError(f"--{wrong} does not go with --people and --order, which are for histories. Leave it out.")
-    if person is None:
-        raise LikenessError("--people and --order need --person. Give the column that names the person in each table.")
-    if person == order:
-        raise LikenessError(
-            f"--person and --order both name '{person}'. Give the column of dates or numbers as --order."
-        )
-
-
 def _new_schema(name: str) -> Path:
     """Where the schema of a table is written."""
     target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
     return target
-
-
-def _draft(schema: str, target: Path, settings: str, more: str) -> None:
-    """Write a schema with its questions, point params.yaml to it, and print the next steps."""
-    _write(target, schema, settings)
-    say(
-        f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
-        f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
-        "published with the results.\n"
-        f"params.yaml now points to it. Answer privacy.population there.{more} Keep the table out of git.\n"
-        "Then: likeness check"
-    )
 
 
 def _complete(interview: "Interview", target: Path, settings: Callable[..., str], source: str) -> None:

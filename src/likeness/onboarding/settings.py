@@ -74,25 +74,20 @@ def draft_params(
     return edited(text, changes, questions)
 
 
-def check_columns(
-    kinds: Mapping[str, str],
-    label: str | None,
-    person: str | None = None,
-    split: str | None = None,
-    order: str | None = None,
-) -> None:
+def check_columns(kinds: Mapping[str, str], **options: str | None) -> None:
     """Refuse a label, a name of people, a column of the split or an order that is no column.
 
     Raises:
         SchemaError: naming the option.
     """
-    for option, column in (("--label", label), ("--person", person), ("--split", split), ("--order", order)):
+    label, person, split = map(options.get, ("label", "person", "split"))
+    for option, column in options.items():
         if column is not None and column not in kinds:
             # No error names the columns: a first line of words may be a row.
             words = "Give a name of the first line, which must be a header."
             if column.casefold() in {name.casefold() for name in kinds}:
                 words = "One is that differs in capitals only: write it as in the first line."
-            raise SchemaError(f"{option} {column} is not a column. {words}")
+            raise SchemaError(f"--{option} {column} is not a column. {words}")
     if split is not None and split in (label, person):
         raise SchemaError(f"--split {split} is the label or names people. Give another column.")
     if person is not None and person == label:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from likeness.data.schema.draft import Question, SchemaDraft
-from likeness.data.schema.draft_file import Comments
 from likeness.data.schema.kinds import KINDS_BY_NAME, Date
 
 _ANY_ORDER = {"kind": "integer", "lower": 0, "upper": 1}  # stands in for an open order
@@ -26,6 +25,8 @@ class HistoryDraft(SchemaDraft):
         fixed: columns of events that never change for a person; None: nobody has said them.
         ends: categories that no event follows, by column; None: nobody has said them.
     """
+
+    _comments = _COMMENTS
 
     def __init__(
         self,
@@ -76,9 +77,3 @@ class HistoryDraft(SchemaDraft):
             **({} if "people" in self.tables else {"fixed": list(self.fixed or ())}),
             **{table: {name: columns[name] for name in names} for table, names in self.tables.items()},
         }
-
-    def _about_task(self) -> Comments:
-        return {("", key): words for key, words in _COMMENTS.items()}
-
-    def _rows_note(self) -> str:
-        return ""

@@ -9,27 +9,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_text
 from likeness.data.schema.answers import read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
-from likeness.data.schema.draft_file import AT_ONCE, GUESSED, Comments, schema_yaml
+from likeness.data.schema.draft_file import GUESSED, Comments, schema_yaml
 from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, PRIVATE, Categorical, Integer
 from likeness.data.schema.schema import Schema
 
 _BOUNDS = ("lower", "upper")
 _BESIDE = ("nullable", "missing_values", "dtype")  # said apart from the possible values
 _STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
+_SOURCE = "where bounds and categories come from: the codebook, the law, the questionnaire"
 _NULLABLE = 'columns that may miss a value: a list of names, "all" or "none"'
 _HEAD = (  # of a draft with open questions
     "# PUBLIC: answer each ? from a codebook, a law, a questionnaire, never from the rows.",
     "# Kinds and dtypes are guesses from the table's dtypes: confirm each.",
-)
-_ROWS = (
-    "# A row is a person? Where one may have several, set ingest.unit in params.yaml, or init --person COLUMN.",
-    "# A person may have several rows: ingest.unit in params.yaml asks how many of them are used at most.",
 )
 
 
@@ -106,14 +103,6 @@ class ColumnDraft:
             SchemaError: there is no such kind.
         """
         self.__dict__.update(_spec=self._of_kind(kind), _guessed=True)
-
-    def answer(self, text: str) -> None:
-        """Say what is possible in one line: ``0..110 log``, ``red, green``, ``private``, ``ordinal: low, high``.
-
-        Raises:
-            SchemaError: with all rules that are broken.
-        """
-        self.fill(read_answer(text, self.kind).spec())
 
     def settle(self, spec: Mapping[str, Any]) -> None:
         """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing.
@@ -216,12 +205,9 @@ class SchemaDraft:
         ('age', 'sex')
     """
 
-    def __init__(
-        self,
-        kinds: Mapping[str, str],
-        name: str = "table",
-        dtypes: Mapping[str, str] | None = None,
-    ) -> None:
+    _comments: ClassVar[Mapping[str, str]] = {"task": "# classification, regression, or none; the label is predicted"}
+
+    def __init__(self, kinds: Mapping[str, str], name: str = "table", dtypes: Mapping[str, str] | None = None) -> None:
         """Begin with what is public already.
 
         Args:
@@ -300,17 +286,22 @@ class SchemaDraft:
         Raises:
             SchemaError: there is no such column, or a rule is broken.
         """
-        self[name].answer(text)
+        self[name].fill(read_answer(text, self[name].kind).spec())
 
     def make_private(self) -> None:
         """Let all open categories but the label's be private."""
         for name, column in self._columns.items():
             if column.guessed and column.kind == Categorical.name and name != self._label:
-                column.answer(PRIVATE)
+                self.answer(name, PRIVATE)
 
     def able(self) -> list[str]:
         """The columns in which a value may be missing: all but the label and those that are dropped."""
         return [name for name, column in self._columns.items() if column.kind != DROP and name != self._label]
+
+    @property
+    def _either(self) -> bool:
+        """Whether the numbers of the label may be classes."""
+        return self._label is not None and self[self._label].guessed and self[self._label].kind == Integer.name
 
     def _undecided(self) -> list[str]:
         """Columns of which it is open whether a value may be missing."""
@@ -321,15 +312,16 @@ class SchemaDraft:
         asked = [question for column in self._columns.values() for question in column.questions()]
         words = "true where a value may be missing, false where never"
         asked += [Question(name, "nullable", words) for name in self._undecided()]
+        if self._either:
+            words = "regression; or classification, and its kind categorical, if its numbers are classes"
+            asked.insert(0, Question("", "task", words))
         if self.source is None:
-            words = "where bounds and categories come from: the codebook, the law, the questionnaire"
-            asked.insert(0, Question("", "source", words))
+            asked.insert(0, Question("", "source", _SOURCE))
         return asked
 
     def missing(self) -> dict[str, str]:
         """What only a person can say: from a line of Python without its value to the words of the question."""
-        about = [question for question in self.questions() if question.key == "source" and not question.column]
-        questions = {f"schema.{question.key}": question.words for question in about}
+        questions = {"schema.source": _SOURCE} if self.source is None else {}
         questions |= {"schema.nullable": _NULLABLE} if self._undecided() else {}
         for column in self._columns.values():
             questions |= {column._place(key): words for key, words in column.missing().items()}
@@ -370,36 +362,23 @@ class SchemaDraft:
     def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """The content of a schema file with these mappings of columns."""
         kind = None if self._label is None else columns[self._label]["kind"]
-        either = self._label is not None and self[self._label].guessed and kind == Integer.name
-        about = {"name": self.name, "source": self.source, "task": None if either else task_of(kind)}
+        task = None if kind == Integer.name and self._either else task_of(kind)
+        about = {"name": self.name, "source": self.source, "task": task}
         return {**about, **({} if kind is None else {"label": self._label}), "columns": columns, **self._ruled()}
 
     def comments(self) -> Comments:
         """What is said beside keys of the file of a draft."""
         return {
             **{(name, key): GUESSED for name in self for key in ("kind", "dtype") if self[name].guessed},
+            **{("", key): words for key, words in self._comments.items()},
             **{(question.column, question.key): f"# ? {question.words}" for question in self.questions()},
-            **self._about_task(),
         }
-
-    def _about_task(self) -> Comments:
-        if self._label is None:
-            return {("", "task"): "# or classification or regression, with label: the column to be predicted"}
-        if not self[self._label].guessed:
-            return {}
-        whole = "# ? regression; or classification, and its kind categorical, if its numbers are classes"
-        either = self[self._label].kind == Integer.name
-        return {("", "task"): whole if either else f"{GUESSED}: classification or regression"}
 
     def text(self) -> str:
         """A schema file: each open question is ``null``, which no command accepts, with a comment ``# ?``."""
         if not self.questions() and not any(self[name].guessed for name in self):
             return schema_yaml(self.to_dict())
-        notes = [self._rows_note(), AT_ONCE if self._undecided() else ""]
-        return schema_yaml(self.to_dict(), self.comments(), list(filter(None, notes)))
-
-    def _rows_note(self) -> str:
-        return _ROWS[self._person is not None]
+        return schema_yaml(self.to_dict(), self.comments())
 
     def to_yaml(self, path: str | Path) -> None:
         """Write a schema file. An open question is ``null`` there, which ``likeness check`` lists."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
@@ -10,7 +10,6 @@ from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 Comments = Mapping[tuple[str, str], str]
 """Comments by column and key; the column is empty for keys of the table."""
 GUESSED = "# from the data: confirm from public knowledge"
-AT_ONCE = "# One answer to every question of nullable: likeness init --nullable none, or all, or NAME,NAME."
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .-][A-Za-z0-9_]+)*", re.ASCII)
 _WORDS_OF_YAML = ("null", "true", "false")
 _OTHER_TRUTHS = (*FALSE_WORDS, *TRUE_WORDS, "on", "off")  # texts here, but not to every reader of YAML
@@ -19,6 +18,7 @@ _DRAFT = (
     "# A DRAFT that a person completes. It becomes PUBLIC: all of it must be public knowledge, from a codebook,",
     "# a law, a questionnaire, never from the rows. Answer every question (# ?), confirm every guessed kind,",
     "# and run: likeness check. docs/own-data.md says what each key means.",
+    "# One answer to every question of nullable: likeness init --nullable none, or all, or NAME,NAME.",
 )
 _COMPLETED = (
     "# PUBLIC: all of it must be public knowledge, from a codebook, a law, a questionnaire, never from the rows.",
@@ -26,33 +26,27 @@ _COMPLETED = (
 )
 
 
-def schema_yaml(content: Mapping[str, Any], comments: Comments | None = None, notes: Sequence[str] = ()) -> str:
+def schema_yaml(content: Mapping[str, Any], comments: Comments | None = None) -> str:
     """The text of a schema file.
 
     Args:
         content: of the file, of a table or of histories.
         comments: of a draft; None: the schema is complete.
-        notes: comments that begin the file of a draft.
     """
-    said = comments or {}
-    lines = list(_COMPLETED if comments is None else (*_DRAFT, *notes))
+    said = {place: f"  {comment}" for place, comment in (comments or {}).items()}
+    lines = list(_COMPLETED if comments is None else _DRAFT)
     for key, value in content.items():
         if key not in _TABLES:
-            lines.append(f"{key}: {_value(value)}{_beside(said, '', key)}")
+            lines.append(f"{key}: {_value(value)}{said.get(('', key), '')}")
             continue
         lines.append(f"{key}:")
         for name, spec in value.items():
             if any((name, each) in said for each in spec):
                 lines.append(f"  {_key(name)}:")
-                lines += [f"    {each}: {_value(item)}{_beside(said, name, each)}" for each, item in spec.items()]
+                lines += [f"    {each}: {_value(item)}{said.get((name, each), '')}" for each, item in spec.items()]
             else:
                 lines.append(f"  {_key(name)}: {_value(spec)}")
     return "\n".join(lines) + "\n"
-
-
-def _beside(comments: Comments, column: str, key: str) -> str:
-    comment = comments.get((column, key))
-    return "" if comment is None else f"  {comment}"
 
 
 def _key(name: str) -> str:
