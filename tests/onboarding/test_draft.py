@@ -225,6 +225,7 @@ def test_nothing_is_overwritten(clone: Path) -> None:
         (["own.csv", "--label", "SMOKER"], "--label SMOKER is not a column. One is that differs in capitals only"),
         (["sqlite:///own.db"], "needs --query"),
         (["own.csv", "--name", "a/b"], "cannot name a table"),
+        (["own.csv", "--format", "comma"], "ingest.format.comma is not a setting"),
     ],
 )
 def test_what_cannot_be_drafted_is_said_and_leaves_nothing(clone: Path, arguments: list[str], words: str) -> None:
@@ -263,7 +264,7 @@ def test_the_first_line_shows_the_separator(clone: Path, mark: str) -> None:
     (clone / "own.csv").write_text(f"age{mark}born{mark}cost, net{mark}smokes\n42{mark}1867-05-30{mark}1,5{mark}0.0\n")
     with (clone / "own.csv").open("a") as file:
         file.write(f"43{mark}1901-11-29{mark}2,25{mark}1.0\n")
-    run("own.csv", "--decimal", ",")
+    run("own.csv", "--format", "decimal=,")
     columns = yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]
     kinds = {name: column["kind"] for name, column in columns.items()}
     assert kinds == {"age": "integer", "born": "date", "cost, net": "numeric", "smokes": "boolean"}

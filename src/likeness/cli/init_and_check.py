@@ -83,10 +83,14 @@ def init(
         str | None,
         typer.Option(help="The public column that says train or test; by default a column named 'split'."),
     ] = None,
-    separator: Annotated[str | None, typer.Option(help="Of a CSV; by default its first line shows it.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="Mark of decimals in a CSV: a point, or a comma.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of a CSV, as latin-1; by default UTF-8.")] = None,
-    sheet: Annotated[str | None, typer.Option(help="Of an Excel file with several sheets.")] = None,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="KEY=VALUE",
+            help="How a file is written, as `decimal=,`, `encoding=latin-1` or `sheet=visits`. Repeat it for others.",
+        ),
+    ] = None,
     private_categories: Annotated[
         bool,
         typer.Option(
@@ -107,8 +111,7 @@ def init(
     if ask and not _terminal():
         raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
     label, person, order, split = (one and normal_text(one) for one in (label, person, order, split))
-    options = {"separator": separator, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
     histories = people is not None or order is not None
     if histories:
@@ -118,15 +121,8 @@ def init(
         draft, split = _draft_of_table(table, label, person, split, answers)
     target = _new_schema(table.name)
     read_content(_PARAMS)  # readable, or refused
-    place = (
-        _PARAMS.read_text(encoding="utf-8"),
-        table.place,
-        table.query,
-        target.as_posix(),
-        person,
-        split,
-        table.layout,
-    )
+    text = _PARAMS.read_text(encoding="utf-8")
+    place = text, table.place, table.query, target.as_posix(), person, split, table.layout
     settings = partial(draft_params, *place, people=people, histories=histories)
     drafted = settings()  # complete, or refused before the first question
     if not fit_stages(Path(), histories) and histories:

@@ -196,20 +196,20 @@ class Interview:
         draft, taken = self._draft, {key for key, _ in self._taken}
         able = [name for name in draft.able() if name in self._open]
         name = self._again or next((name for name in draft if draft[name].guessed), None)
-        histories = isinstance(draft, HistoryDraft)
+        histories = draft if isinstance(draft, HistoryDraft) else None
         is_open = {
             "source": draft.source is None,
             "label": not histories and self.draft.label is None and "label" not in taken,
             f"column {name}": name is not None,
-            "fixed": isinstance(draft, HistoryDraft) and draft.fixed is None and bool(draft.able()),
-            "ends": isinstance(draft, HistoryDraft)
-            and draft.ends is None
-            and any(draft[each].categories for each in draft.tables["events"]),
+            "fixed": histories and histories.fixed is None and draft.able(),
+            "ends": histories
+            and histories.ends is None
+            and any(draft[each].categories for each in histories.tables["events"]),
             "missing": draft.nullable is None,
             "codes": "codes" not in taken and any(draft[each].nullable for each in able),
             "people": not self._population,
             "rows": not histories and draft.person is not None and not self._max_rows,
-            "most": isinstance(draft, HistoryDraft) and draft.most is None,
+            "most": histories and histories.most is None,
         }
         return [key for key, value in is_open.items() if value]
 
