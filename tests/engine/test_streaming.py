@@ -164,7 +164,7 @@ def test_folders_that_might_hide_rows_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="at least one"):
         read_source(tmp_path / "empty", SCHEMA)
     (path / "d.parquet").write_bytes((path / "a.parquet").read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"d\.parquet: cannot be read as a table"):
+    with pytest.raises(DataError, match=r"^source: cannot be read as a table"):
         read_source(path, SCHEMA)
 
 
@@ -379,7 +379,7 @@ def test_a_folder_with_an_item_that_nobody_can_read_is_refused(tmp_path: Path, m
         item.symlink_to({"broken link": "absent", "loop": item.name, "link to a folder above": ".."}[make])
     for read in (lambda: keyed_digest(path, KEY), lambda: header_of(path), lambda: source_parts(path)):
         what = "a link to a folder that holds it" if make == "link to a folder above" else "neither a file nor a folder"
-        with pytest.raises(DataError, match=rf"^year=\.\.\.: holds an item that is {what}\. Remove it"):
+        with pytest.raises(DataError, match=rf"^source: holds an item that is {what}\. Remove it"):
             read()
     if make == "fifo":
         with pytest.raises(DataError, match="no such file"):

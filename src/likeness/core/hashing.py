@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from likeness.core.remote import Place, inside
+from likeness.core.remote import Place, files_in, reading
 
 
 def canonical_json(value: Any) -> str:
@@ -28,14 +28,17 @@ def keyed_digest(path: Place, key: bytes) -> str:
     """Keyed hash of a file, or of the names and hashes in a folder: DVC sees changes and no hash of private bytes.
 
     Raises:
-        DataError: a folder holds what :func:`likeness.core.remote.inside` refuses.
+        DataError: it cannot be read, or a folder holds what :func:`likeness.core.remote.files_in` refuses.
     """
+    if not path.is_dir():
+        return _keyed_digest(path, key, path.name)
+    files = {"/".join([*folders, file.name]): _keyed_digest(file, key, path.name) for folders, file in files_in(path)}
+    return hmac.new(key, json.dumps(files, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def _keyed_digest(path: Place, key: bytes, source: str) -> str:
     digest = hmac.new(key, digestmod="sha256")
-    if path.is_dir():
-        files = {file.name: keyed_digest(file, key) for file in inside(path)}
-        digest.update(json.dumps(files, sort_keys=True).encode())
-        return digest.hexdigest()
-    with path.open("rb") as file:
+    with reading(source), path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

@@ -5,11 +5,12 @@ repeats what a server says.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeVar
 
-from likeness.core.errors import DataError
+from likeness.core.errors import DataError, LikenessError
 
 T = TypeVar("T")
 
@@ -20,9 +21,11 @@ class RemotePath:
 
     Attributes:
         url: such as ``s3://bucket/people.parquet``.
+        source: name of the folder that messages name, because the name of a file in it may be a person's; empty: none.
     """
 
     url: str
+    source: str = ""
 
     @property
     def name(self) -> str:
@@ -54,7 +57,7 @@ class RemotePath:
     def iterdir(self) -> "Iterator[RemotePath]":
         """What a folder holds."""
         listed = self._answer(lambda files, path: [files.unstrip_protocol(item) for item in files.ls(path, False)])
-        return map(RemotePath, listed)
+        return (RemotePath(url, self.source or self.name) for url in listed)
 
     def _answer(self, ask: Callable[[Any, str], T]) -> T:
         """Ask the file system; any error becomes a DataError without the server's words.
@@ -70,7 +73,7 @@ class RemotePath:
             fault = "needs fsspec and its package for this URL. Run: pip install 'likeness[remote]'"
         except Exception as error:  # each file system has errors of its own
             fault = f"cannot be reached ({type(error).__name__}). Check ingest.source, the network and the credentials."
-        raise DataError(f"{self.name}: {fault}")
+        raise DataError(f"{self.source or self.name}: {fault}")
 
 
 Place = Path | RemotePath
@@ -82,22 +85,52 @@ def ending(place: PurePath | RemotePath) -> str:
     return place.suffix.lower()
 
 
-def inside(folder: Place) -> "list[Place]":
-    """The files and folders in a folder, by name.
+@contextmanager
+def reading(source: str) -> Iterator[None]:
+    """Refuse what cannot be read by the name of its source: that of a file within may be a person's.
+
+    Args:
+        source: name of a file or folder, as the settings give it.
 
     Raises:
-        DataError: it holds something else, which a reader may wait for, or a link to a folder above. The message names
-            the folder, and no value of a partition, as ``year=2024``: the name of a file may be a person's.
+        DataError: the system or a server refuses. Nothing of its words is in the message.
     """
-    items = sorted(list[Place](folder.iterdir()), key=lambda item: item.name)
+    try:
+        yield
+    except (LikenessError, MemoryError):
+        raise
+    except Exception as error:  # each file system has errors of its own
+        fault = f"cannot be read ({type(error).__name__}). Check that you may read all of it, and that its disk works."
+        raise DataError(f"{source}: {fault}") from None
+
+
+def files_in(
+    folder: Place, folders: tuple[str, ...] = (), source: str | None = None
+) -> Iterator[tuple[tuple[str, ...], Place]]:
+    """Every file in a folder and in the folders within, by name, each with the names of its folders.
+
+    Args:
+        folder: the source.
+        folders: names of those between the source and this folder.
+        source: name of the source; None: that of the folder.
+
+    Raises:
+        DataError: it cannot be read, or holds something else, which a reader may wait for, or a link to a folder
+            above. The message names the source alone.
+    """
+    source = folder.name if source is None else source
+    with reading(source):
+        items = sorted(list[Place](folder.iterdir()), key=lambda item: item.name)
+        fault = next(filter(None, (_fault(item) for item in items if isinstance(item, Path))), None)
+    if fault is not None:
+        raise DataError(f"{source}: holds an item that {fault}. Remove it from ingest.source, or from ingest.people.")
     for item in items:
-        fault = _fault(item) if isinstance(item, Path) else ""
-        if fault:
-            name, mark, _ = folder.name.partition("=")
-            raise DataError(
-                f"{name}{mark and '=...'}: holds an item that {fault}. Remove it from this folder in ingest.source."
-            )
-    return items
+        with reading(source):
+            is_folder = item.is_dir()
+        if is_folder:
+            yield from files_in(item, (*folders, item.name), source)
+        else:
+            yield folders, item
 
 
 def _fault(item: Path) -> str:

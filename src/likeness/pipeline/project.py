@@ -301,7 +301,7 @@ class Project:
         """The private sources."""
         from likeness.pipeline.sources import Sources
 
-        return Sources(self.root, self.params.ingest)
+        return Sources(self.root, self.params)
 
     def source_digest(self) -> str:
         """Keyed hash of the sources: of a file's bytes, or of a database's rows.

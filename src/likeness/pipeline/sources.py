@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from likeness.config.load import source_at
-from likeness.config.params import Ingest
-from likeness.core.errors import DataError
+from likeness.config.params import Ingest, Params
+from likeness.core.errors import DataError, ParamsError
 from likeness.core.hashing import keyed_digest
 from likeness.core.remote import Place, RemotePath, place_at
 
@@ -21,11 +21,16 @@ class Sources:
 
     Attributes:
         root: the folder of the project.
-        ingest: the settings.
+        params: the settings.
     """
 
     root: Path
-    ingest: Ingest
+    params: Params
+
+    @property
+    def ingest(self) -> Ingest:
+        """The section about them."""
+        return self.params.ingest
 
     @property
     def file(self) -> Place:
@@ -33,8 +38,31 @@ class Sources:
 
         Raises:
             DataError: it does not exist.
+            ParamsError: as :meth:`check_order`.
         """
-        return self._place("source", self.ingest.source)
+        path = self._place("source", self.ingest.source)
+        self.check_order(path)
+        return path
+
+    def check_order(self, path: Place) -> None:
+        """Refuse an order of rows that one record can change, where pairs and the split go by places.
+
+        Args:
+            path: of the source.
+
+        Raises:
+            ParamsError: it is a folder whose names are cells of records, or names of their files.
+        """
+        if self.params.privacy.adjacency != "replace_one":
+            return
+        from likeness.data.source.files import has_names_of_records
+
+        if has_names_of_records(path):
+            raise ParamsError(
+                "params.yaml: privacy.adjacency is replace_one, but ingest.source is a folder of images or of "
+                "partitions. A record decides names in it, and they decide the places of all rows. Set "
+                "privacy.adjacency: add_remove_one and num_records: null, or give one .parquet or .npz file."
+            )
 
     @property
     def database(self) -> "Database | None":

@@ -264,20 +264,24 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     params = project.params
     source = place_at(project.root, params.ingest.source)
     database = project.sources.database
-    if database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source))):
-        return []
     where = source.name if database is None else database.name
     try:
-        header = header_of(source, params.ingest.format) if database is None else database.columns()
+        of_images = database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source)))
+        header = (
+            [] if of_images else header_of(source, params.ingest.format) if database is None else database.columns()
+        )
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
+    order = [of_params(error) for error in _refused(partial(project.sources.check_order, source))]
+    if of_images:
+        return order
     columns = dict(columns_of(mapping))
     needed = [name for name, spec in columns.items() if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
     split = params.ingest.split.column
     faults = [
         Fault(where, f"column '{name}' of the schema is not in the header. Correct the schema.") for name in needed
     ]
-    faults = [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
+    faults = order + [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
     if split is not None and split not in header:
         faults.append(_fault(f"ingest.split.column '{split}' is not in the header of {where}. Correct it."))
     unit = params.ingest.unit

@@ -58,7 +58,7 @@ def csv_names(path: Place, layout: FileFormat) -> list[str]:
         with unpacked(path) as file:
             yield _Table(file, layout, path.name).names
 
-    return next(unbroken(names(), path))
+    return next(unbroken(names(), path.name))
 
 
 def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
@@ -81,7 +81,7 @@ def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFr
             while some := list(islice(lines, most)):
                 yield table.frame(some)
 
-    return unbroken(chunks(), path)
+    return unbroken(chunks(), path.name)
 
 
 class _Table:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, ending, inside
+from likeness.core.remote import Place, ending, files_in, reading
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import Schema
 from likeness.data.source.python_cells import TEXT
@@ -146,22 +146,19 @@ def folder_chunks(folder: Place, schema: Schema, split_column: str | None, rows:
             levels = "/".join([*(f"[{name}]" for name in columns), "FILE"])
             raise DataError(f"{folder.name}: its images must lie in folders as {levels}. Move them.")
         beside = pd.DataFrame([folders for folders, _ in chunk], range(len(chunk)), columns, TEXT)
-        values = decoded((_bytes(file) for _, file in chunk), schema.image, f"{folder.name}: holds")
+        images = (_bytes(file, folder.name) for _, file in chunk)
+        values = decoded(images, schema.image, f"{folder.name}: holds")
         yield with_pixels(values, schema.pixels, beside)
 
 
-def _bytes(file: Place) -> bytes:
-    with file.open("rb") as opened:
+def _bytes(file: Place, source: str) -> bytes:
+    with reading(source), file.open("rb") as opened:
         data: bytes = opened.read(_MOST_BYTES + 1)
     return data
 
 
-def _files(folder: Place, folders: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Place]]:
+def _files(folder: Place) -> Iterator[tuple[tuple[str, ...], Place]]:
     """Each file with the names of its folders, by name."""
-    for item in inside(folder):
-        if item.name.startswith("."):
-            continue
-        if item.is_dir():
-            yield from _files(item, (*folders, item.name))
-        else:
-            yield folders, item
+    for folders, file in files_in(folder):
+        if not any(name.startswith(".") for name in (*folders, file.name)):
+            yield folders, file

@@ -29,7 +29,7 @@ def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.Data
     Raises:
         DataError: it is no table, or has several sheets of which none is named.
     """
-    return unbroken(_chunks(path, layout, rows), path)
+    return unbroken(_chunks(path, layout, rows), path.name)
 
 
 def excel_names(path: Place, layout: FileFormat) -> list[str]:
@@ -42,7 +42,7 @@ def excel_names(path: Place, layout: FileFormat) -> list[str]:
     Raises:
         DataError: as :func:`excel_chunks`.
     """
-    return next(unbroken(_names(path, layout), path))
+    return next(unbroken(_names(path, layout), path.name))
 
 
 def _names(path: Place, layout: FileFormat) -> Iterator[list[str]]:

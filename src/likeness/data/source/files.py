@@ -91,11 +91,11 @@ def iter_part(
     """Read one part of a source in chunks, as :func:`read_source`; at least one."""
     for raw in _raw_chunks(part, schema, [] if split_column is None else [split_column], source, layout):
         split = None if split_column is None else texts_of(raw[split_column])
-        yield _typed(raw, schema, part.path, layout), split
+        yield _typed(raw, schema, part, layout), split
 
 
-def _typed(raw: pd.DataFrame, schema: Schema, path: Place, layout: FileFormat) -> pd.DataFrame:
-    return typed(raw, schema, path.name, layout.decimal if is_text(path.name) else ".")
+def _typed(raw: pd.DataFrame, schema: Schema, part: SourcePart, layout: FileFormat) -> pd.DataFrame:
+    return typed(raw, schema, part.name, layout.decimal if is_text(part.path.name) else ".")
 
 
 def read_people(
@@ -119,7 +119,7 @@ def read_people(
     tables, splits, people = [], [], []
     for part in source_parts(path):
         for raw in _raw_chunks(part, schema, others, source, layout):
-            tables.append(_typed(raw, schema, part.path, layout))
+            tables.append(_typed(raw, schema, part, layout))
             people.append(people_of(raw[person_column], path.name))
             splits += [] if split_column is None else [texts_of(raw[split_column])]
     split = pd.concat(splits, ignore_index=True) if splits else None
@@ -142,7 +142,7 @@ def _raw_chunks(
     else:
         chunks = csv_chunks(path, layout, rows) if is_text(path.name) else excel_chunks(path, layout, rows)
     for raw in chunks:
-        check_names([str(name) for name in raw.columns], wanted, path.name, IN_FILE)
+        check_names([str(name) for name in raw.columns], wanted, part.name, IN_FILE)
         if source is not None:
             source.add_frame(raw)
         yield raw[wanted]
@@ -166,6 +166,17 @@ def source_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
     return parquet_parts(path, most_rows) if ending(path) == ".parquet" else [SourcePart(path)]
+
+
+def has_names_of_records(path: Place) -> bool:
+    """Whether a record decides names within a source: it is a folder of images, or of partitions as ``year=2024``.
+
+    Such names decide the order of all rows.
+
+    Raises:
+        DataError: as :func:`source_parts`.
+    """
+    return path.is_dir() and (is_image_folder(path) or any(part.folders for part in parquet_parts(path)))
 
 
 def parquet_rows(path: Place) -> int | None:

@@ -73,12 +73,12 @@ def _unpacked_name(name: str) -> PurePosixPath:
     return plain.with_suffix("") if ending(plain) in _OPENERS else plain
 
 
-def unbroken(pieces: Iterator[T], path: Place) -> Iterator[T]:
+def unbroken(pieces: Iterator[T], source: str) -> Iterator[T]:
     """The pieces of a source.
 
     Args:
         pieces: made by a library.
-        path: of the source.
+        source: its name in messages.
 
     Raises:
         DataError: the library fails. Nothing of its error is in the message or hangs on to it.
@@ -89,7 +89,7 @@ def unbroken(pieces: Iterator[T], path: Place) -> Iterator[T]:
         with contained():
             piece = next(pieces, last)
         if piece is None:
-            raise unreadable(path)
+            raise unreadable(source)
         if piece is last:
             return
         yield piece  # type: ignore[misc]
@@ -106,11 +106,11 @@ def contained() -> Iterator[None]:
         pass
 
 
-def unreadable(path: Place) -> DataError:
+def unreadable(source: str) -> DataError:
     """The refusal of a damaged file; raise it outside of except blocks, so that no library's error is its cause."""
-    words = f"{path.name}: cannot be read as a table. Check that it is complete."
-    if is_text(path.name):
+    words = f"{source}: cannot be read as a table. Check that it is complete."
+    if is_text(source):
         words += " Check that it is in UTF-8 or ingest.format.encoding. A .zip must hold one file."
-    if is_excel(path.name):
+    if is_excel(source):
         words += " Remove chart sheets, and save it in Excel again."
     return DataError(words)

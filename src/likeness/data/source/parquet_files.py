@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, ending, inside
+from likeness.core.remote import Place, ending, files_in
 from likeness.core.text import normal_text
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
@@ -37,11 +37,18 @@ class SourcePart:
         path: a file.
         groups: row groups of a Parquet file; None: all of the file.
         folders: names and values of the columns that the folders of the file stand for.
+        source: name of the folder that the source is; None: the source is the file.
     """
 
     path: Place
     groups: tuple[int, ...] | None = None
     folders: tuple[tuple[str, str | None], ...] = ()
+    source: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the source. Messages have it, because that of a file in a folder may be a person's."""
+        return self.path.name if self.source is None else self.source
 
 
 def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
@@ -49,9 +56,9 @@ def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]
 
     Raises:
         DataError: a folder has no such file, or others within it than those of partitions; or a file is damaged; or
-            :func:`likeness.core.remote.inside` refuses what it holds.
+            :func:`likeness.core.remote.files_in` refuses what it holds.
     """
-    files = _files(path, path.name) if path.is_dir() else [SourcePart(path)]
+    files = _files(path) if path.is_dir() else [SourcePart(path)]
     if not files or len({tuple(name for name, _ in file.folders) for file in files}) > 1:
         raise _wrong_folder(path.name)
     if most_rows is None:
@@ -69,17 +76,16 @@ def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]
     return parts
 
 
-def _files(folder: Place, where: str, folders: tuple[tuple[str, str | None], ...] = ()) -> list[SourcePart]:
+def _files(source: Place) -> list[SourcePart]:
     files = []
-    for item in inside(folder):
-        if item.is_dir():
-            name, mark, value = item.name.partition("=")
-            if not (name and mark):
-                raise _wrong_folder(where)
-            cell = None if value == _MISSING else unquote(value)
-            files += _files(item, where, (*folders, (normal_text(unquote(name)), cell)))
-        elif ending(item) == ".parquet":
-            files.append(SourcePart(item, None, folders))
+    for names, file in files_in(source):
+        pairs = [name.partition("=") for name in names]
+        if not all(name and mark for name, mark, _ in pairs):
+            raise _wrong_folder(source.name)
+        if ending(file) == ".parquet":
+            cells = ((name, None if value == _MISSING else unquote(value)) for name, _, value in pairs)
+            folders = tuple((normal_text(unquote(name)), cell) for name, cell in cells)
+            files.append(SourcePart(file, None, folders, source.name))
     return files
 
 
@@ -97,7 +103,7 @@ def parquet_fields(path: Place) -> list[pa.Field]:
         DataError: there is no such file, or it is damaged.
     """
     first = parquet_parts(path)[0]
-    return [*_opened(first.path).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
+    return [*_opened(first).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
 
 
 def parquet_dtypes(path: Place) -> dict[str, str]:
@@ -106,7 +112,7 @@ def parquet_dtypes(path: Place) -> dict[str, str]:
     Raises:
         DataError: there is no such file, or it is damaged.
     """
-    content = _opened(parquet_parts(path)[0].path).schema_arrow
+    content = _opened(parquet_parts(path)[0]).schema_arrow
     dtypes = {name: dtype_name(dtype) for name, dtype in content.empty_table().to_pandas().dtypes.items()}
     decimals = {one.name: arrow_name(one.type) for one in content if pa.types.is_decimal(one.type)}
     # Without rows pandas takes categories of texts for objects.
@@ -137,7 +143,7 @@ def _can_give(kind: pa.DataType, text: str) -> bool:
 
 def group_sizes(part: SourcePart) -> list[int]:
     """Rows of each row group of the part's file, from its footer."""
-    return _group_sizes(_opened(part.path))
+    return _group_sizes(_opened(part))
 
 
 def _group_sizes(file: pq.ParquetFile) -> list[int]:
@@ -145,13 +151,13 @@ def _group_sizes(file: pq.ParquetFile) -> list[int]:
     return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
 
 
-def _opened(path: Place) -> pq.ParquetFile:
+def _opened(part: SourcePart) -> pq.ParquetFile:
     file = None
     with contained():
-        place = path if isinstance(path, Path) else path.open()
+        place = part.path if isinstance(part.path, Path) else part.path.open()
         file = pq.ParquetFile(place, buffer_size=_BUFFER, pre_buffer=False)
     if file is None:
-        raise unreadable(path)
+        raise unreadable(part.name)
     return file
 
 
@@ -176,15 +182,15 @@ def parquet_chunks(
         DataError: a wanted column is missing or holds lists, the file is damaged, or
             :func:`likeness.data.source.encoded_images.decoded` refuses an image.
     """
-    file = _opened(part.path)
+    file = _opened(part)
     fields = file.schema_arrow
     folders = dict(part.folders)
     present = list(map(normal_text, fields.names))
     pixels = [] if shape is None or wanted[0] in present else list(wanted[: math.prod(shape)])
     types = dict(zip(present, fields.types, strict=True))
-    images = image_column(types, part.path.name) if pixels else None
+    images = image_column(types, part.name) if pixels else None
     wanted = list(wanted[len(pixels) :])
-    check_names([*present, *folders], wanted, part.path.name, IN_FILE)
+    check_names([*present, *folders], wanted, part.name, IN_FILE)
     plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
     written = dict(zip(present, fields.names, strict=True))
     read = [written[name] for name in [*wanted, *([] if images is None else [images])] if name not in folders]
@@ -202,17 +208,17 @@ def parquet_chunks(
                 batch = batch.append_column(name, pa.array([value] * len(batch), pa.string()))
             batch = batch if images is None else only_bytes(batch, images)
             columns = arrow_cells({name: batch.column(name) for name in wanted})
-            check_texts(columns, wanted, part.path.name, "Cast them to texts or numbers")
+            check_texts(columns, wanted, part.name, "Cast them to texts or numbers")
             if source is not None:
                 source.add(batch.schema.names, list(map(_digested, batch.columns)))
             cells = pd.DataFrame(columns, range(len(batch)))
             if images is not None and shape is not None:
-                where = f"{part.path.name}: column '{images}' has"
+                where = f"{part.name}: column '{images}' has"
                 values = decoded((one.as_py() for one in batch.column(images)), shape, where)
                 cells = with_pixels(values, pixels, cells)
             yield cells
 
-    return unbroken(chunks(), part.path)
+    return unbroken(chunks(), part.name)
 
 
 def arrow_cells(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> "dict[str, pd.Series[Any] | None]":
