@@ -15,6 +15,7 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Wrong
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
+from likeness.core.text import in_markdown
 from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -337,7 +338,8 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     assert shares["noise_error"].between(0.003, 0.006).all()
     assert {check.passed for check in verify(tmp_path / "colors")} == {True, None}  # None: no training again
     statement = (tmp_path / "colors/PRIVACY_STATEMENT.md").read_text()
-    assert all(f"about the median, read off the noisy `{name}`" in statement for name in (NORMS, LEVEL_COUNTS))
+    said = [f"about the median, read off the noisy `{name}`" for name in (NORMS, LEVEL_COUNTS)]
+    assert all(in_markdown(words) in statement for words in said)
     assert "split into 3 clusters in all" in statement
     # Of as many values, and another image: the maps of the receipts are others.
     path = tmp_path / "colors/schema.yaml"
