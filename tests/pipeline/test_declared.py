@@ -53,7 +53,7 @@ _ENGINE = {"engine.kind", "engine.workers", "engine.scheduler"}  # changes no bi
 _SEED = {"train.seed"}  # among the public facts of a recipe; only the training draws by it
 _UNIT = {"ingest.unit"}  # only asked whether its column is in the schema
 HARMLESS: dict[str, set[str]] = {
-    "fingerprint": {"privacy.population"},  # only refuses another ledger
+    "fingerprint": {"privacy.population", "privacy.adjacency"},  # refuse another ledger, and folders
     "ingest": {*_ENGINE, *_OPENS},
     "plan": _SEED,
     "categories": _SPENDS,
