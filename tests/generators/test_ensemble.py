@@ -9,8 +9,6 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
-from likeness import verify as verifier
-from likeness.bundle.files import Bundle
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.generators.images import ImageGenerator
@@ -84,17 +82,6 @@ def test_no_pixels_or_too_many_are_refused_before_anything_is_built(tmp_path: Pa
     with pytest.raises(ArtifactError) as refusal:
         SavedGenerator.load(saved(tmp_path, copula__shape=shape, network__shape=shape))
     assert "1 to 16384 values" in str(refusal.value.__cause__)
-
-
-@pytest.mark.parametrize("error", [RuntimeError("28 GB"), MemoryError()])
-def test_what_a_generator_of_somebody_else_runs_out_of_is_a_verdict(error: Exception, tmp_path: Path) -> None:
-    """Torch says RuntimeError where there is no memory for a table of the size that a specification names."""
-
-    def check(bundle: Bundle) -> str:
-        raise error
-
-    verdict = verifier._one("table", check, Bundle(tmp_path))
-    assert verdict.passed is False and type(error).__name__ in verdict.text
 
 
 def test_rows_are_those_of_the_two_models_by_a_coin() -> None:

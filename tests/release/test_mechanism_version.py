@@ -38,7 +38,7 @@ LABELS = np.array([0, 1, 0, 1, 1, 0])
 ENCODED = np.concatenate([X[:, :2], np.eye(2)[[0, 1, 0, 0, 1, 1]]], axis=1)  # the last two: a category
 LEVEL_CELLS = (2, 5, 7, 10, 13, 15)
 COSINE_CELLS = (0, 3, 7, 9, 12, 14)  # of both classes, side by side
-VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
+VERSION_3: dict[str, tuple[FeatureMap, list[int]]] = {
     "characteristic": (
         CharacteristicFunction(2, 4, 1.0, seed=0),
         [163862497, 597609992, 139932694, -989459024, -573234740, 538421546, 709664674, -1329785804],
@@ -78,11 +78,11 @@ VERSION_2: dict[str, tuple[FeatureMap, list[int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", VERSION_2)
-def test_sums_of_version_2(name: str) -> None:
-    feature, expected = VERSION_2[name]
+@pytest.mark.parametrize("name", VERSION_3)
+def test_sums_of_version_3(name: str) -> None:
+    feature, expected = VERSION_3[name]
     query = Query("q", "privatize", feature, num_groups=2)
-    assert MECHANISM_VERSION == 2 and query.lattice_bits == (
+    assert MECHANISM_VERSION == 3 and query.lattice_bits == (
         30 if name.startswith(("hermite", "cosine", "level")) else 29
     )
     # A last bit of a cosine may differ between machines; a lattice step or two is not another mechanism. A step of a
@@ -217,12 +217,12 @@ SMALL_2: dict[str, tuple[FeatureMap, Callable[[], Contributions], int, int, list
 
 
 @pytest.mark.parametrize("name", SMALL_2)
-def test_counts_and_distances_of_version_2(name: str) -> None:
+def test_counts_and_distances_of_version_3(name: str) -> None:
     feature, terms, classes, bits, expected, steps = SMALL_2[name]
     query = Query("q", "auxiliary", feature, classes, terms())
     records = table(ROWS, 100)
     chunks = [Records(records.x[at : at + 700], records.labels[at : at + 700]) for at in range(0, ROWS, 700)]
-    assert MECHANISM_VERSION == 2 and query.lattice_bits == bits, CHANGED
+    assert MECHANISM_VERSION == 3 and query.lattice_bits == bits, CHANGED
     assert lattice_sum(query, chunks).ravel() == pytest.approx(np.array(expected), abs=steps), CHANGED
 
 
@@ -282,7 +282,7 @@ LARGE_2: dict[str, tuple[FeatureMap, int, int, dict[int, list[int]], list[int]]]
 
 
 @pytest.mark.parametrize("name", LARGE_2)
-def test_sums_of_a_real_size_of_version_2(name: str) -> None:
+def test_sums_of_a_real_size_of_version_3(name: str) -> None:
     """Matrix products of this size take other paths through the linear algebra than those of six rows.
 
     A product of 100 terms may differ by 1e-14 between machines, which moves about one of 10^7 truncated features by a
@@ -290,7 +290,7 @@ def test_sums_of_a_real_size_of_version_2(name: str) -> None:
     """
     feature, places, bits, at, weighted = LARGE_2[name]
     query = Query("q", "privatize", feature, num_groups=2)
-    assert MECHANISM_VERSION == 2 and query.lattice_bits == bits, CHANGED
+    assert MECHANISM_VERSION == 3 and query.lattice_bits == bits, CHANGED
     found = lattice_sum(query, [table(ROWS, 100, places)])
     assert found.shape == (2, query.width)
     for place, expected in at.items():

@@ -123,3 +123,11 @@ def texts_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
 def in_markdown(text: object) -> str:
     """A text that Markdown and HTML show as it is."""
     return _MARKDOWN.sub(r"\\\g<0>", html.escape(str(text), quote=False))
+
+
+def in_code(text: object) -> str:
+    """A text as code in Markdown, which shows it as it is. More backquotes stand around it than stand in it."""
+    code = str(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", code)), default=0))
+    blank = " " if code.startswith("`") or code.endswith("`") else ""
+    return f"{fence}{blank}{code}{blank}{fence}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from likeness.core.text import in_markdown
+from likeness.core.text import in_code, in_markdown
 from likeness.privacy.lattice_error import ALLOWANCE
 
 _ADJACENCY = {
@@ -109,7 +109,7 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
     """The columns whose categories were released, with their thresholds."""
     lines = []
     for query in _thresholds(privacy):
-        column, other = (in_markdown(query["map"][key]) for key in ("column", "other"))
+        column, other = (in_code(query["map"][key]) for key in ("column", "other"))
         if not privacy["private"]:
             lines.append(f"- **Categories of {column}:** read off the rows, without noise.")
             continue
@@ -124,7 +124,7 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
 
 
 def _listed(privacy: Mapping[str, Any]) -> str:
-    names = ", ".join(in_markdown(query["map"]["column"]) for query in _thresholds(privacy))
+    names = ", ".join(in_code(query["map"]["column"]) for query in _thresholds(privacy))
     categories = f"categories but those of {names}" if names else "categories"
     return f"{categories}, rules" if privacy.get("rules") else categories
 
@@ -157,16 +157,12 @@ def _about(privacy: dict[str, Any]) -> list[str]:
 def _notes(privacy: dict[str, Any]) -> list[str]:
     """Facts that were read off released values, at no further cost."""
     notes = privacy["notes"]
-    return (
-        ["", "Read off these values, at no further cost:", "", *(f"- {in_markdown(note)}" for note in notes)]
-        if notes
-        else []
-    )
+    return ["", "Read off these values, at no further cost:", "", *(f"- {note}" for note in notes)] if notes else []
 
 
 def _rules(privacy: Mapping[str, Any]) -> list[str]:
     """The public rules that rows keep."""
-    rules = [f"- {in_markdown(rule)}" for rule in privacy.get("rules", [])]
+    rules = [f"- {in_code(rule)}" for rule in privacy.get("rules", [])]
     words = (
         "Public rules, taken from the schema. Every synthetic row keeps them. A private row that breaks one counts as "
         "the nearest row that keeps it, by a fixed public map:"

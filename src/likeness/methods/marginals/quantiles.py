@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError, ReleaseError
+from likeness.core.text import in_code
 from likeness.data.encoding.bins import Grid, grid_of, spike_bins
 from likeness.data.encoding.quantile_bins import quantile_bins
 from likeness.data.encoding.round_grid import WIDE, coarse_grid, cut_cells, decades_grid, fine_grid, is_wide, prior_of
@@ -181,20 +182,20 @@ class Quantiles(Section):
         """Which columns have such bins, for the statement."""
         if self.edges == "auto":
             grids = {
-                f"`{column.name}`": auto_bins(column, fine, counts[: fine.size], scale, bins)[1]
+                in_code(column.name): auto_bins(column, fine, counts[: fine.size], scale, bins)[1]
                 for column, fine, _, counts, scale in self._histograms(context, released, bins)
             }
             within = f"Values of {', '.join(grids)} lie within their bins as the noisy histogram `{QUANTILES}` says."
             wide = [f"Bins of {name}: {words}." for name, words in grids.items() if words]
             return [within, *wide] if grids else []
         if self.edges == "equal_width":
-            names = [f"`{column.name}`" for column, _ in self._chosen(context, bins)]
+            names = [in_code(column.name) for column, _ in self._chosen(context, bins)]
             note = f"Values of {', '.join(names)} lie within their bins as the noisy histogram `{QUANTILES}` says."
             return [note] if names else []
         learned: list[str] = []
         hidden: list[str] = []
         for name, grid in self.grids(context, released, bins).items():
-            (hidden if grid is None else learned).append(f"`{name}`")
+            (hidden if grid is None else learned).append(in_code(name))
         words_of = [
             (learned, f"between quantiles of the noisy histogram `{QUANTILES}`, and values within them as it says"),
             (hidden, f"of equal width, because the noise of `{QUANTILES}` hides the quantiles"),
