@@ -69,6 +69,15 @@ def watch_optimizers() -> None:
         watch_optimizers.hook = register_optimizer_step_post_hook(count)  # type: ignore[attr-defined]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures that outlive a test see none of the user's ledgers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LIKENESS_HOME", str(tmp_path_factory.mktemp("ledger")))
+        patch.setenv("LIKENESS_ANCHOR", str(tmp_path_factory.mktemp("anchor")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Point ledger, anchor and tracking at temporary folders."""
