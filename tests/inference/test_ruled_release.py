@@ -1,5 +1,6 @@
 """Estimates, tables of the model and replicates of a schema whose rules compute columns."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,20 @@ ROWS = 2_000
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
-    home = str(tmp_path_factory.mktemp("home") / "ledger")
-    Ledger.create(locate(home))
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synthesizer]:
+    home = tmp_path_factory.mktemp("home") / "ledger"
     settings = {"privatize": {"bins": 4}, "train": {"iterations": 60, "num_components": 20}}
     given = {"schema": SCHEMA, "population": "ruled people", "epsilon": 1e4, "cap": (1e6, 1e-5), "settings": settings}
-    return Synthesizer(**given, ledger_home=home).fit(rows(ROWS))
+    with pytest.MonkeyPatch.context() as patch:
+        at(patch, home)
+        Ledger.create(locate())
+        yield Synthesizer(**given, ledger_home=str(home)).fit(rows(ROWS))
+
+
+def at(patch: pytest.MonkeyPatch, home: str | Path) -> None:
+    """Point ledger and anchor at those of the fit."""
+    patch.setenv("LIKENESS_HOME", str(home))
+    patch.setenv("LIKENESS_ANCHOR", str(Path(home).with_name("anchor")))
 
 
 def test_estimates_and_the_model_know_what_stands_for_computed_columns(fitted: Synthesizer) -> None:
@@ -59,8 +68,7 @@ def test_a_bundle_of_computed_columns_is_right(
     fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The verifier asks about rows of the schema, not of the model. Loss distributions would take gigabytes here."""
-    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
-        monkeypatch.delenv(name, raising=False)
+    at(monkeypatch, str(fitted.ledger_home))
     fitted.bundle(tmp_path / "bundle", n=30)
     wrong = {check.name: check.text for check in verify(tmp_path / "bundle") if check.passed is False}
     assert set(wrong) <= {"epsilon"}, wrong  # at epsilon = 10,000 libraries differ
