@@ -784,7 +784,7 @@ def word_for_missing(folder: Path) -> None:
 # --- zip files
 
 
-def _zip(folder: Path, order: list[str], pack: Callable[[bytes], bytes] | None = None) -> Path:
+def zipped(folder: Path, order: list[str], pack: Callable[[bytes], bytes] | None = None) -> Path:
     """A zip file that has the headers of Likeness."""
     import struct
 
@@ -804,7 +804,7 @@ def _zip(folder: Path, order: list[str], pack: Callable[[bytes], bytes] | None =
     return target
 
 
-def _files(folder: Path) -> list[str]:
+def files_of(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
@@ -812,7 +812,7 @@ def _files(folder: Path) -> list[str]:
 def order_that_spells(folder: Path) -> Path:
     """The files of a zip file stand in another order, which spells a text."""
     f.seal(folder, f.Seal.TEXTS)
-    return _zip(folder, _files(folder)[::-1])
+    return zipped(folder, files_of(folder)[::-1])
 
 
 @lie("zip", late=True)
@@ -826,7 +826,7 @@ def empty_blocks_that_spell(folder: Path) -> Path:
         squeeze = zlib.compressobj(wbits=-15)
         return blocks + squeeze.compress(content) + squeeze.flush()
 
-    return _zip(folder, _files(folder), pack)
+    return zipped(folder, files_of(folder), pack)
 
 
 @lie("zip", late=True)
@@ -841,7 +841,7 @@ def last_bits_of_a_stream(folder: Path) -> Path:
         again = zlib.decompressobj(-15)
         return packed[:-1] + high if again.decompress(packed[:-1] + high) == content and again.eof else packed
 
-    return _zip(folder, _files(folder), pack)
+    return zipped(folder, files_of(folder), pack)
 
 
 # --- texts for machines that people read

@@ -22,6 +22,7 @@ from likeness.privacy.plan import QueryShare, SelectionShares
 from likeness.release import records
 from likeness.release.partition_selection import STAGE, partition_queries, query_name
 from likeness.release.request import AnyQuery
+from likeness.verify.ledger import FORMS, QUERIES, maps_of
 
 PAGE = (Path(__file__).parents[2] / "PRIVACY.md").read_text(encoding="utf-8")
 NUMBERS = {"1": 1.0, "√2": math.sqrt(2), "2": 2.0}
@@ -158,6 +159,15 @@ def test_everything_in_the_table_is_asked_by_the_code() -> None:
             assert listed == frozenset().union(*(getattr(one, kind) for one in here)), f"{kind} of {row}"
         for name in row.queries:
             assert any(name in (one.query, re.sub(r"_\d+$", "_1", one.query)) for one in here), f"{name} of {row}"
+
+
+@pytest.mark.long
+def test_the_verifier_knows_every_query_and_no_other() -> None:
+    for one in everything():
+        assert re.fullmatch(FORMS["query"], one.query), f"the verifier knows no query {one.query}"
+        if one.method in METHODS:
+            assert one.maps & MAPS.keys() <= maps_of(one.method)
+    assert set(QUERIES) <= {one.query for one in everything()}
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 import json
 import shutil
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 import yaml
 from toys import schema_with
 
+from benchmarks.unseen_lies import files_of, zipped
 from likeness import HistorySchema, Schema, Synthesizer
 from likeness.bundle.data_card import data_card
-from likeness.bundle.files import Bundle, form, sums
+from likeness.bundle.files import Bundle, form, opened, sums
 from likeness.bundle.verdict import Untestable, Wrong, asked
 from likeness.config.params import Privacy
 from likeness.config.typed import build
@@ -295,3 +297,20 @@ def test_settings_of_one_line_are_short() -> None:
     for text in (PRIVATE, "a\nb", "\u202e"):
         with pytest.raises(ParamsError, match=r"privacy\.population has a text"):
             build(Privacy, {"epsilon": 1, "delta": 1e-5, "population": text}, "privacy")
+
+
+def test_no_byte_of_a_zip_is_free(made: Path, tmp_path: Path) -> None:
+    """Empty blocks before a packed file, or bits behind its end, could hold a text; the files are as before."""
+    folder = shutil.copytree(made / "bundle", tmp_path / "bundle")
+    with opened(zipped(folder, files_of(folder))) as unpacked:
+        assert sums(unpacked) == sums(folder)
+
+    def spelled(content: bytes) -> bytes:
+        packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return b"\0\0\0\xff\xff" * 8 + packer.compress(content) + packer.flush()
+
+    with (
+        pytest.raises(ArtifactError, match="or somebody packed it again"),
+        opened(zipped(folder, files_of(folder), spelled)),
+    ):
+        pass

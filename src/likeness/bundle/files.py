@@ -229,6 +229,9 @@ def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) 
             raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         _inflate(file, item, target / name)
+        file.seek(place + len(header))
+        if not _packed_as_here(file, target / name):
+            raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
         place += len(header) + item.compress_size
         seen.add(name)
     directory = b"".join(_headers(item)[1] for item in sorted(archive.infolist(), key=lambda item: item.filename))
@@ -268,6 +271,18 @@ def _inflate(file: BinaryIO, item: zipfile.ZipInfo, target: Path) -> None:
                     raise ValueError
     if left or not stream.eof or stream.unused_data or (length, checksum) != (item.file_size, item.CRC):
         raise ValueError
+
+
+def _packed_as_here(file: BinaryIO, unpacked: Path) -> bool:
+    """Whether zlib packs a file into the bytes that stand here. Empty blocks and bits at an end may hold a text."""
+    packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS)
+    with unpacked.open("rb") as content:
+        while piece := content.read(_PIECE):
+            packed = packer.compress(piece)
+            if file.read(len(packed)) != packed:
+                return False
+    packed = packer.flush()
+    return file.read(len(packed)) == packed
 
 
 def files(bundle: Bundle) -> str:

@@ -46,17 +46,17 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
-_QUERIES = (
+QUERIES = (
     "card_confusion", "card_distances", "class_counts", "cluster_counts", "embedding", "fourier", "level_counts",
     "levels", "levels_first", "mean_pairwise_distance", "moments_first", "norms", "pairs_first", "quantiles"
 )  # fmt: skip
 """Names of all queries that a method or a card asks once."""
 _TABLES = 2  # of a source: people and their events
-_FORMS = {
+FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
     **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
     **dict.fromkeys(("adjacency", "change", "mechanism", "method"), "[a-z0-9_]{1,60}"),
-    "query": f"categories_[0-9]{{1,5}}|({NEXT})?mixture_[0-9]{{1,5}}|({NEXT})?({'|'.join(_QUERIES)})",
+    "query": f"categories_[0-9]{{1,5}}|({NEXT})?mixture_[0-9]{{1,5}}|({NEXT})?({'|'.join(QUERIES)})",
     "stage": f"{SELECTION_STAGE}|auxiliary|privatize|{CARD}",
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
@@ -68,7 +68,7 @@ _FORMS = {
 _OF_ALL = {"files": "sha256", "software": "likeness"}
 """Key whose pattern holds for all values of a mapping."""
 _TYPES: dict[str, type] = {
-    **dict.fromkeys((*_SALTS, *_ASKED, "identity", "slot", *_FORMS), str),
+    **dict.fromkeys((*_SALTS, *_ASKED, "identity", "slot", *FORMS), str),
     **dict.fromkeys(("feature", "files", "software"), dict),
     **dict.fromkeys(("releases", "rows_digests"), list),
     **dict.fromkeys(("git_changed",), bool),
@@ -148,12 +148,12 @@ def _check_texts(value: Any, key: str, place: int) -> None:
             _check_texts(name, "", place)
             _check_texts(item, _OF_ALL.get(key, str(name)), place)
     elif isinstance(value, list):
-        lines = key not in _FORMS or all(isinstance(item, str) for item in value)
+        lines = key not in FORMS or all(isinstance(item, str) for item in value)
         require(lines, f"record {place} has a list that Likeness does not write")
         for item in value:
             _check_texts(item, key, place)
     elif isinstance(value, str):
-        match = len(value) <= MOST_WORDS and value.isprintable() and re.fullmatch(_FORMS.get(key, ".*"), value)
+        match = len(value) <= MOST_WORDS and value.isprintable() and re.fullmatch(FORMS.get(key, ".*"), value)
         require(bool(match), f"record {place} has a text that Likeness does not write")
     elif isinstance(value, int):
         require(abs(value) < _MOST_NUMBER, f"record {place} has a number that is larger than Likeness writes it")
@@ -311,7 +311,7 @@ class _Spending:
         require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
         require(body["method"] in METHODS, f"{name} is of a method that Likeness does not have")
-        foreign = (set(maps_in(body["feature"])) & MAPS.keys()) - _maps_of(body["method"])
+        foreign = (set(maps_in(body["feature"])) & MAPS.keys()) - maps_of(body["method"])
         require(not foreign, f"{name} asks by {body['method']} what that method never asks")
         claim = Receipt.of(body, self.ledger_id, record.seq, "")
         facts = claim.to_dict()
@@ -385,7 +385,7 @@ _TWINS = str.maketrans(
 """Letters of Cyrillic and Greek, and of IPA and Turkish, that look like a letter of ASCII."""
 
 
-def _maps_of(method: str) -> set[str]:
+def maps_of(method: str) -> set[str]:
     """Names of the maps that a method, a selection or a card may ask for."""
     borrowed = METHODS["merf"].maps if method == "moments" else ()
     return {kind.name for kind in (*SHARED, *METHODS[method].maps, *borrowed)}
