@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 import likeness
 from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
-from likeness.core.errors import DataError, ParamsError
+from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.allowed import plain_condition
 from likeness.ledger.home import locate
+from likeness.pipeline.run_stage import storage_refusal
 from likeness.pipeline.where import conditions, pairs
 from likeness.verify import verify
 
@@ -79,6 +80,27 @@ def test_rows_and_seeds_are_whole_numbers(fitted: Synthesizer) -> None:
         fitted.sample(3, replicates=1.5)  # type: ignore[call-overload]
     again = fitted.sample(np.int64(3), seed=np.uint8(7))
     assert again.equals(fitted.sample(3, seed=7)) and len(fitted.sample(3, seed=-7)) == 3
+
+
+@pytest.mark.parametrize("rows", [10**11, 10**12, 10**400])
+def test_more_rows_than_fit_in_memory_are_refused(fitted: Synthesizer, home: Path, rows: int) -> None:
+    words = "needs more memory than there is. Ask for fewer rows"
+    with pytest.raises(LikenessError, match=words):
+        fitted.sample(rows)
+    with pytest.raises(LikenessError, match=words):
+        fitted.sample(rows, where={"ward": "x"}, replicates=2)
+    with pytest.raises(LikenessError, match=words):
+        fitted.bundle("~/bundle", n=rows)
+    assert words in str(storage_refusal(MemoryError("Unable to allocate 7 TiB")))
+    assert not (home / "bundle").exists()
+
+
+@pytest.mark.parametrize("folder", ["~/file/x", "~/a\0b", "x" * 5000, None, 5])
+def test_a_folder_that_cannot_be_is_refused_in_words(fitted: Synthesizer, folder: Any, home: Path) -> None:
+    (home / "file").touch()
+    for action in (fitted.save, fitted.bundle, Synthesizer.load):
+        with pytest.raises(LikenessError):
+            action(folder)
 
 
 BEYOND: list[tuple[str, Any, str, str]] = [

@@ -29,9 +29,10 @@ from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.dtypes import dtype_name
 from likeness.data.schema.schema import Schema
-from likeness.data.source.files import read_frame
+from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.header import dtypes_of
 from likeness.data.source.python_cells import OLD_PANDAS, TEXT
+from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.synthesizer.published import draw
@@ -216,6 +217,29 @@ def test_periods_and_intervals_are_categories_of_their_texts(values: Any, texts:
     schema = schema_with({"x": categories(*texts)}, name="t")
     typed = read_frame(frame, schema)
     assert in_dtypes(typed, schema, opened(frame)[1].dtypes)["x"].tolist() == texts
+
+
+@pytest.mark.parametrize("values", [pd.period_range("2020-01", periods=2, freq="M"), pd.interval_range(0.0, 2)])
+def test_periods_and_intervals_are_texts_to_every_reader(values: Any, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"c": ["a", "b"], "x": values})
+    frame.loc[2, "c"] = "a"
+    texts = frame.assign(x=[*map(str, values), None])
+    digests = []
+    for schema in (
+        schema_with({"c": LETTERS}, name="t"),
+        schema_with({"x": {**categories(*texts["x"][:2]), "nullable": True}}, name="t"),
+    ):
+        frame.to_parquet(tmp_path / "t.parquet")
+        for one in (frame, opened(pa.Table.from_pandas(frame))[0], texts):
+            digest = SourceDigest()
+            assert len(read_frame(one, schema, source=digest)) == 3
+            digests.append(digest.digest(b"k" * 32))
+        digest = SourceDigest()
+        assert read_source(tmp_path / "t.parquet", schema, source=digest)[0].equals(read_frame(texts, schema))
+        digests.append(digest.digest(b"k" * 32))
+    assert len(set(digests)) == 1
+    classes = pd.DataFrame({"x": pd.Categorical(values)})
+    assert opened(pa.Table.from_pandas(classes))[0].shape == (2, 1)
 
 
 def test_frames_of_other_libraries_come_back_as_they_are() -> None:

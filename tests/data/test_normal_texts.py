@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 from likeness.cli.app import app
 from likeness.config.load import params_from
+from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, ParamsError, SchemaError
+from likeness.data.encoding.frames import opened
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.databases import Database
@@ -21,6 +23,7 @@ from likeness.data.source.header import header_of, kinds_of_frame
 from likeness.inference.estimates import Question
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Marginals
+from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.where import conditions
 
 SHARP = "gro\u0308ße"  # NFD
@@ -140,6 +143,41 @@ def test_headers_are_normal_and_two_of_one_form_are_refused(tmp_path: Path) -> N
     assert header_of(tmp_path / "t.csv") == ["größe", "ort"] == list(kinds_of_frame(table()))
     with pytest.raises(DataError, match="'größe' occurs twice"):
         read_frame(table().assign(größe=1), schema_of())
+
+
+@pytest.mark.parametrize(
+    ("own", "asked"), [("Gro\u0308\u00dfe", "Gr\u00f6\u00dfe"), ("Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"), (" a", "a ")]
+)
+def test_a_sheet_is_named_in_any_form(own: str, asked: str, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    book = openpyxl.Workbook()
+    book.active.title = own
+    book.active.append(["x"])
+    book.create_sheet("other")
+    book.save(tmp_path / "t.xlsx")
+    assert header_of(tmp_path / "t.xlsx", FileFormat(sheet=asked)) == ["x"]
+    with pytest.raises(DataError, match=r"has no sheet 'öl' \(ö U\+00F6\)"):
+        header_of(tmp_path / "t.xlsx", FileFormat(sheet="o\u0308l"))
+    book.create_sheet(f"{own} \u200b")
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(DataError, match="has several sheets '"):
+        header_of(tmp_path / "t.xlsx", FileFormat(sheet=asked))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(("own", "written"), [(SHARP, "größe"), ("größe", SHARP), (" größe\ufeff", "größe\u00a0")])
+def test_the_first_list_takes_names_in_any_form(library: str, own: str, written: str) -> None:
+    frame: Any = pd.DataFrame({own: [1], "ort": ["x"]})
+    if library != "pandas":
+        frame = pa.Table.from_pandas(frame)
+    if library == "polars":
+        frame = pytest.importorskip("polars").from_arrow(frame)
+    content = {"columns": {written: {"kind": "integer", "lower": 0, "upper": 3}, "ort": {"kind": "drop"}}}
+    found = FirstList()
+    found._header(content, opened(frame)[0])
+    assert found.sentences == []
+    found._header({"columns": {"grosse": content["columns"][written]}}, opened(frame)[0])
+    assert "column 'grosse' is missing" in found.sentences[0]
 
 
 def test_a_missing_name_shows_what_others_look_like(tmp_path: Path) -> None:

@@ -159,6 +159,20 @@ def test_a_code_of_categories_is_one_with_and_without_zeros() -> None:
     assert read(["-9.0", "007", "-9"], private) == [None, "007", None]
 
 
+@pytest.mark.parametrize("word", ["-9", "-9,0", "-9.0"])
+@pytest.mark.parametrize("kind", ["categorical", "private", "boolean"])
+def test_a_code_of_categories_may_have_a_decimal_comma(kind: str, word: str, tmp_path: Path) -> None:
+    more: dict[str, Any] = {"boolean": {}, "private": {"categories": "private"}}.get(kind, {"categories": ["0", "1"]})
+    schema = schema_of("categorical" if kind == "private" else kind, missing_values=[word], **more)
+    (tmp_path / "t.csv").write_text("c\n-9,0\n-9\n1\n")
+    typed = read_source(tmp_path / "t.csv", schema, layout=FileFormat(decimal=",", separator=";"))[0]["c"]
+    assert typed.isna().tolist() == [True, True, False]
+    (tmp_path / "t.csv").write_text("c\n-9.000\n")  # a mark of thousands
+    if kind == "categorical":
+        with pytest.raises(DataError, match="not among its public categories"):
+            read_source(tmp_path / "t.csv", schema, layout=FileFormat(decimal=",", separator=";"))
+
+
 def test_a_spike_is_not_missing() -> None:
     with pytest.raises(SchemaError, match="has 40 in spikes and in missing_values"):
         schema_of(spikes=[40], missing_values=["40.0"])

@@ -120,8 +120,9 @@ class FileFormat(Section):
     sheet: str | None = setting(None, "of an Excel file; only where it has several")
 
     def __post_init__(self) -> None:
-        """Check characters and the name of the encoding."""
+        """Check characters and the name of the encoding; the sheet takes the normal form that names have."""
         super().__post_init__()
+        object.__setattr__(self, "sheet", normal_texts(self.sheet))
         mark, rule = self.separator, "null, or one character of ASCII that is no quote, letter, digit or line end"
         single = mark is None or (len(mark) == 1 and mark.isascii() and not mark.isalnum() and mark not in "\r\n")
         require(single and mark != self.quote, "ingest.format.separator", mark, rule)

@@ -15,8 +15,10 @@ def expanded(place: str | Path) -> Path:
     """A path with the home folder in the place of its ``~``.
 
     Raises:
-        LikenessError: the system knows no home folder of the user.
+        LikenessError: it is no path, or the system knows no home folder of the user.
     """
+    if not isinstance(place, str | Path) or "\0" in str(place):
+        raise LikenessError(f"a path must be a text without NUL, or a Path, got {type(place).__name__}.")
     with _home_known():
         return Path(place).expanduser()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import LedgerError, LikenessError, ParamsError, SchemaError
+from likeness.core.text import normal_text
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft, as_lines
 from likeness.data.schema.yaml import read_mapping
@@ -102,10 +103,11 @@ class FirstList:
     def _header(self, content: Mapping[str, Any], frame: "DataFrame | Any") -> None:
         """Add the columns that the frame lacks."""
         if hasattr(frame, "dtypes") and content.get("image") is None:
-            names = [
+            kept = [
                 name for name, spec in columns_of(content) if isinstance(spec, Mapping) and spec.get("kind") != DROP
             ]
-            self.tried(lambda: check_names(list(map(str, frame.columns)), names, "the DataFrame", IN_FRAME))
+            present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, kept))
+            self.tried(lambda: check_names(present, names, "the DataFrame", IN_FRAME))
 
     def _wrong(self, text: str, kind: type[LikenessError]) -> None:
         self.sentences.append(text)

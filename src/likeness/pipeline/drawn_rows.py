@@ -17,6 +17,7 @@ import pandas as pd
 from likeness.config.typed import allowed
 from likeness.core import rng
 from likeness.core.errors import ParamsError
+from likeness.core.memory import machine_memory
 from likeness.core.text import normal_text
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.allowed import Allowed
@@ -83,7 +84,10 @@ class DrawnRows:
 
         Raises:
             ParamsError: less than a thousandth of the drawn rows remain, or the model makes no such row.
+            MemoryError: so many rows do not fit in memory.
         """
+        if 8 * rows * len(self.schema.columns) > machine_memory():  # else the system may end other programs, too
+            raise MemoryError
         exact, rest = self.schema.ruled.translated(given)
         if any(values.is_nothing for values in exact.values()):
             raise ParamsError("sample.where: the rules of the schema leave no such row. Ask for other values.")

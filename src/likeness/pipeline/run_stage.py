@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -84,10 +84,28 @@ def place_refusal(error: Exception) -> str | None:
     return f"{error.filename or 'a file'} cannot be used ({error.strerror}). Make its folder, or give another path."
 
 
+@contextlib.contextmanager
+def in_words() -> Iterator[None]:
+    """Turn what the system refuses to a caller in Python into a message.
+
+    Raises:
+        LikenessError: a disk, a path or the memory is not enough.
+    """
+    try:
+        yield
+    except Exception as error:
+        refusal = storage_refusal(error) or place_refusal(error)
+        if refusal is None:
+            raise
+        raise LikenessError(refusal) from None
+
+
 def storage_refusal(error: Exception) -> str | None:
-    """The message about a disk that is full, or may not be written, or not so; None for every other error."""
+    """The message about a disk or a memory that is full, or may not be written, or not so; None for other errors."""
     import sqlite3
 
+    if isinstance(error, MemoryError):
+        return "it needs more memory than there is. Ask for fewer rows, or use a larger machine."
     inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; the outer text would quote statement and values
     if isinstance(inner, sqlite3.OperationalError):
         what = f"the ledger's database cannot be used ({inner})"

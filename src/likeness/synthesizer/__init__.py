@@ -15,6 +15,7 @@ from likeness.config.params import AUTO, LedgerSettings, Params, Privacy, Sample
 from likeness.config.typed import build, whole
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.estimator import Estimator
+from likeness.core.files import expanded
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.allowed import plain_condition
 from likeness.methods import DEFAULT
@@ -218,12 +219,16 @@ class Synthesizer(Estimator):
         Raises:
             ParamsError: ``n``, ``where`` or ``replicates`` has a wrong value, or the method makes no replicates.
             NotFittedError: :meth:`fit` was not called.
+            LikenessError: so many rows do not fit in memory.
         """
+        from likeness.pipeline.run_stage import in_words
+
         self.check_fitted("releases_")
         seed = whole("seed", seed)
-        if replicates is None:
-            return self._fitted.sample(n, where, seed)  # type: ignore[no-any-return]
-        return self._fitted.replicates(whole("replicates", replicates, least=2), n, where, seed, self.params())
+        with in_words():
+            if replicates is None:
+                return self._fitted.sample(n, where, seed)  # type: ignore[no-any-return]
+            return self._fitted.replicates(whole("replicates", replicates, least=2), n, where, seed, self.params())
 
     def estimate(
         self,
@@ -354,11 +359,14 @@ class Synthesizer(Estimator):
 
         Raises:
             ArtifactError: the path exists.
+            LikenessError: the path cannot be written.
         """
+        from likeness.pipeline.run_stage import in_words
         from likeness.synthesizer.files import save
 
         self.check_fitted("releases_")
-        save(self._fitted, self.get_params(deep=False), Path(path).expanduser())
+        with in_words():
+            save(self._fitted, self.get_params(deep=False), expanded(path))
 
     @classmethod
     def load(cls, path: str | Path) -> "Synthesizer":
@@ -368,10 +376,12 @@ class Synthesizer(Estimator):
             ArtifactError: :meth:`save` did not write the folder, or a file is missing or damaged.
             ReleaseError: generator, released statistics and account do not belong together.
         """
+        from likeness.pipeline.run_stage import in_words
         from likeness.synthesizer.files import load
 
         try:
-            params, fitted = load(Path(path).expanduser())
+            with in_words():
+                params, fitted = load(expanded(path))
             return cls(**params)._keep(fitted)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ArtifactError(f"{path}: a file was changed by hand. Restore the folder from a copy.") from None
@@ -401,7 +411,9 @@ class Synthesizer(Estimator):
             ReleaseError: the fit is not private.
             LedgerError: the ledger of the fit is not here.
             ArtifactError: the path exists.
+            LikenessError: the path cannot be written, or so many rows do not fit in memory.
         """
+        from likeness.pipeline.run_stage import in_words
         from likeness.pipeline.where import named
         from likeness.synthesizer.files import bundle
 
@@ -411,7 +423,8 @@ class Synthesizer(Estimator):
         where = {name: plain_condition(value) for name, value in named(where or {}).items()}
         rows, seed = AUTO if n is None else whole("n", n, least=1), whole("seed", seed)
         sample = build(Sample, {"rows": rows, "seed": seed, "where": where}, "sample")
-        return bundle(self._fitted, replace(self.params(), sample=sample), Path(path).expanduser(), open_others)
+        with in_words():
+            return bundle(self._fitted, replace(self.params(), sample=sample), expanded(path), open_others)
 
     def params(self) -> Params:
         """The parameters as the stages have them, checked by their rules."""

@@ -6,6 +6,7 @@ multiprocessing would run the caller's script again.
 
 import json
 import logging
+import math
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from likeness.bundle.verdict import Check
+from likeness.core.memory import machine_memory
 from likeness.core.messages import LOG, show_messages
 
 # Isolated from environment and working folder; it searches packages where this process does.
@@ -69,8 +71,10 @@ def send(folder: str, retrain: bool, most_minutes: float, shows: bool) -> None:
 
 def _bound_memory() -> None:
     """Let no array be larger than the memory of the machine: else the system would end other processes, too."""
-    if hasattr(os, "sysconf") and find_spec("resource") is not None:  # Windows refuses such an array by itself
+    most = machine_memory()
+    if most < math.inf and find_spec("resource") is not None:
         limits = import_module("resource")
-        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         _, hard = limits.getrlimit(limits.RLIMIT_DATA)
-        limits.setrlimit(limits.RLIMIT_DATA, (most if hard == limits.RLIM_INFINITY else min(most, hard), hard))
+        limits.setrlimit(
+            limits.RLIMIT_DATA, (int(most) if hard == limits.RLIM_INFINITY else min(int(most), hard), hard)
+        )

@@ -100,6 +100,11 @@ def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFra
     table = eager.to_arrow()
     dtypes = {normal_text(one.name): arrow_name(one.type) for one in table.schema}
     # pandas does not know all types of places in a dictionary.
-    plain = [one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one for one in table.columns]
+    plain = [
+        pa.chunked_array([part.dictionary_decode() for part in one.chunks], one.type.value_type)
+        if pa.types.is_dictionary(one.type)
+        else one
+        for one in table.columns
+    ]
     table = pa.Table.from_arrays(plain, names=table.column_names)
     return table.to_pandas(types_mapper=pd.ArrowDtype), FrameType(eager.implementation.value, dtypes)

@@ -31,7 +31,7 @@ MOST_DIGITS = 15
 PRIVATE, OTHER = "private", "other"
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
-_ZEROS = re.compile(r"([-+]?\d+)\.0+", re.ASCII)
+_ZEROS = {mark: re.compile(rf"([-+]?\d+)[{mark}]0+", re.ASCII) for mark in ".,"}
 _Fault = tuple[str, str]
 _Words = tuple[str, ...]
 
@@ -504,9 +504,14 @@ class Boolean(Categorical):
             yield "categories", words
 
 
-def whole_text(text: str) -> str:
-    """A text without the decimals of a whole number: -9 for -9.0. Any other text as it is."""
-    match = _ZEROS.fullmatch(text)
+def whole_text(text: str, decimal: str = ".") -> str:
+    """A text without the decimals of a whole number: -9 for -9.0. Any other text as it is.
+
+    Args:
+        text: any.
+        decimal: mark of decimals.
+    """
+    match = _ZEROS[decimal].fullmatch(text)
     return match[1] if match else text
 
 

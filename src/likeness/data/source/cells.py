@@ -64,7 +64,7 @@ def typed_column(
     if exact and column.is_categorical:
         column = replace(column, other=None)
     if column.is_categorical and not column.open and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
-        return _typed_by_kind(values, column, file)
+        return _typed_by_kind(values, column, file, decimal)
     plain = isinstance(values.dtype, np.dtype) and (values.dtype == np.float64 or values.dtype.kind in "iu")
     codes = [] if column.is_categorical else column.number.missing_numbers(column, decimal)
     if plain and not column.is_categorical and column.number.are_numbers:
@@ -73,7 +73,7 @@ def typed_column(
         numbers = values.astype("float64") + 0.0
         return _typed_numbers(numbers, numbers.isna() | numbers.isin(codes), column, file, exact)
     texts = texts_of(values)
-    missing = _missing(texts, column)
+    missing = _missing(texts, column, decimal)
     _check_missing(missing, column, file)
     if column.open:
         return texts.mask(unfit(texts), str(column.other)).mask(missing).astype(TEXT)
@@ -86,12 +86,12 @@ def typed_column(
     return _typed_numbers(read, missing | read.isin(codes), column, file, exact)
 
 
-def _missing(texts: "pd.Series[str]", column: Column) -> "pd.Series[bool]":
-    """Which texts are missing. The code -9 is also -9.0, unless that is a category."""
+def _missing(texts: "pd.Series[str]", column: Column, decimal: str) -> "pd.Series[bool]":
+    """Which texts are missing. The code -9 is also -9.0, or -9,0 under a decimal comma, unless that is a category."""
     missing = texts.isna() | texts.isin(["", *column.missing_values])
     if column.is_categorical and column.missing_values:
-        codes = {whole_text(word) for word in column.missing_values}
-        alike = {text for text in texts.dropna().unique() if whole_text(text) in codes}
+        codes = {whole_text(word, mark) for word in column.missing_values for mark in (".", decimal)}
+        alike = {text for text in texts.dropna().unique() if whole_text(text, decimal) in codes}
         missing |= texts.isin(alike - set(column.categories))
     return missing
 
@@ -123,11 +123,11 @@ def _typed_numbers(
     return column.number.typed(np.asarray(clipped, np.float64), column).set_axis(numbers.index)
 
 
-def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str) -> "pd.Series[Any]":
+def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str, decimal: str) -> "pd.Series[Any]":
     """Type each different text once: there are few."""
     codes, distinct = pd.factorize(values)
     texts = texts_of(pd.Series(distinct))
-    missing = _missing(texts, column)
+    missing = _missing(texts, column, decimal)
     _check_missing(pd.Series([*missing, bool((codes < 0).any())]), column, file)
     categories = _typed_categories(texts, missing, column, file)
     places = np.append(categories.cat.codes.to_numpy().astype(np.int64), -1)[

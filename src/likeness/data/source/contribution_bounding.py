@@ -23,15 +23,15 @@ __all__ = ["PERSON_COLUMN", "bound_contributions", "numbered", "people_of"]
 _DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
 # pandas writes so where a cell of the column is missing. Three zeros may be a mark of thousands, and from 16 digits on
 # float64 does not tell people apart.
-_POINT_ZERO = re.compile(r"([-+]?\d{1,15})\.0{0,2}", re.ASCII)
-_DECIMALS = re.compile(r"[-+]?(?:\d*\.\d+|\d+(?:\.\d*)?e[-+]\d+)", re.ASCII | re.IGNORECASE)
+_POINT_ZERO = re.compile(r"([-+]?\d{1,15})[.,]0{0,2}", re.ASCII)
+_DECIMALS = re.compile(r"[-+]?(?:\d*[.,]\d+|\d+(?:[.,]\d*)?e[-+]\d+)", re.ASCII | re.IGNORECASE)
 
 
 def people_of(values: "pd.Series[Any]", where: str) -> "pd.Series[str]":
     """The person of each row, as text: one text for all spellings of a key, in each source and each table.
 
-    A whole number is its digits, so ``1``, ``1.0`` and the texts of both are one person. Other texts are in their
-    normal form. ``00001`` and ``1`` are two people.
+    A whole number is its digits, so ``1``, ``1.0`` and the texts ``1``, ``1.0`` and ``1,0`` are one person. Other texts
+    are in their normal form. ``00001`` and ``1`` are two people.
 
     Args:
         values: raw cells of the column that names people.

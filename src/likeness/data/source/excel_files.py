@@ -11,7 +11,7 @@ import pandas as pd
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
-from likeness.core.text import normal_text
+from likeness.core.text import code_points, normal_text
 from likeness.data.source.opening import unbroken
 from likeness.data.source.python_cells import python_texts, text_of
 
@@ -108,13 +108,16 @@ def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
         load_workbook = None
     if load_workbook is None:
         raise DataError(f"{where}: Excel files need openpyxl. Run: pip install 'likeness[excel]'")
-    sheets = {sheet.title: sheet for sheet in load_workbook(file, read_only=True, data_only=True).worksheets}
-    if layout.sheet is None and len(sheets) > 1:
+    sheets = load_workbook(file, read_only=True, data_only=True).worksheets
+    found = [sheet for sheet in sheets if layout.sheet in (None, normal_text(sheet.title))]
+    if layout.sheet is None and len(found) > 1:
         raise DataError(f"{where}: has several sheets. Name one in params.yaml, ingest.format.sheet.")
-    if layout.sheet is not None and layout.sheet not in sheets:
+    if layout.sheet is not None and len(found) != 1:
         # The other names may be private.
-        raise DataError(f"{where}: has no sheet '{layout.sheet}'. Correct ingest.format.sheet.")
-    return next(iter(sheets.values())) if layout.sheet is None else sheets[layout.sheet]
+        count = "several sheets" if found else "no sheet"
+        named = f"'{layout.sheet}'{code_points(layout.sheet)}"
+        raise DataError(f"{where}: has {count} {named}. Correct ingest.format.sheet, or rename the sheet.")
+    return found[0]
 
 
 def _frame(header: Sequence[str], rows: Sequence[_Row], where: str) -> pd.DataFrame:

@@ -21,12 +21,13 @@ from likeness.data.source.cells import check_texts, texts_of
 from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
-from likeness.data.source.python_cells import seconds_text, text_of
+from likeness.data.source.python_cells import TEXT, seconds_text, text_of
 from likeness.data.source.row_digests import SourceDigest
 
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
 _ZEROS = r"\.?0+(Z?)$"  # at the end of a fraction of a second
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
+pa.array(pd.period_range("2000", periods=1, freq="D"))  # from here on Arrow knows types of pandas, whatever ran before
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,9 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
         counts = column.cast(pa.int64()).to_pylist()
         return pa.array([None if one is None else seconds_text(one, kind.unit) for one in counts], pa.string())
     is_extension = isinstance(kind, pa.BaseExtensionType)
-    if of.is_decimal(kind) or (is_extension and not kind.extension_name.startswith("pandas.")):
+    if is_extension and kind.extension_name.startswith("pandas."):  # a period or an interval
+        return pa.array(column.to_pandas().astype(TEXT), pa.string(), from_pandas=True)
+    if of.is_decimal(kind) or is_extension:
         return pa.array(map(text_of, column.to_pylist()), pa.string())
     if of.is_date(kind) or of.is_time(kind) or of.is_timestamp(kind):
         zoned = getattr(kind, "tz", None) is not None
@@ -262,7 +265,7 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
     if of.is_fixed_size_binary(kind) or _is_binary(kind):
         return column.cast(pa.binary()).cast(pa.string())
     plain = of.is_boolean(kind) or of.is_integer(kind) or of.is_floating(kind) or of.is_null(kind)
-    return column if plain or is_extension or of.is_dictionary(kind) or _is_text(kind) else None
+    return column if plain or of.is_dictionary(kind) or _is_text(kind) else None
 
 
 def _digested(column: pa.Array) -> pa.Array:
