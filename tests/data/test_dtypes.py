@@ -31,6 +31,7 @@ from likeness.data.schema.dtypes import dtype_name
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.header import dtypes_of
+from likeness.data.source.parquet_files import texts_without_cells
 from likeness.data.source.python_cells import OLD_PANDAS, TEXT
 from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
@@ -265,26 +266,93 @@ def test_frames_of_other_libraries_come_back_as_they_are() -> None:
             opened(wrong)
 
 
-def test_what_a_dtype_cannot_hold_becomes_the_nearest_that_it_can() -> None:
-    codes = pd.Series([30, 7, 30], dtype="int16", name="x")
-    column = {**categories("30", "other"), "other": "other"}
-    again = decoded(codes, schema_with({"x": column}))  # 7 becomes other, which is no number
-    assert again["x"].dtype == "Int16" and again["x"].isna().tolist() == [False, True, False]
-    said = schema_with({"x": {**column, "dtype": "int16"}})
-    assert typed_again(again, said)["x"].tolist() == ["30", "other", "30"]
+UNHELD: list[tuple[Any, Sequence[Any], list[str]]] = [
+    *[(dtype, [30, 7, 30], ["30", "other"]) for dtype in ("int16", "Int64", "float64", arrow(pa.int8()))],
+    ("bool", TRUTHS, ["True", "other"]),
+    (category([30, 7]), [30, 7, 30], ["30", "other"]),
+    ("uint8", [30, 7, 30], ["30", "7", "300"]),
+    *[(dtype, DAYS, ["1994-03-01", "other"]) for dtype in ("datetime64[us]", arrow(pa.date32()))],
+    ("datetime64[ns]", DAYS, ["1994-03-01 00:00:00", "2024-12-31", "1500-01-01"]),
+    (arrow(pa.time64("us")), [time(3), time(4, 30), time(3)], ["03:00:00", "other"]),
+    ("timedelta64[s]", pd.to_timedelta([30, 7, 30], unit="s"), ["30", "other"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cells", "texts"), UNHELD, ids=[f"{dtype} {texts[-1]}" for dtype, _, texts in UNHELD]
+)
+def test_a_dtype_that_cannot_hold_each_category_gives_way_to_texts(
+    dtype: Any, cells: Sequence[Any], texts: list[str]
+) -> None:
+    column = {**categories(*texts), **({"other": "other"} if "other" in texts else {})}
+    values = series_of(dtype, cells).rename("x")
+    again = decoded(values, schema_with({"x": column}))["x"]
+    assert again.tolist() == [texts[0], texts[1], texts[0]]
+    word = dtype_name(values.dtype)
+    with pytest.raises(SchemaError, match=f"which cannot hold its category '{texts[-1]}'. Leave dtype out, or give"):
+        schema_with({"x": {**column, "dtype": word}})
+    draft = SchemaDraft({"x": "categorical"}, "own", {"x": word})
+    draft["x"].categories = texts
+    assert draft["x"].dtype is None
+
+
+def test_private_categories_have_no_dtype_but_texts() -> None:
+    column = {"kind": "categorical", "categories": "private", "other": "-1"}
+    with pytest.raises(SchemaError, match="dtype int64, which cannot hold private categories"):
+        schema_with({"x": {**column, "dtype": "int64"}})
+    assert schema_with({"x": {**column, "dtype": "category[str]"}})
+    draft = SchemaDraft({"x": "integer"}, "own", {"x": "int64"})
+    draft.answer("x", "private")
+    assert draft["x"].categories == "private" and draft["x"].dtype is None
+
+
+@pytest.mark.parametrize("text", ["2020-01-02", "2020-01-02 00:00:00"])
+def test_midnight_is_the_day_alone_among_categories(text: str, tmp_path: Path) -> None:
+    moments = pd.DataFrame({"x": pd.to_datetime(["2020-01-02", "2020-01-03 05:00:00", "1900-01-01"], format="ISO8601")})
+    column = {**categories(text, "other"), "other": "other", "nullable": True, "missing_values": ["1900-01-01"]}
+    schema = schema_with({"x": column})
+    moments.to_parquet(tmp_path / "own.parquet")
+    for source in (moments, moments.astype(str), pa.Table.from_pandas(moments)):
+        typed = read_frame(opened(source)[0], schema)["x"]
+        assert typed.tolist()[:2] == [text, "other"] and typed.isna()[2]
+    assert read_source(tmp_path / "own.parquet", schema)[0]["x"].tolist()[:2] == [text, "other"]
+    assert not texts_without_cells(pa.timestamp("us"), [text])
+    assert texts_without_cells(pa.timestamp("us"), ["2020-01-32"])
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype", "bounds"),
+    [
+        ({"kind": "integer", "lower": 0, "upper": 300}, "int8", "0 to 300"),
+        ({"kind": "integer", "lower": -1, "upper": 9}, "UInt64", "-1 to 9"),
+        ({"kind": "integer", "lower": 0, "upper": 2}, "bool", "0 to 2"),
+        ({"kind": "numeric", "lower": 0, "upper": 255.75}, "uint8[pyarrow]", "0 to 255.75"),
+        ({"kind": "numeric", "lower": 0, "upper": 2**63}, "category[int64]", r"0 to 9.22337e\+18"),
+        ({"kind": "numeric", "lower": 0, "upper": 100_000}, "float16", "0 to 100000"),
+        ({"kind": "numeric", "lower": -1e39, "upper": 0}, "float32", r"-1e\+39 to 0"),
+        ({"kind": "numeric", "lower": 0, "upper": 1000}, "decimal128(5, 2)[pyarrow]", "0 to 1000"),
+        ({"kind": "numeric", "lower": 0, "upper": 1e10}, "timedelta64[ns]", r"0 to 1e\+10"),
+        ({"kind": "date", "lower": "1500-01-01", "upper": "2024-12-31"}, "datetime64[ns]", "1500-01-01 to 2024-12-31"),
+    ],
+)
+def test_a_dtype_that_cannot_hold_the_bounds_is_refused(column: dict[str, Any], dtype: str, bounds: str) -> None:
+    with pytest.raises(
+        SchemaError, match=f"which cannot hold its bounds {bounds}. Leave dtype out, or write a wider one"
+    ):
+        schema_with({"x": {**column, "dtype": dtype}})
+    schema = schema_with({"x": column})
+    cells = ["1500-01-01", "2024-12-31"] if column["kind"] == "date" else [column["lower"], column["upper"]]
+    typed = read_frame(pd.DataFrame({"x": cells}), schema)
+    pd.testing.assert_frame_equal(in_dtypes(typed, schema, {"x": dtype}), typed)  # of a frame: as without a dtype
+
+
+def test_a_dtype_gives_way_where_it_cannot_hold_the_kind() -> None:
     truths = schema_with({"x": {**BOOLEAN, "nullable": True}})
     empty = in_dtypes(read_frame(pd.DataFrame({"x": [True, None]}), truths), truths, {"x": "bool"})
     assert empty["x"].dtype == "boolean"
-    wide = schema_with({"x": {"kind": "integer", "lower": -200, "upper": 200}})
-    typed = read_frame(pd.DataFrame({"x": [-200, 5, 200]}), wide)
-    assert in_dtypes(typed, wide, {"x": "int8"})["x"].tolist() == [-128, 5, 127]
+    wide = schema_with({"x": WHOLE})
+    typed = read_frame(pd.DataFrame({"x": [0, 5, 99]}), wide)
     assert in_dtypes(typed, wide, {"x": "Period[D]"})["x"].dtype == "int64"  # no dtype of a kind: as without one
-    letters = schema_with({"x": {**LETTERS, "dtype": "int64"}})
-    typed = read_frame(pd.DataFrame({"x": ["a", "b"]}), letters)
-    pd.testing.assert_frame_equal(typed_again(in_dtypes(typed, letters), letters), typed)
-    old = schema_with({"x": {"kind": "date", "lower": "1500-01-01", "upper": "2024-12-31"}})
-    moments = in_dtypes(read_frame(pd.DataFrame({"x": ["1500-01-01"]}), old), old, {"x": "datetime64[ns]"})
-    assert moments["x"].tolist() == [pd.Timestamp("1677-09-22")]
 
 
 def test_the_schema_says_a_dtype_which_is_no_part_of_a_release(tmp_path: Path) -> None:

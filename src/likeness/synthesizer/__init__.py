@@ -213,8 +213,9 @@ class Synthesizer(Estimator):
         Returns:
             the schema's columns as a frame of the library that made the training rows, in the dtypes of these rows.
             A category dtype has the schema's categories. An integer or bool column takes its nullable dtype (``Int64``)
-            if a value is missing. A catch-all (``other``) that is no number is missing there. With ``replicates``
-            a list of such frames.
+            if a value is missing. A column whose dtype cannot hold each category, as the word of ``other`` among
+            numbers, is a category of texts. A column whose dtype cannot hold the bounds has the dtype of its kind.
+            With ``replicates`` a list of such frames.
 
         Raises:
             ParamsError: ``n``, ``where`` or ``replicates`` has a wrong value, or the method makes no replicates.

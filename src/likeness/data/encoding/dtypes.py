@@ -4,11 +4,8 @@ A value is written by its cell, the schema and the dtype, all public after the r
 here: ``frame.dtypes`` says it. The categories of a category dtype are those of the schema and not those of the frame.
 """
 
-import math
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -18,20 +15,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likeness.data.beside import with_columns
-from likeness.data.booleans import DEFAULT_WORDS, spelled
+from likeness.data.booleans import DEFAULT_WORDS
 from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
-from likeness.data.schema.dates import moment_of, number_of
+from likeness.data.schema.dates import moment_of
 from likeness.data.schema.dates import text_of as text_of_date
-from likeness.data.schema.dtypes import Dtype, parsed
-from likeness.data.schema.kinds import NUMBER, Date
+from likeness.data.schema.dtypes import Dtype, parsed, value_of_moment, value_of_number, value_of_text
+from likeness.data.schema.kinds import Date
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import typed_column
 from likeness.data.source.files import raw_cells
 from likeness.data.source.python_cells import OLD_PANDAS, text_of
 
-_NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 11)
-_DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a span of time, which is a number of seconds
 _SIBLINGS = {
     "bool": "boolean",
     **{f"{u}int{bits}": f"{u.upper()}Int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)},
@@ -41,9 +36,9 @@ _SIBLINGS = {
 def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | None = None) -> pd.DataFrame:
     """A typed table in the dtypes of a frame, for people.
 
-    A column stays typed if nothing says a dtype, or the dtype cannot hold its kind or any of its categories. An integer
-    or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for ``int16``. A
-    number beyond the range of its dtype becomes the nearest one in it. A category that it cannot write is missing.
+    A column stays typed if nothing says a dtype, or the dtype cannot hold its kind, all its categories and its bounds.
+    An integer or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for
+    ``int16``.
 
     Args:
         table: typed with ``schema``.
@@ -75,9 +70,7 @@ def _words(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str,
     for column in schema.columns:
         text = (dtypes or {}).get(column.name, column.dtype)
         dtype = parsed(text) if text is not None and column.type.holds(text, column.format) else None
-        if dtype is not None and (
-            not column.is_categorical or any(one is not None for one in _elements(column, dtype))
-        ):
+        if dtype is not None and not column.type.beyond(dtype, column):
             words[column.name] = dtype
     return words
 
@@ -92,9 +85,8 @@ def _written(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Seri
         places, numbers = pd.factorize(column.number.numbers(values, column), sort=bool(dtype.container))
         element = _of_days if isinstance(column.type, Date) else _of_number
         elements = [element(number, column, dtype) for number in numbers.tolist()]
-    # Two values may be one element: 1 and 1.0. A value without an element is missing.
-    ranks: dict[Any, int] = {}
-    ranked = [-1 if one is None else ranks.setdefault(one, len(ranks)) for one in elements]
+    ranks: dict[Any, int] = {}  # two values may be one element: 1 and 1.0
+    ranked = [ranks.setdefault(one, len(ranks)) for one in elements]
     cells: Any = _taken(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
     written: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=cells.dtype)  # else objects become texts
     return written
@@ -136,78 +128,29 @@ def _pandas_dtype(element: str) -> Any:
 
 
 def _elements(column: Column, dtype: Dtype) -> list[Any]:
-    """The value of each category, None where the dtype cannot write it."""
+    """The value of each category."""
     as_object = dtype.element == "object" and column.categories == DEFAULT_WORDS
     if column.kind == "boolean" and (dtype.family != "text" or as_object):
         return [False, True] if dtype.family == "text" else [_of_number(place, column, dtype) for place in (0.0, 1.0)]
-    return [_of_text(text, dtype) for text in column.categories]
-
-
-def _of_text(text: str, dtype: Dtype) -> Any:
-    """The value that a text means, None where it means none of the family."""
-    if dtype.family in ("whole", "real", "span"):
-        number = Decimal(text) if NUMBER.fullmatch(text) else Decimal("nan")
-        return _in_range(number, dtype, clip=False)
-    if dtype.family == "moment":
-        readable = number_of("datetime", text) is not None
-        return _moment(datetime.fromisoformat(text.replace(",", ".")), dtype) if readable else None
-    if dtype.family == "clock":
-        with suppress(ValueError):
-            return time.fromisoformat(text)
-        return None
-    if dtype.family == "text":
-        return text
-    word = spelled(text, DEFAULT_WORDS)
-    return DEFAULT_WORDS.index(word) == 1 if word in DEFAULT_WORDS else None
+    return [value_of_text(text, dtype) for text in column.categories]
 
 
 def _of_number(number: float, column: Column, dtype: Dtype) -> Any:
     """The value of a number."""
-    if dtype.family == "truth":
-        return bool(number)
     if dtype.family == "text":
         whole = int(number) if column.is_whole else number
         return whole if dtype.element == "object" else text_of(number)
-    return _in_range(Decimal(number), dtype, clip=True)
-
-
-def _in_range(number: Decimal, dtype: Dtype, clip: bool) -> "float | int | Decimal | None":
-    """A number of the family; beyond the range of the dtype the nearest one in it, or None."""
-    name = dtype.element.removesuffix("[pyarrow]").lower()
-    if number.is_nan():
-        return None
-    if dtype.family == "real" and not name.startswith("decimal"):
-        largest = float(np.finfo("float16").max) if name in ("float16", "halffloat") else math.inf
-        return min(max(float(number), -largest), largest)
-    digits, scale = map(int, re.findall(r"\d+", name)[1:]) if name.startswith("decimal") else (0, 0)
-    if dtype.family == "span":
-        name, scale = "int64", _DECIMALS[re.findall(r"\[(\w+)\]", dtype.element)[0]]
-    low, high = (-(10**digits) + 1, 10**digits - 1) if digits else (np.iinfo(name).min, np.iinfo(name).max)
-    units = int((number.scaleb(scale)).to_integral_value())
-    if not clip and (Decimal(units).scaleb(-scale) != number or not low <= units <= high):
-        return None
-    units = min(max(units, int(low)), int(high))
-    return Decimal(units).scaleb(-scale) if digits else units
+    return value_of_number(Decimal(number), dtype)
 
 
 def _of_days(number: float, column: Column, dtype: Dtype) -> Any:
     """The value of days or seconds."""
     moment = moment_of(column.kind, number)
     if dtype.family == "moment":
-        return _moment(moment, dtype)
+        return value_of_moment(moment, dtype)
     if dtype.element == "object" and not column.format and not OLD_PANDAS:  # whose objects are texts most often
         return moment.date() if column.kind == "date" else moment
-    return _of_text(text_of_date(column.kind, number, column.format), dtype)
-
-
-def _moment(moment: datetime, dtype: Dtype) -> "datetime | date":
-    """A time as the dtype takes it: in UTC, with a zone where the dtype has one."""
-    moment = moment.replace(tzinfo=None) if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    if "[ns" in dtype.element:
-        moment = min(max(moment, _NANOSECONDS[0]), _NANOSECONDS[1])
-    if dtype.element.startswith("date3"):
-        return moment.date()
-    return moment.replace(tzinfo=UTC) if ", " in dtype.element else moment
+    return value_of_text(text_of_date(column.kind, number, column.format), dtype)
 
 
 def _read(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[Any]":
@@ -217,11 +160,7 @@ def _read(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[
         assert cells is not None
         return typed_column(cells, column, "the synthetic table")
     elements = _elements(column, dtype)
-    writable = [place for place, one in enumerate(elements) if one is not None]
-    array = _array([elements[place] for place in writable], dtype.element)
-    places = dict(zip(array, writable, strict=True))
+    places = dict(zip(_array(elements, dtype.element), range(len(elements)), strict=True))
     codes, distinct = pd.factorize(values)
-    # A missing cell of a column that has none is a value that the dtype could not write: the catch-all.
-    missing = -1 if column.nullable or column.other is None else column.categories.index(column.other)
-    ranks = np.array([*(places.get(value, missing) for value in distinct), missing], np.int64)
+    ranks = np.array([*(places.get(value, -1) for value in distinct), -1], np.int64)
     return pd.Series(pd.Categorical.from_codes(ranks[codes], dtype=category_type(column)), index=values.index)

@@ -22,7 +22,8 @@ from typing import Any
 from likeness.core.errors import SchemaError
 from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, NUMBER, OTHER, PRIVATE
+from likeness.data.schema.dtypes import NUMBER
+from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE
 
 _KIND = re.compile(rf"({'|'.join((*KINDS, DROP))})\s*(?::|$)\s*")
 _WORD = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\s,]*|[^\s,]+", re.ASCII)  # a time has a blank in it

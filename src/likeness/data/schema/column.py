@@ -115,3 +115,6 @@ class Column(ColumnFacts):
             rule = "is no dtype that Parquet gives back" if dtype is None or dtype.container else "cannot hold that"
             like = ", ".join(EXAMPLES[family] for family in self.type.families)
             yield "dtype", f"is {self.kind}, but dtype {text} {rule}. Write one like {like}, or leave it out."
+        elif beyond := self.type.beyond(dtype, self):
+            remedy = "or give the column a kind with bounds" if self.is_categorical else "or write a wider one"
+            yield "dtype", f"has dtype {text}, which cannot hold {beyond}. Leave dtype out, {remedy}."

@@ -93,6 +93,7 @@ class ColumnDraft:
             said = dict(zip(_BOUNDS, value or (None, None), strict=True))
         spec = said if key == "kind" else {**self._spec, **said}
         spec = {name: given for name, given in spec.items() if given is not None}
+        spec = self._without_unfit_dtype(spec, said)
         self._refuse([fault for fault in _faults(self._name, spec) if fault[0] in spec])
         self.__dict__.update(_spec=spec, _guessed=self._guessed and key in _BESIDE)
 
@@ -121,7 +122,8 @@ class ColumnDraft:
         """
         kind = spec.get("kind")
         beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
-        spec = {**spec, **{key: beside[key] for key in _BESIDE if key in beside and key not in spec}}
+        merged = {**spec, **{key: beside[key] for key in _BESIDE if key in beside and key not in spec}}
+        spec = self._without_unfit_dtype(merged, spec)
         self._refuse(_faults(self._name, spec))
         self.__dict__.update(_spec=spec, _guessed=False)
 
@@ -138,6 +140,11 @@ class ColumnDraft:
         if dtype is None or not KINDS_BY_NAME[kind].holds(dtype) or dtype.startswith("dictionary"):
             spec.pop("dtype", None)
         return spec
+
+    def _without_unfit_dtype(self, spec: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+        """A mapping without a dtype that cannot hold what a person says beside it."""
+        unfit = "dtype" not in said and "dtype" in dict(_faults(self._name, spec))
+        return {key: value for key, value in spec.items() if key != "dtype" or not unfit}
 
     def _refuse(self, faults: Iterable[tuple[str, str]]) -> None:
         if faults := tuple(faults):

@@ -4,10 +4,22 @@ A dtype is public and changes no released number: it is read when rows are writt
 says it, and no value.
 """
 
+import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any
 
+from likeness.data.booleans import DEFAULT_WORDS, spelled
+from likeness.data.schema.dates import number_of
+
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 11)
+_DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a span of time, which is a number of seconds
+_LARGEST = {"float16": 65504.0, "halffloat": 65504.0, "float32": 3.4028234663852886e38, "float": 3.4028234663852886e38}
+_MOST_DIGITS = 76  # of a decimal of Arrow
 _UNIT = r"\[(?:s|ms|us|ns)"
 _FAMILIES = {
     "truth": r"bool(?:ean|\[pyarrow\])?",
@@ -79,6 +91,69 @@ def dtype_name(dtype: Any) -> str:
 def arrow_name(kind: Any) -> str:
     """The word of a type of Arrow. Its string is another one than pandas' ``string[pyarrow]``."""
     return "utf8[pyarrow]" if str(kind) == "string" else f"{kind}[pyarrow]"
+
+
+def value_of_text(text: str, dtype: Dtype) -> Any:
+    """The value of a dtype that a text means; None where it means none, or one that the dtype rounds."""
+    if dtype.family in ("whole", "real", "span"):
+        return value_of_number(Decimal(text), dtype, exact=True) if NUMBER.fullmatch(text) else None
+    if dtype.family == "moment":
+        if number_of("datetime", text) is None:
+            return None
+        moment = datetime.fromisoformat(text.replace(",", "."))
+        whole = moment.time() == time() if re.match("date(?:32|64)", dtype.element) else _has_units(moment, dtype)
+        return value_of_moment(moment, dtype) if whole else None
+    if dtype.family == "clock":
+        with suppress(ValueError):
+            clock = time.fromisoformat(text)
+            return clock if _has_units(clock, dtype) else None
+        return None
+    if dtype.family == "text":
+        return text
+    word = spelled(text, DEFAULT_WORDS)
+    return DEFAULT_WORDS.index(word) == 1 if word in DEFAULT_WORDS else None
+
+
+def value_of_number(number: Decimal, dtype: Dtype, exact: bool = False) -> "bool | float | int | Decimal | None":
+    """The value of a dtype that is nearest to a number; None beyond the range of the dtype.
+
+    Args:
+        number: any.
+        dtype: of truths, numbers or spans of time.
+        exact: None also where a whole number, a decimal or a span would be rounded.
+    """
+    name = dtype.element.removesuffix("[pyarrow]").lower()
+    if dtype.family == "truth":
+        return bool(number) if 0 <= number <= 1 else None
+    if dtype.family == "real" and not name.startswith("decimal"):
+        return float(number) if abs(float(number)) <= _LARGEST.get(name, math.nextafter(math.inf, 0)) else None
+    if number.adjusted() > _MOST_DIGITS:
+        return None
+    digits, scale = map(int, re.findall(r"-?\d+", name)[1:]) if name.startswith("decimal") else (0, 0)
+    if dtype.family == "span":
+        name, scale = "int64", _DECIMALS[re.findall(r"\[(\w+)\]", dtype.element)[0]]
+    high = 10**digits - 1 if digits else 2 ** (int(re.findall(r"\d+", name)[0]) - (name[0] != "u")) - 1
+    low = -high if digits else 0 if name[0] == "u" else -high - 1
+    units = int(number.scaleb(scale).to_integral_value())
+    if not low <= units <= high or (exact and Decimal(units).scaleb(-scale) != number):
+        return None
+    return Decimal(units).scaleb(-scale) if digits else units
+
+
+def value_of_moment(moment: datetime, dtype: Dtype) -> "datetime | date | None":
+    """A time as a dtype takes it, in UTC, with a zone where the dtype has one; None beyond its years."""
+    moment = moment.replace(tzinfo=None) if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    if "[ns" in dtype.element and not _NANOSECONDS[0] <= moment <= _NANOSECONDS[1]:
+        return None
+    if dtype.element.startswith("date3"):
+        return moment.date()
+    return moment.replace(tzinfo=UTC) if ", " in dtype.element else moment
+
+
+def _has_units(moment: datetime | time, dtype: Dtype) -> bool:
+    """Whether a time is a whole number of the units of a dtype."""
+    unit = re.search(r"\[(\w+)", dtype.element)
+    return unit is not None and moment.microsecond % 10 ** max(6 - _DECIMALS[unit[1]], 0) == 0
 
 
 def _family(element: str) -> str:

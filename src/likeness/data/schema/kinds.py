@@ -6,14 +6,15 @@ Table libraries are loaded where a cell is read or written, and not with the sch
 import math
 import re
 from collections.abc import Iterator, Set
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.text import folded
 from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
 from likeness.data.schema.column_facts import ColumnFacts
-from likeness.data.schema.dates import EARLIEST, date_range, layout_fault, number_of, text_of
-from likeness.data.schema.dtypes import parsed
+from likeness.data.schema.dates import EARLIEST, date_range, layout_fault, moment_of, number_of, text_of
+from likeness.data.schema.dtypes import NUMBER, Dtype, parsed, value_of_moment, value_of_number, value_of_text
 from likeness.data.schema.layouts import number_digits
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ MOST_DIGITS = 15
 # What the schema says instead of categories that are not publicly known, and the category for the rest by default.
 PRIVATE, OTHER = "private", "other"
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _ZEROS = {mark: re.compile(rf"([-+]?\d+)[{mark}]0+", re.ASCII) for mark in ".,"}
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?: 00:00:00Z?)?", re.ASCII)
 _Fault = tuple[str, str]
 _Words = tuple[str, ...]
 
@@ -96,6 +97,10 @@ class Kind:
         """
         parts = parsed(dtype)
         return parts is not None and parts.family in self.families
+
+    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+        """What of a column a dtype of its kind cannot hold, for people; empty: nothing."""
+        raise NotImplementedError
 
 
 class Numeric(Kind):
@@ -224,6 +229,17 @@ class Numeric(Kind):
             if not lower <= spike <= upper or (self.is_whole and not spike.is_integer()):
                 shown = self._shown(spike)
                 yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
+
+    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+        """Its bounds; values lie between them."""
+        ends = [end for end in (column.lower, column.upper) if end is not None and math.isfinite(end)]
+        ends = [end for end in ends if self._allowed(end)]
+        if all(self._fits(end, dtype) for end in ends):
+            return ""
+        return f"its bounds {' to '.join(map(self._shown, ends))}"
+
+    def _fits(self, number: float, dtype: Dtype) -> bool:
+        return dtype.family == "text" or value_of_number(Decimal(number), dtype) is not None
 
     def _allowed(self, *numbers: float) -> bool:
         """Whether these may be bounds."""
@@ -365,6 +381,9 @@ class Date(Numeric):
         bits = re.search(r"\d+", parts.element)
         return bits is not None and 10**digits < 2 ** (int(bits[0]) - 1)
 
+    def _fits(self, number: float, dtype: Dtype) -> bool:
+        return dtype.family != "moment" or value_of_moment(moment_of(self.name, number), dtype) is not None
+
 
 class Datetime(Date):
     """Seconds since 1970-01-01, in UTC."""
@@ -408,8 +427,18 @@ class Categorical(Kind):
     )
 
     def spelling(self, text: str, column: ColumnFacts) -> str:
-        """The category that a text means; the text itself where it means none."""
-        return text
+        """The category that a text means; the text itself where it means none. Midnight is also the day alone."""
+        day = day_of(text)
+        if day is None or text in column.categories:
+            return text
+        return next((category for category in column.categories if day_of(category) == day), text)
+
+    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+        """A category that is none of its values. Private categories may be any texts."""
+        if column.open:
+            return "" if dtype.family == "text" else "private categories, which may be any texts"
+        wrong = (text for text in column.categories if value_of_text(text, dtype) is None)
+        return next((f"its category '{text}'" for text in wrong), "")
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         """Categories, and the one for the rest."""
@@ -485,6 +514,10 @@ class Boolean(Categorical):
         """Of true and false, in many spellings."""
         return spelled(text, column.categories)
 
+    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+        """The number one; a dtype of texts holds its words."""
+        return "" if dtype.family == "text" or value_of_number(Decimal(1), dtype) else "the number 1"
+
     def fits(self, texts: Set[str]) -> bool:
         """0 and 1, or the usual words."""
         words = {NUMBERS.get(text, folded(text)) for text in texts}
@@ -505,14 +538,20 @@ class Boolean(Categorical):
 
 
 def whole_text(text: str, decimal: str = ".") -> str:
-    """A text without the decimals of a whole number: -9 for -9.0. Any other text as it is.
+    """A text without the decimals of a whole number, or without midnight: -9 for -9.0. Any other text as it is.
 
     Args:
         text: any.
         decimal: mark of decimals.
     """
     match = _ZEROS[decimal].fullmatch(text)
-    return match[1] if match else text
+    return match[1] if match else day_of(text) or text
+
+
+def day_of(text: str) -> str | None:
+    """The day of a text that is a day, or midnight of one: 2024-12-31 for 2024-12-31 00:00:00; else None."""
+    match = _MIDNIGHT.fullmatch(text)
+    return match[1] if match else None
 
 
 def _decimal_faults(column: ColumnFacts, lower: float, upper: float) -> Iterator[_Fault]:

@@ -14,7 +14,8 @@ from likeness.core.errors import DataError
 from likeness.core.remote import Place, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.dates import number_of
-from likeness.data.schema.kinds import KINDS_BY_NAME, NUMBER, Categorical, Numeric, guess
+from likeness.data.schema.dtypes import NUMBER
+from likeness.data.schema.kinds import KINDS_BY_NAME, Categorical, Numeric, guess
 from likeness.data.source.opening import FORMATS, SWAPPED_MARKS, is_excel, is_text
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from likeness.core.remote import Place, ending, files_in
 from likeness.core.text import normal_text
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
+from likeness.data.schema.kinds import day_of
 from likeness.data.source.cells import check_texts, texts_of
 from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.names import IN_FILE, check_names
@@ -139,7 +140,10 @@ def _can_give(kind: pa.DataType, text: str) -> bool:
         return False
     except pa.ArrowException:  # nothing is certain of a type that texts do not become
         return True
-    return cells is None or bool(texts_of(cells).iloc[0] == text)
+    if cells is None:
+        return True
+    given = texts_of(cells).iloc[0]
+    return bool(given == text or (day_of(text) and day_of(given) == day_of(text)))
 
 
 def group_sizes(part: SourcePart) -> list[int]:
