@@ -429,9 +429,8 @@ class Categorical(Kind):
     def spelling(self, text: str, column: ColumnFacts) -> str:
         """The category that a text means; the text itself where it means none. Midnight is also the day alone."""
         day = day_of(text)
-        if day is None or text in column.categories:
-            return text
-        return next((category for category in column.categories if day_of(category) == day), text)
+        spellings = [text] if day is None else [text, day, f"{day} 00:00:00", f"{day} 00:00:00Z"]
+        return next((one for one in spellings if one in column.categories), text)
 
     def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
         """A category that is none of its values. Private categories may be any texts."""
