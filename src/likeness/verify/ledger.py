@@ -21,8 +21,8 @@ from likeness.ledger.reservation import REDRAW
 from likeness.methods import METHODS
 from likeness.methods.maps import MAPS, SHARED
 from likeness.methods.row_set import rows_of
+from likeness.pipeline.card import CONFUSION, DISTANCES, paid
 from likeness.pipeline.card import STAGE as CARD
-from likeness.pipeline.card import paid
 from likeness.pipeline.provenance import SOFTWARE
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
@@ -46,17 +46,14 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
-QUERIES = (
-    "card_confusion", "card_distances", "class_counts", "cluster_counts", "embedding", "fourier", "level_counts",
-    "levels", "levels_first", "mean_pairwise_distance", "moments_first", "norms", "pairs_first", "quantiles"
-)  # fmt: skip
-"""Names of all queries that a method or a card asks once."""
+QUERIES = "|".join(sorted({DISTANCES, CONFUSION, *(name for method in METHODS.values() for name in method.queries)}))
+"""Patterns of the names of all queries that a method or a card asks."""
 _TABLES = 2  # of a source: people and their events
 FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
     **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
     **dict.fromkeys(("adjacency", "change", "mechanism", "method"), "[a-z0-9_]{1,60}"),
-    "query": f"categories_[0-9]{{1,5}}|({NEXT})?mixture_[0-9]{{1,5}}|({NEXT})?({'|'.join(QUERIES)})",
+    "query": f"categories_[0-9]{{1,5}}|({NEXT})?({QUERIES})",
     "stage": f"{SELECTION_STAGE}|auxiliary|privatize|{CARD}",
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
@@ -387,8 +384,7 @@ _TWINS = str.maketrans(
 
 def maps_of(method: str) -> set[str]:
     """Names of the maps that a method, a selection or a card may ask for."""
-    borrowed = METHODS["merf"].maps if method == "moments" else ()
-    return {kind.name for kind in (*SHARED, *METHODS[method].maps, *borrowed)}
+    return {kind.name for kind in (*SHARED, *METHODS[method].maps, *METHODS[method].others_maps)}
 
 
 def _may_be(one: str, other: str) -> bool:

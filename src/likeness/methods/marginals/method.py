@@ -129,6 +129,7 @@ class Marginals(Method):
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (PairMarginals, PairContrasts)
+    queries: ClassVar = (CLASS_COUNTS, QUANTILES, PAIRS_FIRST, EMBEDDING)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
     holds_columns: ClassVar[bool] = False

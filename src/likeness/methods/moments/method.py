@@ -81,6 +81,10 @@ class Moments(Method):
 
     name: ClassVar[str] = "moments"
     maps: ClassVar = (ClassHalves, CosineLevels, CosineMoments, CosineNorms, LevelCounts)
+    others_maps: ClassVar = Merf.maps
+    queries: ClassVar = (
+        *(CLASS_COUNTS, NORMS, LEVEL_COUNTS, LEVELS, FIRST, FIRST_LEVELS, CLUSTER_COUNTS, FOURIER, EMBEDDING),
+    )
     generators: ClassVar = {"gaussian_images": gaussian_images, "image_ensemble": image_ensemble}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())

@@ -99,6 +99,7 @@ class Pearl(EmbeddingMethod):
 
     name: ClassVar[str] = "pearl"
     maps: ClassVar = (CharacteristicFunction, Modal, ModeStatistics, PairDistance)
+    queries: ClassVar = (CLASS_COUNTS, DISTANCE, EMBEDDING, "mixture_[0-9]{1,5}")
     generators: ClassVar = {**EmbeddingMethod.generators, "modal": modal_generator}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
