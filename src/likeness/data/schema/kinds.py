@@ -429,7 +429,7 @@ class Categorical(Kind):
     def spelling(self, text: str, column: ColumnFacts) -> str:
         """The category that a text means; the text itself where it means none. Midnight is also the day alone."""
         day = day_of(text)
-        spellings = [text] if day is None else [text, day, f"{day} 00:00:00", f"{day} 00:00:00Z"]
+        spellings = [text, day, f"{day} 00:00:00", f"{day} 00:00:00Z"] if day else []
         return next((one for one in spellings if one in column.categories), text)
 
     def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
