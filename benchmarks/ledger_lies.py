@@ -313,7 +313,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("another release of categories has as many categories as a table", COSTS, "not written as this version", another(
         feature(most={NOTE: NOTE}), KEYS)),
     ("digests of rows are rows", CHAIN, "a list that Likeness", another(rows_digests=[{NOTE: NOTE}])),
-    ("digests of rows are of more tables than there are", CHAIN, "or more of them",
+    ("digests of rows are of more tables than there are", CHAIN, "names more tables",
      another(lambda body: body.update(rows_digests=body["rows_digests"] * 3))),
     ("another release has noise of a negative scale", COSTS, "no noise", another(
         lambda body: body.update(noise_multiplier=-body["noise_multiplier"], noise_scale=-body["noise_scale"]))),
@@ -347,7 +347,7 @@ OF_LEDGERS: tuple[Told, ...] = (
      another(sets(unit={**_UNIT, "max_rows": 4}))),
     *((f"another release is for people of {word} rows", COSTS, because,
        another(sets(unit={**_UNIT, "max_rows": value})))
-      for word, value, because in (("no", 0, "max_rows must be at least 1"), ("two and a half", 2.5, "whole number"),
+      for word, value, because in (("no", 0, "a whole number from 1"), ("two and a half", 2.5, "whole number"),
                                    ("true", True, "whole number"))),
     ("another release of histories is of another table's people", COSTS, "another unit of privacy than the cap",
      another(sets(unit={"column": "ward", "max_rows": 3}), FOLLOWING), _OF_HISTORIES),
@@ -416,7 +416,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("software has the names of people", CHAIN, "file or software", edit_body("reserve", software={"ada": "1.0"})),
     ("software has a list of versions", CHAIN, "file or software", edit_body(
         "reserve", software={"numpy": ["1.0", "2.0"]})),
-    ("a ledger has a format in words", CHAIN, "another type", chain(
+    ("a ledger has a format in words", CHAIN, "unknown format", chain(
         lambda found: of("genesis")(found)["body"].update(format=NOTE))),
     # --- releases of another plan
     ("a release is of another plan, and of a method that is not there", COSTS, "does not have", partial(

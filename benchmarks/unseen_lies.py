@@ -14,7 +14,8 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -908,8 +909,9 @@ def honest(folder: Path) -> dict[str, Path]:
         os.environ.update(before)
 
 
-def told(one: Lie, folder: Path) -> tuple[int, str]:
-    """Exit code of the verifier about a lie, and the checks that did not pass."""
+@contextmanager
+def planted(one: Lie, folder: Path) -> Iterator[Path]:
+    """A copy of an honest bundle with a lie in it, as a folder."""
     place: list[Path] = [folder]
     try:
         one.plant(folder)
@@ -921,8 +923,14 @@ def told(one: Lie, folder: Path) -> tuple[int, str]:
             place.append(one.late(where) or where)  # type: ignore[arg-type]
 
     settle(folder, late)
+    with opened(place[-1]) as given:
+        yield given
+
+
+def told(one: Lie, folder: Path) -> tuple[int, str]:
+    """Exit code of the verifier about a lie, and the checks that did not pass."""
     try:
-        with opened(place[-1]) as given:
+        with planted(one, folder) as given:
             checks = list(checks_of(given, retrain=True))
     except LikenessError as error:
         return 2, str(error).rpartition("/")[2][:120]
