@@ -10,7 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forgery import Plant, Seal, all_of, edit_body, edit_chain, edit_receipt, edit_request, follow, hide
+from benchmarks.forgery import (
+    Plant,
+    Seal,
+    all_of,
+    edit_body,
+    edit_both,
+    edit_chain,
+    edit_receipt,
+    edit_request,
+    follow,
+    hide,
+)
 from benchmarks.honest_bundles import IDENTITY
 from benchmarks.lie_plants import (
     COUNTS,
@@ -227,12 +238,6 @@ def hidden_reservation(folder: Path) -> None:
     chain(change)(folder)
 
 
-def planned_elsewhere(folder: Path, **facts: str) -> None:
-    """A release, and its reservation, of another plan."""
-    edit_receipt(COUNTS, **facts)(folder)
-    edit_body("reserve", COUNTS, **facts)(folder)
-
-
 def numbered_true(folder: Path) -> None:
     """The first record has a truth value for its number."""
     path = folder / names.LEDGER
@@ -419,14 +424,14 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a ledger has a format in words", CHAIN, "unknown format", chain(
         lambda found: of("genesis")(found)["body"].update(format=NOTE))),
     # --- releases of another plan
-    ("a release is of another plan, and of a method that is not there", COSTS, "does not have", partial(
-        planned_elsewhere, plan="1" * 64, method=AUDITED)),
+    ("a release is of another plan, and of a method that is not there", COSTS, "does not have", edit_both(
+        COUNTS, plan="1" * 64, method=AUDITED)),
     ("a release is of another plan than its reservation", ENTRIES, "another plan", edit_receipt(
         COUNTS, plan="1" * 64)),
     ("a release of another plan is of another method than its reservation", ENTRIES, "another method", all_of(
-        partial(planned_elsewhere, plan="1" * 64), edit_receipt(COUNTS, method="merf"))),
+        edit_both(COUNTS, plan="1" * 64), edit_receipt(COUNTS, method="merf"))),
     ("a release of another plan is of another stage than its reservation", ENTRIES, "another stage", all_of(
-        partial(planned_elsewhere, plan="1" * 64), edit_body("reserve", COUNTS, stage="privatize"))),
+        edit_both(COUNTS, plan="1" * 64), edit_body("reserve", COUNTS, stage="privatize"))),
     ("the reservation of a release is moved by half", COSTS, "sensitivity is", all_of(
         edit_body("reserve", COUNTS, sensitivity=0.5))),
     ("a release is asked for under another key", COSTS, "another request", edit_body("reserve", COUNTS, slot="3")),
