@@ -298,7 +298,10 @@ OF_LEDGERS: tuple[Told, ...] = (
         lambda body: body.update(feature={**body["feature"], "map": AUDITED}, noise_scale=1e3))),
     ("another release is of a later mechanism", COSTS, "mechanism 99", another(sets(mechanism_version=99)), _UNTESTED),
     ("another release is of mechanism 2.0", COSTS, "mechanism 2.0", another(sets(mechanism_version=2.0)), _UNTESTED),
-    ("another release is of a method that is not there", COSTS, "does not have", another(method=AUDITED)),
+    ("another release is of a method that is not there", COSTS, "another distribution", another(method=AUDITED)),
+    ("another release is of a plug-in that is not there", COSTS, f"method '{AUDITED}'", another(
+        method=AUDITED, plugin="theirs 1.0"), _UNTESTED),
+    ("another release names a distribution beside Likeness", COSTS, "another distribution", another(plugin="its 1.0")),
     # --- keys, thresholds, distances and histories of another release
     ("another release has the key of another request", COSTS, "another request", another(key="1" * 64)),
     ("another release has more groups than its key", COSTS, "another request", another(num_groups=3)),
@@ -424,7 +427,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a ledger has a format in words", CHAIN, "unknown format", chain(
         lambda found: of("genesis")(found)["body"].update(format=NOTE))),
     # --- releases of another plan
-    ("a release is of another plan, and of a method that is not there", COSTS, "does not have", edit_both(
+    ("a release is of another plan, and of a method that is not there", COSTS, "another distribution", edit_both(
         COUNTS, plan="1" * 64, method=AUDITED)),
     ("a release is of another plan than its reservation", ENTRIES, "another plan", edit_receipt(
         COUNTS, plan="1" * 64)),
