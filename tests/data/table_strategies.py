@@ -7,7 +7,6 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from likeness.data.schema.column import Column
-from likeness.data.schema.dates import date_range
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
 
@@ -17,15 +16,16 @@ WORDS = ["a", "b", "7", "07", "No", "1.5", "naïve", "<=50K", ">50K", "x y", "NA
 @st.composite
 def columns(draw: st.DrawFn, name: str, nullable: bool | None = None) -> Column:
     """One column of any kind."""
-    kind = draw(st.sampled_from(KINDS))
+    kind = draw(st.sampled_from(list(KINDS)))
     null = draw(st.booleans()) if nullable is None else nullable
     if kind in ("categorical", "ordinal"):
         words = draw(st.lists(st.sampled_from(WORDS), min_size=2, max_size=6, unique=True))
         return Column(name, kind, categories=tuple(words), nullable=null)
     if kind == "boolean":
         return Column(name, kind, categories=draw(st.sampled_from([("false", "true"), ("No", "Ja")])), nullable=null)
-    if kind in ("date", "datetime"):
-        lowest, highest = (int(number) for number in date_range(kind))
+    if kind in ("date", "datetime", "time"):
+        ends = ("00:00", "23:59:59") if kind == "time" else ("0001-01-01", "9999-12-31")
+        lowest, highest = (int(KINDS[kind].number(end, last=end == ends[1]) or 0) for end in ends)
         lower = draw(st.integers(lowest, highest - 1))
         return Column(name, kind, float(lower), float(draw(st.integers(lower + 1, highest))), nullable=null)
     transform = draw(st.sampled_from(["none", "log1p"]))
@@ -56,7 +56,7 @@ def column_values(column: Column, values: list[Any]) -> pd.Series:
         dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
         return pd.Series(pd.Categorical(values, dtype=dtype))
     numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
-    return column.number.typed(numbers, column)
+    return column.typed(numbers)
 
 
 @st.composite

@@ -22,6 +22,7 @@ from toys import schema_with
 import likeness
 from likeness import Synthesizer
 from likeness.core.errors import DataError, SchemaError
+from likeness.data.beside import OLD_PANDAS, TEXT
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.frames import FrameType, opened
@@ -32,7 +33,6 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.header import dtypes_of
 from likeness.data.source.parquet_files import texts_without_cells
-from likeness.data.source.python_cells import OLD_PANDAS, TEXT
 from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger

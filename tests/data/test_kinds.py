@@ -19,9 +19,8 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
-from likeness.data.schema.dates import date_range, number_of, text_of
+from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
-from likeness.data.schema.typed_cells import numbers_of_dates, typed_dates
 from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import typed_digest
 from likeness.features.cells import Cells
@@ -71,26 +70,30 @@ PATIENTS = schema_of(
         ("datetime", "1970-01-01T00:00:05Z", 5),
         ("datetime", "1970-01-01 25:00:00", None),
         ("datetime", "12", None),
+        ("time", "17:45", 63_900),
+        ("time", "23:59:59.999", 86_399),
+        ("time", "24:00", None),
+        ("time", "7:45", None),
     ],
 )
 def test_a_text_is_a_number_or_nothing(kind: str, text: str, number: int | None) -> None:
-    assert number_of(kind, text) == number
+    assert KINDS[kind].number(text) == number
 
 
 def test_an_upper_bound_without_hours_means_the_whole_day() -> None:
     seen = PATIENTS.column("seen")
-    assert (seen.text(seen.bounds[0]), seen.text(seen.bounds[1])) == ("2000-01-01 00:00:00", "2020-12-31 23:59:59")
+    assert seen.range_text == "2000-01-01 00:00:00 to 2020-12-31 23:59:59"
 
 
 @given(st.sampled_from(["date", "datetime"]), st.data())
 @settings(max_examples=50)
 def test_text_and_number_are_inverse_over_all_years(kind: str, data: st.DataObject) -> None:
-    lowest, highest = (int(number) for number in date_range(kind))
+    column = column_from("d", {"kind": kind, "lower": "0001-01-01", "upper": "9999-12-31", "nullable": True})
+    assert isinstance(column, Column)
+    lowest, highest = map(int, column.bounds)
     number = data.draw(st.integers(lowest, highest) | st.sampled_from([lowest, highest]))
-    assert number_of(kind, text_of(kind, number)) == number
-    column = Column("d", kind, float(lowest), float(highest), nullable=True)
-    values = typed_dates(np.array([number, np.nan]), column)
-    back = numbers_of_dates(values, column)
+    assert column.type.number(column.type.text(number)) == number
+    back = column.numbers(column.typed([number, np.nan]))
     assert back[0] == number and np.isnan(back[1])
 
 
@@ -231,8 +234,8 @@ def patients() -> pd.DataFrame:
     """A row with every value, and one with every missing value."""
     return pd.DataFrame(
         {
-            "admitted": typed_dates(np.array([11356.0, np.nan]), PATIENTS.column("admitted")),
-            "seen": typed_dates(np.array([981173106.0, np.nan]), PATIENTS.column("seen")),
+            "admitted": PATIENTS.column("admitted").typed([11356.0, np.nan]),
+            "seen": PATIENTS.column("seen").typed([981173106.0, np.nan]),
             "smoker": pd.Categorical(["true", None], ["false", "true"]),
             "insured": pd.Categorical(["ja", "nein"], ["nein", "ja"]),
             "country": pd.Categorical(["Chile", "Chile"], ["Chile"]),
@@ -261,7 +264,7 @@ def test_bins_of_dates_hold_whole_days_or_seconds(kind: str) -> None:
     grid = grid_of(column, 4)
     encoder = Encoder(Schema("t", "made up", "none", None, (column,)))
     values = np.arange(column.bounds[0], column.bounds[1] + 1, 1 if kind == "date" else 3600)
-    x = encoder.expand(encoder.encode(pd.DataFrame({"d": typed_dates(values, column)})))
+    x = encoder.expand(encoder.encode(pd.DataFrame({"d": column.typed(values)})))
     found = Cells(0, grid.size, grid.inner).places(x)
     assert np.bincount(found).tolist() == ([2, 3, 2, 3] if kind == "date" else [60, 60, 60, 60])
 

@@ -13,9 +13,9 @@ from toys import schema_with
 
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
-from likeness.data.schema.dates import date_range, moment_of, number_of, text_of
+from likeness.data.schema.column_facts import ColumnFacts
+from likeness.data.schema.kinds import KINDS, Date
 from likeness.data.schema.schema import Schema
-from likeness.data.schema.typed_cells import typed_dates
 from likeness.data.source.files import read_frame
 
 DATES = ["%d.%m.%Y", "%Y%m%d", "%d%m%Y", "%j/%Y", "%A, %d %B %Y", "%b %d, %Y", "%a %d-%b-%Y", "%m/%d/%Y %%", "%Y %d%b"]
@@ -39,15 +39,16 @@ def read(cells: Any, schema: Schema) -> list[str | None]:
 @settings(max_examples=300, deadline=None)
 def test_what_is_written_reads_back(of: tuple[str, str], data: st.DataObject) -> None:
     kind, layout = of
-    low, high = (int(end) for end in date_range(kind))
+    own = KINDS[kind]
+    assert isinstance(own, Date)
+    low, high = (int(own.number(end, last=end > "5") or 0) for end in ("0001-01-01", "9999-12-31"))
     if "%y" in layout:
         start = data.draw(st.integers(low, high - 36_524))
         low, high = start, data.draw(st.integers(start, start + 36_523))
     number = float(data.draw(st.integers(low, high)))
-    text = text_of(kind, number, layout)
-    assert number_of(kind, text, layout, (float(low), float(high))) == number
-    assert number_of(kind, text.upper(), layout, (float(low), float(high))) == number
-    moment = moment_of(kind, number)
+    text, column = own.text(number, layout), ColumnFacts("d", kind, float(low), float(high), format=layout)
+    assert own.number(text, column) == own.number(text.upper(), column) == number
+    moment = own.moment(number)
     if moment.year >= 1000 and "%z" not in layout:
         assert text == moment.strftime(layout)  # the same where the library's way is right
 
@@ -65,7 +66,7 @@ def test_tables_in_any_dtype_read_back(kind: str, layout: str, dtype: str) -> No
     numbers = np.linspace(*column.bounds, 40).round()
     if kind == "datetime" and dtype.startswith("date32"):
         numbers -= numbers % 86_400
-    table = pd.DataFrame({"d": typed_dates(np.append(numbers, np.nan), column)})
+    table = pd.DataFrame({"d": column.typed(np.append(numbers, np.nan))})
     shown = in_dtypes(table, schema)
     assert shown["d"].isna().sum() == 1
     pd.testing.assert_frame_equal(typed_again(shown, schema), table)

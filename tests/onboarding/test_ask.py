@@ -298,7 +298,7 @@ def test_a_kind_is_changed_by_its_word_alone_too() -> None:
     ],
 )
 def test_the_form_of_an_answer_says_its_kind(line: str, guess: str, kind: str, rest: dict[str, Any]) -> None:
-    assert read_answer(line, guess).spec() == {"kind": kind, **rest}
+    assert read_answer(line, guess).spec == {"kind": kind, **rest}
 
 
 # 36 columns, as a survey of a hospital may have them.

@@ -17,6 +17,7 @@ from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import ProjectPaths
+from likeness.data.schema.kinds import KINDS
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
@@ -116,8 +117,7 @@ def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
         "column 'born': lower must be a date like 1994-03-01.",
         "column 'born': nullable must be true or false.",
         f"column 'town': categories is an open question. {openly}",
-        "column 'sick' has kind 'bool'. Did you mean boolean? Kinds: "
-        "numeric, integer, categorical, ordinal, boolean, date, datetime, drop.",
+        f"column 'sick' has kind 'bool'. Did you mean boolean? Kinds: {', '.join(KINDS)}, drop.",
         f"column 'note': reason is an open question. {openly}",
         f"column 'size': upper is an open question. {openly}",
         "column 'gone' has transform 'sqrt'. Transforms: none, log1p.",

@@ -113,7 +113,7 @@ def test_open_questions_of_a_file_are_those_of_the_draft(tmp_path: Path) -> None
         (lambda schema: setattr(schema["age"], "bounds", (110, 0)), "bounds 110 to 0"),
         (lambda schema: setattr(schema["age"], "bounds", 7), "must be a pair"),
         (lambda schema: setattr(schema["age"], "bound", (0, 1)), "bound is not a key of an integer column"),
-        (lambda schema: setattr(schema["age"], "kind", "whole"), "Kinds: numeric, integer"),
+        (lambda schema: setattr(schema["age"], "kind", "whole"), "has kind 'whole'. Kinds: "),
         (lambda schema: setattr(schema["ward"], "categories", {"a", "b"}), "must be a list"),
         (lambda schema: setattr(schema["ward"], "categories", ["a", "a"]), "lists a category twice"),
         (lambda schema: setattr(schema, "label", "nobody"), "'nobody' is not a column. Columns: age"),

@@ -35,7 +35,7 @@ def estimate(
     the bundle, and no more: `likeness verify` does.
     """
     from likeness.bundle.files import opened
-    from likeness.data.schema.answers import pieces
+    from likeness.data.schema.kinds import pieces
     from likeness.inference.estimates import Question
     from likeness.inference.estimates import estimate as answer
     from likeness.synthesizer.published import Published

@@ -99,7 +99,7 @@ def _labels(schema: Schema, bins: int) -> list[list[str]]:
     for column in schema.columns:
         texts = list(column.categories)
         if not column.is_categorical:
-            values = [column.number.label(float(end)) for end in column.number.numbers(ends[column.name], column)]
+            values = [column.type.label(float(end)) for end in column.numbers(ends[column.name])]
             texts = [f"{low} to {high}" for low, high in pairwise(values)]
         labels.append([*texts, _MISSING])
     return labels
@@ -112,11 +112,11 @@ def _summary(values: "pd.Series[Any]", column: Column) -> dict[str, Any]:
         shares = values.dropna().value_counts(normalize=True)
         first = (str(shares.index[0]), float(shares.iloc[0])) if missing < 1 else ("–", None)
         return {"missing": missing, "center": first[0], "spread": first[1]}
-    numbers = column.number.numbers(values.dropna(), column)
+    numbers = column.numbers(values.dropna())
     if not len(numbers):
         return {"missing": missing, "center": "–", "spread": None}
-    spread = float(numbers.std()) if column.number.are_numbers else None
-    return {"missing": missing, "center": column.number.label(float(numbers.mean())), "spread": spread}
+    spread = float(numbers.std()) if column.type.are_numbers else None
+    return {"missing": missing, "center": column.type.label(float(numbers.mean())), "spread": spread}
 
 
 def _crosstab(

@@ -20,7 +20,6 @@ from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, steps_of
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
-from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import cells, total_variation
@@ -90,8 +89,8 @@ def _stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataF
     """Transitions with each step as a class of its own, and their schema."""
     column = Column(STEP, "ordinal", categories=tuple(map(str, range(1, schema.most))))
     columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
-    steps = pd.Categorical.from_codes(steps_of(rows.numbers) - 1, dtype=category_type(column))
-    return replace(schema.next_rows, columns=columns), with_columns(rows.transitions, {STEP: steps})
+    steps = column.typed(steps_of(rows.numbers) - 1)
+    return replace(schema.next_rows, columns=columns), with_columns(rows.transitions, {STEP: steps.array})
 
 
 def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:

@@ -65,6 +65,5 @@ def _ends(column: Column, edges: tuple[float, ...]) -> tuple[NDArray[np.float64]
 
 
 def _text(column: Column, low: float, high: float) -> str:
-    whole = column.is_whole and column.number.are_numbers
-    first, last = (f"{end:.0f}" if whole else column.text(end) for end in (low, high))
+    first, last = (column.type.text(end) for end in (low, high))
     return first if low == high else f"{first}..{last}"

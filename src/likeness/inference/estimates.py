@@ -316,7 +316,7 @@ def _normal(level: float) -> float:
 
 def _in_units(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
     """Numbers of a column; dates as texts within the bounds, None where nobody has one."""
-    kind, (lower, upper) = axis.column.number, axis.column.bounds
+    kind, (lower, upper) = axis.column.type, axis.column.bounds
     if kind.are_numbers:
         return values
     return {

@@ -18,10 +18,10 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import LikenessError, SchemaError
 from likeness.data.histories.draft import HistoryDraft
 from likeness.data.histories.schema import HistorySchema
-from likeness.data.schema.answers import chosen, column_called, pieces, read_answer
+from likeness.data.schema.answers import chosen, column_called, read_answer
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.kinds import KINDS_BY_NAME
+from likeness.data.schema.kinds import KINDS, Boolean, pieces
 from likeness.preflight.faults import faults_of_tables, schema_faults
 
 _INTRO = "All you type becomes PUBLIC: from a codebook or law, never from the rows."
@@ -230,7 +230,7 @@ class Interview:
         place, last = list(self.draft).index(name) + 1, f" to {group[-1]}" if group[1:] else ""
         if last:
             self._show(f"  {len(group)} columns alike: {', '.join(group)}. One answer for all. Or: each")
-        self._show(f"  {kind}: {_DROPPED if kind == DROP else KINDS_BY_NAME[kind].hint}")
+        self._show(f"  {kind}: {_DROPPED if kind == DROP else KINDS[kind].hint}")
         return f"{place} {name}{last}, {kind}: ", _FORMS
 
     def _group(self, name: str) -> list[str]:
@@ -238,7 +238,7 @@ class Interview:
 
         All booleans share one.
         """
-        either = self._draft[name].kind == "boolean"
+        either = self._draft[name].kind == Boolean.name
         group = [
             each for each in self._alike(name) if each not in self._single and (either or _stem(each) == _stem(name))
         ]
@@ -319,13 +319,13 @@ class Interview:
             notes: Sequence[str] = [f"as {given}: {', '.join(names)}"]
         else:
             answer = read_answer(line, guess)
-            if not answer.text and answer.kind != guess and answer.kind != "boolean":
+            if not answer.text and answer.kind != guess and answer.kind != Boolean.name:
                 draft[name].guess(answer.kind)  # its word alone: the next answer is for it
                 self._single.add(name)
                 return [f"{name} is {answer.kind}"]
             names = self._alike(name) if answer.again else group
             for each in names:
-                draft[each].fill(answer.spec())
+                draft[each].fill(answer.spec)
             kind = f"{name} is {answer.kind}" if answer.kind != guess and not line.startswith(answer.kind) else ""
             notes = kind, f"also for {', '.join(names[1:])}" if answer.again and names[1:] else ""
         return notes

@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
-
-_KINDS = {"numerical": "numeric"} | {kind: kind for kind in ("categorical", "ordinal", "boolean", "datetime")}
-_TIMES = ("%H", "%I", "%M", "%S", "%X", "%c", "%T")
-_ISO = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%M:%S"}
 
 
 def from_sdv(metadata: Any, table: str | None = None) -> SchemaDraft:
@@ -49,7 +45,7 @@ def from_sdv(metadata: Any, table: str | None = None) -> SchemaDraft:
 
 def to_sdv(schema: Schema) -> dict[str, Any]:
     """SDV's metadata of the synthetic table, for ``Metadata.load_from_dict``. Dropped columns are not in it."""
-    columns = {column.name: _sdtype(column) for column in schema.columns}
+    columns = {column.name: column.type.sdv(column) for column in schema.columns}
     return {"METADATA_SPEC_VERSION": "V1", "tables": {schema.name: {"columns": columns}}, "relationships": []}
 
 
@@ -73,25 +69,6 @@ def _tables(metadata: Any) -> dict[str, Any]:
 
 def _spec(spec: Mapping[str, Any], is_key: bool) -> dict[str, Any]:
     """A column of SDV as a draft has it."""
-    sdtype, layout = str(spec.get("sdtype")), spec.get("datetime_format")
-    kind = _KINDS.get(sdtype)
-    if is_key or kind is None:
-        return {"kind": DROP, "reason": "the key of the table" if is_key else f"{sdtype} in SDV"}
-    if sdtype == "numerical" and str(spec.get("computer_representation", "")).startswith(("Int", "UInt")):
-        return {"kind": "integer"}
-    if sdtype == "categorical" and spec.get("order"):
-        return {"kind": "ordinal", "categories": spec["order"]}
-    if layout is None:
-        return {"kind": kind}
-    kind = "datetime" if any(part in layout for part in _TIMES) else "date"
-    return {"kind": kind, **({} if layout == _ISO[kind] else {"format": layout})}
-
-
-def _sdtype(column: Column) -> dict[str, Any]:
-    """A column as SDV has it."""
-    if column.kind in _ISO:
-        return {"sdtype": "datetime", "datetime_format": column.format or _ISO[column.kind]}
-    if column.is_categorical:
-        order = {"order": list(column.categories)} if column.type.is_ordered else {}
-        return {"sdtype": "boolean" if column.kind == "boolean" else "categorical", **order}
-    return {"sdtype": "numerical", "computer_representation": "Int64" if column.is_whole else "Float"}
+    named = ((kind.name, keys) for kind in KINDS.values() if not is_key and (keys := kind.of_sdv(spec)) is not None)
+    kind, keys = next(named, (DROP, {"reason": "the key of the table" if is_key else f"{spec.get('sdtype')} in SDV"}))
+    return {"kind": kind, **keys}

@@ -8,10 +8,10 @@ import csv
 import io
 
 from likeness.core.errors import SchemaError
-from likeness.data.schema.answers import pieces, read_answer
+from likeness.data.schema.answers import read_answer
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.kinds import Boolean
+from likeness.data.schema.kinds import Boolean, pieces
 
 _HEADER = ("name", "kind", "possible values", "missing: no, yes, or the words for it")
 
@@ -48,7 +48,7 @@ def read_sheet(text: str, draft: SchemaDraft) -> None:
             left.remove(name)
             draft[name].guess(kind)
             if values or kind == Boolean.name:
-                spec = read_answer(values, kind).spec()
+                spec = read_answer(values, kind).spec
                 if missing.casefold() not in ("", "no") and spec["kind"] != DROP:
                     codes = {} if missing.casefold() == "yes" else {"missing_values": pieces(missing)}
                     spec |= {"nullable": True, **codes}

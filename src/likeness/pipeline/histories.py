@@ -20,7 +20,6 @@ from likeness.data.histories.rows import classes, is_end, order_numbers, who_bre
 from likeness.data.histories.rules import GAP, broken_by, step_values
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.schema.allowed import Allowed
-from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.ruled_tables import values_of
 from likeness.data.schema.schema import Schema
@@ -128,8 +127,7 @@ class HistoryGenerator:
             return first, events
         for attempt in range(_ATTEMPTS):
             lengths = np.bincount(events[key], minlength=count)
-            number = category_type(self.schema.first_rows.column(NUMBER))
-            first[NUMBER] = pd.Categorical.from_codes(lengths - self.schema.least, dtype=number)
+            first[NUMBER] = self.schema.first_rows.column(NUMBER).typed(lengths - self.schema.least).array
             broken = who_breaks(self.schema, first, events, events[key].to_numpy())
             who = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *broken.values()]))
             if not len(who):
@@ -217,7 +215,7 @@ class HistoryGenerator:
         if schema.order is not None:
             column = schema.events.column(schema.order)
             numbers = _within(np.concatenate(times), events[schema.person].to_numpy(), column)
-            events[schema.order] = column.number.typed(numbers, column)
+            events[schema.order] = column.typed(numbers)
         return events.sort_values(schema.person, kind="stable", ignore_index=True)
 
 
@@ -276,7 +274,7 @@ class _State:
         if self.schema.order is None:
             return np.zeros(len(rows))
         gap = self.schema.next_rows.column(GAP)
-        return gap.number.numbers(rows[GAP], gap)
+        return gap.numbers(rows[GAP])
 
     def values(self, rows: pd.DataFrame, at: NDArray[np.float64]) -> "Values":
         """The next events as rules see them; ``at`` is where the last ones stand."""
@@ -377,6 +375,6 @@ def _plain(schema: HistorySchema, events: pd.DataFrame) -> pd.DataFrame:
     for column in schema.moving:
         values = events[column.name].reset_index(drop=True)
         if not column.is_categorical:
-            values = column.number.typed(column.number.numbers(values, column), column)
+            values = column.typed(column.numbers(values))
         found[column.name] = values
     return pd.DataFrame(found)

@@ -317,7 +317,8 @@ def _category_faults(project: Project, columns: Mapping[str, Any], types: Mappin
             column = column_from(name, columns[name])
         except SchemaError:
             continue  # which is among the faults
-        if not isinstance(column, Column) or column.kind not in ("categorical", "ordinal") or column.open:
+        is_texts = isinstance(column, Column) and column.is_categorical and not column.type.default_categories
+        if not isinstance(column, Column) or not is_texts or column.open:
             continue
         wrong = texts_without_cells(types[name], [text for text in column.categories if text != column.other])
         if wrong:

@@ -94,7 +94,7 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
     else:
         places = [(value - column.bounds[0] + 0.5) / width - 0.5 for value in landmarks]
         bins = math.ceil((column.bounds[1] - column.bounds[0] + 1) / width)
-    labels = [column.number.label(value) for value in landmarks]
+    labels = [column.type.label(value) for value in landmarks]
     if column.nullable:
         places, labels = (
             [*places, bins],
@@ -107,7 +107,7 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
 
 def _numbers(landmarks: pd.DataFrame, column: Column) -> list[float]:
     """One column of :func:`_landmarks` in its units."""
-    return [float(number) for number in column.number.numbers(landmarks[column.name], column)]
+    return [float(number) for number in column.numbers(landmarks[column.name])]
 
 
 def _landmarks(encoder: Encoder, schema: Schema) -> pd.DataFrame:

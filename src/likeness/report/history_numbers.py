@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 MOST_STATES = 12
 """Cells of a column in a transition matrix. A column with more has none."""
 
-_UNITS = {"date": "days", "datetime": "seconds"}
-
 
 def histories_section(
     schema: HistorySchema,
@@ -146,11 +144,11 @@ def _gaps(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | Non
     drawn = [None] * len(tails) if counts is None else np.cumsum(counts.columns[GAP][::-1])[::-1] / counts.rows
     column = schema.next_rows.column(GAP)
     cells = [
-        {"label": f"{column.number.label(row['from'])} or more", "share": (row["estimate"], row["low"], row["high"]),
+        {"label": f"{column.type.label(row['from'])} or more", "share": (row["estimate"], row["low"], row["high"]),
          "synthetic": synthetic}
         for (_, row), synthetic in zip(tails.iterrows(), drawn, strict=True)
     ]  # fmt: skip
-    unit = _UNITS.get(schema.events.column(schema.order).kind, f"units of {schema.order}")
+    unit = schema.events.column(schema.order).type.unit or f"units of {schema.order}"
     return {"unit": unit, "cells": [bar(cell, 1.0) for cell in cells[1:]]}
 
 

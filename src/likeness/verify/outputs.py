@@ -326,7 +326,7 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", 
         distance, most = np.abs(codes - others).astype(float), 1.0
         rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(codes))
     else:
-        numbers, drawn = (column.number.numbers(values, column) for values in (stated, again))
+        numbers, drawn = (column.numbers(values) for values in (stated, again))
         missing = np.isnan(numbers) != np.isnan(drawn)
         distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - drawn))), True
         low, high = column.bounds

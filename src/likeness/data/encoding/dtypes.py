@@ -6,7 +6,6 @@ here: ``frame.dtypes`` says it. The categories of a category dtype are those of 
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,12 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from likeness.data.beside import with_columns
-from likeness.data.booleans import DEFAULT_WORDS
-from likeness.data.schema.categories import category_type
+from likeness.data.beside import OLD_PANDAS, with_columns
 from likeness.data.schema.column import Column
-from likeness.data.schema.dates import moment_of
-from likeness.data.schema.dates import text_of as text_of_date
-from likeness.data.schema.dtypes import Dtype, parsed, value_of_moment, value_of_number, value_of_text
-from likeness.data.schema.kinds import Date
+from likeness.data.schema.dtypes import Dtype, parsed
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import typed_column
 from likeness.data.source.files import raw_cells
-from likeness.data.source.python_cells import OLD_PANDAS, text_of
 
 _SIBLINGS = {
     "bool": "boolean",
@@ -79,12 +72,7 @@ def _written(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Seri
     """A typed column in a dtype: each different value once, and its place for each row."""
     if not dtype.container and values.dtype == _pandas_dtype(dtype.element):
         return values
-    if column.is_categorical:
-        places, elements = values.cat.codes.to_numpy().astype(np.int64), _elements(column, dtype)
-    else:
-        places, numbers = pd.factorize(column.number.numbers(values, column), sort=bool(dtype.container))
-        element = _of_days if isinstance(column.type, Date) else _of_number
-        elements = [element(number, column, dtype) for number in numbers.tolist()]
+    places, elements = _elements(column.numbers(values), column, dtype)
     ranks: dict[Any, int] = {}  # two values may be one element: 1 and 1.0
     ranked = [ranks.setdefault(one, len(ranks)) for one in elements]
     cells: Any = _taken(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
@@ -127,30 +115,13 @@ def _pandas_dtype(element: str) -> Any:
     return pd.api.types.pandas_dtype(element)
 
 
-def _elements(column: Column, dtype: Dtype) -> list[Any]:
-    """The value of each category."""
-    as_object = dtype.element == "object" and column.categories == DEFAULT_WORDS
-    if column.kind == "boolean" and (dtype.family != "text" or as_object):
-        return [False, True] if dtype.family == "text" else [_of_number(place, column, dtype) for place in (0.0, 1.0)]
-    return [value_of_text(text, dtype) for text in column.categories]
-
-
-def _of_number(number: float, column: Column, dtype: Dtype) -> Any:
-    """The value of a number."""
-    if dtype.family == "text":
-        whole = int(number) if column.is_whole else number
-        return whole if dtype.element == "object" else text_of(number)
-    return value_of_number(Decimal(number), dtype)
-
-
-def _of_days(number: float, column: Column, dtype: Dtype) -> Any:
-    """The value of days or seconds."""
-    moment = moment_of(column.kind, number)
-    if dtype.family == "moment":
-        return value_of_moment(moment, dtype)
-    if dtype.element == "object" and not column.format and not OLD_PANDAS:  # whose objects are texts most often
-        return moment.date() if column.kind == "date" else moment
-    return value_of_text(text_of_date(column.kind, number, column.format), dtype)
+def _elements(numbers: NDArray[np.float64], column: Column, dtype: Dtype) -> tuple[NDArray[np.int64], list[Any]]:
+    """The place of each number among the elements, -1 for missing, and the elements: of categories all of them."""
+    if column.is_categorical:
+        places, distinct = np.nan_to_num(numbers, nan=-1).astype(np.int64), np.arange(float(len(column.categories)))
+    else:
+        places, distinct = pd.factorize(numbers, sort=bool(dtype.container))
+    return places, [column.type.value(number, dtype, column) for number in distinct.tolist()]
 
 
 def _read(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[Any]":
@@ -159,8 +130,8 @@ def _read(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[
         cells = raw_cells(values)
         assert cells is not None
         return typed_column(cells, column, "the synthetic table")
-    elements = _elements(column, dtype)
+    _, elements = _elements(np.empty(0), column, dtype)
     places = dict(zip(_array(elements, dtype.element), range(len(elements)), strict=True))
     codes, distinct = pd.factorize(values)
-    ranks = np.array([*(places.get(value, -1) for value in distinct), -1], np.int64)
-    return pd.Series(pd.Categorical.from_codes(ranks[codes], dtype=category_type(column)), index=values.index)
+    ranks = np.array([*(places.get(value, np.nan) for value in distinct), np.nan])
+    return column.typed(ranks[codes]).set_axis(values.index)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
 from likeness.data.pixels import PIXEL, matrix, with_pixels
-from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import BRIGHTEST, Schema
 
@@ -63,7 +62,7 @@ class Encoder:
         """Codes to a typed table: the inverse of :meth:`encode` up to clipping, and rounding to declared decimals."""
         pixels = self.schema.pixels
         columns = self.schema.columns[len(pixels) :]
-        table = {column.name: _decode_column(column, codes[column.name].to_numpy()) for column in columns}
+        table = {column.name: column.type.decode(codes[column.name].to_numpy(), column) for column in columns}
         beside = pd.DataFrame(table, range(len(codes)))
         if not pixels:
             return beside
@@ -141,33 +140,7 @@ def _places(name: str, codes: NDArray[Any], width: int) -> Integers:
     return codes.astype(np.int64)
 
 
-def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[np.float64] | NDArray[np.int32]:
+def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[Any]:
     if not column.nullable and values.isna().any():
         raise DataError(f"column '{column.name}' has a missing value, but is not nullable in the schema.")
-    if column.is_categorical:
-        # Codes of other categories, or of another order, would be read as these without a word.
-        if not isinstance(values.dtype, pd.CategoricalDtype) or tuple(values.cat.categories) != column.categories:
-            raise DataError(f"column '{column.name}' does not have the schema's categories. Type it with the schema.")
-        codes = values.cat.codes.to_numpy().astype(np.int32)
-        return np.where(codes < 0, len(column.categories), codes).astype(np.int32)
-    lower, upper = column.bounds
-    numbers = np.clip(column.number.numbers(values, column), lower, upper) - lower
-    if column.transform == "log1p":
-        unit: NDArray[np.float64] = np.log1p(numbers) / np.log1p(upper - lower)
-    else:
-        unit = numbers / (upper - lower)
-    return np.clip(unit, 0, 1)
-
-
-def _decode_column(column: Column, codes: NDArray[Any]) -> "pd.Series[Any]":
-    if column.is_categorical:
-        places = np.where(codes >= len(column.categories), -1, codes).astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(places, dtype=category_type(column)))
-    lower, upper = column.bounds
-    unit = np.clip(codes, 0, 1)
-    numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
-    numbers = np.clip(numbers + lower, lower, upper)
-    if column.is_whole or column.decimals is not None:
-        # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
-        numbers = np.round(numbers, column.decimals or 0) + 0.0
-    return column.number.typed(numbers, column)
+    return column.type.encode(values, column)

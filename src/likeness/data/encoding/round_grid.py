@@ -1,8 +1,7 @@
 """Fine bins at round numbers: a cell a value where there are few, months of dates, decades of wide bounds."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -23,8 +22,6 @@ _SERIES = (
 )
 _STRIDES = (4, 3, 2)  # of decades, where there is not even room for each
 _FAR = 10
-_MONTHS = (1, 3, 12, 120, 1200)
-_EPOCH = date(1970, 1, 1)
 
 
 def is_wide(column: Column) -> bool:
@@ -32,7 +29,7 @@ def is_wide(column: Column) -> bool:
 
     A step is 1, or the last of its ``decimals``. A date is never wide: its scale has no zero.
     """
-    if column.is_categorical or column.transform != "none" or not column.number.are_numbers:
+    if column.is_categorical or column.transform != "none" or not column.type.are_numbers:
         return False
     lower, upper = column.bounds
     return (upper - lower) / _step(column) > WIDE
@@ -85,7 +82,7 @@ def fine_grid(column: Column, cells: int, bins: int) -> Grid:
         # A round value is a cell of its own: amounts have these more often than others.
         firsts = (value + after for value in _round_values(column, cells // 2) for after in (0, 1))
     else:
-        firsts = _calendar(column, 2 * cells)
+        firsts = column.type.marks(lower, upper, 2 * cells)
     edges_of_bins = (round((_value(column, edge) + step / 2) / step) for edge in coarse.inner)
     return whole_grid(column, [*firsts, *edges_of_bins], step)
 
@@ -155,20 +152,3 @@ def _round_values(column: Column, cells: int) -> list[int]:
         more = even | {value for value in near if lower < value < upper}
         values = more if len(more) < cells else values
     return sorted(values)
-
-
-def _calendar(column: Column, most: int) -> Iterator[int]:
-    """First days, hours or seconds of the finest part of the calendar of which there are at most ``most``."""
-    lower, upper = _bounds(column)
-    day = 86_400 if column.kind == "datetime" else 1
-    for seconds in (60, 3_600, 86_400):
-        if day > 1 and (upper - lower) / seconds <= most:
-            return iter(range(lower - lower % seconds + seconds, upper + 1, seconds))
-    first, last = (_EPOCH + timedelta(bound // day) for bound in (lower, upper))
-    if day == 1 and upper - lower <= most:
-        return iter(range(lower, upper + 1))
-    count = 12 * (last.year - first.year) + 12
-    months = next((months for months in _MONTHS if count / months <= most), _MONTHS[-1])
-    places = (12 * first.year + place for place in range(0, count + 12, months))
-    starts = (date(place // 12, place % 12 + 1, 1) for place in places if place // 12 <= last.year)
-    return (day * (start - _EPOCH).days for start in starts)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from likeness.data.schema.draft import Question, SchemaDraft
-from likeness.data.schema.kinds import KINDS_BY_NAME, Date
+from likeness.data.schema.kinds import KINDS, Date
 
 _ANY_ORDER = {"kind": "integer", "lower": 0, "upper": 1}  # stands in for an open order
 _COMMENTS = {
@@ -46,7 +46,7 @@ class HistoryDraft(SchemaDraft):
             dtypes: word of each column's dtype.
         """
         kinds = {column: kind for own in tables.values() for column, kind in own.items() if column != person}
-        if order is not None and (kinds[order] not in KINDS_BY_NAME or KINDS_BY_NAME[kinds[order]].is_categorical):
+        if order is not None and (kinds[order] not in KINDS or KINDS[kinds[order]].is_categorical):
             kinds[order] = Date.name
         super().__init__(kinds, name, dtypes)
         self.tables = {table: [column for column in own if column != person] for table, own in tables.items()}

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from likeness.data.histories.rules import GAP, step_values
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
-from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.ruled_tables import to_model, values_of
 from likeness.data.source.contribution_bounding import bound_contributions
@@ -96,7 +95,7 @@ def _first_rows(
     if schema.usual:
         found |= _usual(schema, events, numbers, len(lengths))
     labels = schema.first_rows.column(NUMBER)
-    found[NUMBER] = pd.Series(pd.Categorical.from_codes(lengths - schema.least, dtype=category_type(labels)))
+    found[NUMBER] = labels.typed(lengths - schema.least)
     for column in schema.moving:
         name = f"first {column.name}"
         found[name] = _taken(events[column.name], schema.first_rows.column(name), firsts)
@@ -121,14 +120,14 @@ def _usual(
             persons, places = np.unique(pairs[order] // size, return_index=True)
             most = np.full(count, -1)
             most[persons] = pairs[order][places] % size
-            found[name] = pd.Series(pd.Categorical.from_codes(most, dtype=category_type(column)))
+            found[name] = column.typed(np.where(most < 0, np.nan, most))
         else:
-            middle = _middle(column.number.numbers(values, column), numbers, count)
-            found[name] = column.number.typed(middle, schema.first_rows.column(name))
+            middle = _middle(column.numbers(values), numbers, count)
+            found[name] = schema.first_rows.column(name).typed(middle)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), schema.first_rows.column(USUAL_GAP)
         again = numbers[1:] == numbers[:-1]
-        found[USUAL_GAP] = gap.number.typed(_middle(np.diff(at)[again], numbers[1:][again], count), gap)
+        found[USUAL_GAP] = gap.typed(_middle(np.diff(at)[again], numbers[1:][again], count))
     return found
 
 
@@ -148,7 +147,7 @@ def order_numbers(schema: HistorySchema, events: pd.DataFrame) -> NDArray[np.flo
     if schema.order is None:
         return np.zeros(len(events))
     column = schema.events.column(schema.order)
-    return np.clip(column.number.numbers(events[schema.order], column), *column.bounds)
+    return np.clip(column.numbers(events[schema.order]), *column.bounds)
 
 
 def is_end(schema: HistorySchema, events: pd.DataFrame, prefix: str = "") -> NDArray[np.bool_]:
@@ -223,8 +222,7 @@ def _transitions(
         (LENGTH, lengths[persons], schema.length_starts),
         (STEP, steps_of(persons), schema.step_starts),
     ):
-        codes = classes(of_each, starts)
-        found[name] = pd.Series(pd.Categorical.from_codes(codes, dtype=category_type(table.column(name))))
+        found[name] = table.column(name).typed(classes(of_each, starts))
     for column in schema.states:
         found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
         found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
@@ -236,10 +234,10 @@ def _transitions(
             found[name] = _taken(events[column.name], table.column(name), places)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), table.column(GAP)
-        found[GAP] = gap.number.typed(at[lasts + 1] - at[lasts], gap)
+        found[GAP] = gap.typed(at[lasts + 1] - at[lasts])
         if "gap" in schema.memory:
             before = np.where(earlier < 0, math.nan, at[lasts] - at[earlier])
-            found[GAP_BEFORE] = gap.number.typed(before, table.column(GAP_BEFORE))
+            found[GAP_BEFORE] = table.column(GAP_BEFORE).typed(before)
     return pd.DataFrame({name: found[name] for name in table.names}), persons
 
 
@@ -247,9 +245,9 @@ def _taken(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "p
     """The cells at some places, typed as the column says; missing at a place below 0."""
     if column.is_categorical:
         return pd.Series(values.array.take(places, allow_fill=True))
-    numbers = column.number.numbers(values, column)
+    numbers = column.numbers(values)
     taken = numbers[places] if len(numbers) else np.full(len(places), math.nan)
-    return column.number.typed(np.where(places < 0, math.nan, taken), column)
+    return column.typed(np.where(places < 0, math.nan, taken))
 
 
 def who_breaks(

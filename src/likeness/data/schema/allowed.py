@@ -15,7 +15,6 @@ from likeness.config.typed import allowed
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.schema.column import Column
-from likeness.data.schema.kinds import Categorical
 
 if TYPE_CHECKING:
     import numpy as np
@@ -170,7 +169,6 @@ def step_of(column: Column) -> float | None:
 def _places(value: Any, column: Column, key: str) -> Iterator[int]:
     """Places of the categories that a value means; of an ordinal column, also those of a range or a comparison."""
     kind, ends, comparison = column.type, _ends(value), _compared(value)
-    assert isinstance(kind, Categorical)
     text = kind.spelling(normal_text(str(value)), column)
     if text in column.categories or not kind.is_ordered or (ends is None and comparison is None):
         allowed(key, text, column.categories)
@@ -240,14 +238,14 @@ def _next(number: float, towards: float, column: Column) -> float:
 def _number(value: Any, end: str, column: Column, key: str) -> float:
     if value is None:
         return -math.inf if end == "lower" else math.inf
-    if isinstance(value, str) and column.number.are_numbers:
+    if isinstance(value, str) and column.type.are_numbers:
         try:
             value = float(value)
         except ValueError:
             raise ParamsError(
                 f"{key} must be a number, a range like 30..40, or a list of these, got {value!r}"
             ) from None
-    bound = column.number.bound(end, value)
+    bound = column.type.bound(end, value)
     if isinstance(bound, str):
         raise ParamsError(f"{key} {bound}")
     return bound

@@ -1,20 +1,12 @@
-"""A person's answer about a column, as the schema's mapping for it.
+"""A person's answer about a column, as the schema's mapping for it. Only its form is read here.
 
-Only the form is read here; the schema checks the content. The forms:
-
-- a number or date: ``LOWER..UPPER``, then ``log`` (log1p), ``decimals 2``, ``spikes VALUE ...``, for dates ``format
-  %d.%m.%Y``
-- categories: ``one, two, three``, with quotes around a text with a comma; ``private``; a last one that ends in ``...``
-  takes every unknown value
-- a boolean: nothing, or ``no/yes``; a column to be dropped: the reason
-- ``KIND: ANSWER`` names the kind. Without it, a form that the guessed kind cannot have decides.
-- an answer for all later columns of one guessed kind too: ``ANSWER *``
+Each kind reads its own form (:meth:`likeness.data.schema.kinds.Kind.answer`). ``KIND: ANSWER`` names the kind. Without
+it, a form that the guessed kind cannot have decides. ``ANSWER *`` is an answer for all later columns of one guessed
+kind too. The answer about a column to be dropped is the reason.
 """
 
-import csv
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -22,18 +14,9 @@ from typing import Any
 from likeness.core.errors import SchemaError
 from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.dtypes import NUMBER
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE
+from likeness.data.schema.kinds import KINDS, PRIVATE, Boolean, Categorical, pieces
 
-_KIND = re.compile(rf"({'|'.join((*KINDS, DROP))})\s*(?::|$)\s*")
-_WORD = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\s,]*|[^\s,]+", re.ASCII)  # a time has a blank in it
 _NAMES = ("all", "none")
-_NUMBERS = ("integer", "numeric", "date", "datetime")
-_DATE = r"\d{4}-\d{2}-\d{2}"
-_VALUE = rf"(?:{_DATE}(?:[ T]\d{{2}}:\d{{2}}(?::[\d.]*\d)?)?|{NUMBER.pattern})"
-_TO = re.compile(rf"({_VALUE})\s*(?:\.\.|\bto\b)\s*(?={_VALUE})", re.ASCII)
-_MORE = r"(?:\s.*|,\s*(?:log|log1p|decimals|spikes|format)\b.*)?"
-_RANGE = re.compile(rf"(?:({'|'.join(_NUMBERS)})\s+)?({_TO.pattern}{_VALUE}){_MORE}", re.ASCII)
 _FROM_TO = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _TWO = re.compile(r"([^/,]+)/([^/,]+)")
 
@@ -46,20 +29,17 @@ class Answer:
     text: str
     again: bool
 
+    @property
     def spec(self) -> dict[str, Any]:
         """The column's mapping in the YAML file.
 
         Raises:
-            SchemaError: the answer has none of the forms above.
+            SchemaError: the answer does not have the form of its kind.
         """
-        if self.kind == DROP:
-            return {"kind": DROP, "reason": self.text}
-        kind = KINDS_BY_NAME[self.kind]
-        if kind.default_categories:
-            return {"kind": self.kind, **({"categories": pieces(self.text)} if self.text else {})}
-        if kind.is_categorical:
-            return {"kind": self.kind, **_categories(self.text)}
-        return {"kind": self.kind, **_bounds(self.text, "format" in kind.keys)}
+        return {
+            "kind": self.kind,
+            **({"reason": self.text} if self.kind == DROP else KINDS[self.kind].answer(self.text)),
+        }
 
 
 def read_answer(text: str, guessed: str) -> Answer:
@@ -67,7 +47,7 @@ def read_answer(text: str, guessed: str) -> Answer:
     text = text.strip()
     again = text == "*" or text.endswith(" *")
     text = text.removesuffix("*").rstrip() if again else text
-    named = _KIND.match(text)
+    named = re.match(rf"({'|'.join((*KINDS, DROP))})\s*(?::|$)\s*", text)
     if named:
         return Answer(named[1], text[named.end() :], again)
     return Answer(*((guessed, text) if guessed == DROP else _by_form(text, guessed)), again)
@@ -75,41 +55,25 @@ def read_answer(text: str, guessed: str) -> Answer:
 
 def _by_form(text: str, guessed: str) -> tuple[str, str]:
     """The kind that a text without a kind's name means, and the rest of the text."""
+    is_number = not KINDS[guessed].is_categorical
     words = _TWO.fullmatch(text)
     if words:
         first, second = (word.strip() for word in words.groups())
         if first.casefold() in TRUE_WORDS or second.casefold() in FALSE_WORDS:
             first, second = second, first
         usual = first.casefold() in FALSE_WORDS and second.casefold() in TRUE_WORDS
-        kind = "boolean" if usual else "categorical" if guessed in _NUMBERS else guessed
+        kind = Boolean.name if usual else Categorical.name if is_number else guessed
         return kind, f"{first}, {second}"
-    limits = _RANGE.fullmatch(text)
-    if limits:
-        return limits[1] or _kind_of_range(text, guessed), text[limits.start(2) :]
+    named, _, limits = text.partition(" ")
+    if named in KINDS and KINDS[named].is_answer(limits):
+        return named, limits
+    ranked = sorted(KINDS.values(), key=lambda kind: (kind.name != guessed, kind.rank))
+    if kinds := [kind.name for kind in ranked if kind.is_answer(text)]:
+        return kinds[0], text
     listed = text.split(", ")
-    is_list = len(listed) > 2 or (len(listed) > 1 and not re.match(_VALUE, text, re.ASCII))
-    return ("categorical" if guessed in _NUMBERS and (is_list or text == PRIVATE) else guessed), text
-
-
-def _kind_of_range(text: str, guessed: str) -> str:
-    if re.match(_DATE, text, re.ASCII):
-        return "datetime" if guessed == "datetime" or ":" in text else "date"
-    if guessed in ("integer", "numeric"):
-        return guessed
-    return "numeric" if "decimals" in text or "." in text.replace("..", "") else "integer"
-
-
-def pieces(text: str) -> list[str]:
-    """Texts of a line, between commas; quotes stand around a text with a comma.
-
-    Raises:
-        SchemaError: a quote is not closed.
-    """
-    try:
-        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
-    except csv.Error:
-        raise SchemaError('quotes do not close. Write "one, with a comma", two, three.') from None
-    return [piece.strip() for piece in rows[0]] if rows else []
+    starts = any(re.match(kind.pattern, text, re.ASCII) for kind in ranked if not kind.is_categorical)
+    is_list = len(listed) > 2 or (len(listed) > 1 and not starts)
+    return (Categorical.name if is_number and (is_list or text == PRIVATE) else guessed), text
 
 
 def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
@@ -154,53 +118,3 @@ def column_called(text: str, columns: Sequence[str]) -> str:
             f"'{text}' is not a column. Give names as in the header, or numbers from 1 to {len(columns)}."
         )
     return columns[place - 1]
-
-
-def _categories(text: str) -> Mapping[str, Any]:
-    if text == PRIVATE:
-        return {"categories": PRIVATE, "other": OTHER}
-    names = pieces(text)
-    rest = names[-1].removesuffix("...").rstrip() if names else ""
-    if not names or names[-1] == rest:
-        return {"categories": names}
-    return {"categories": [*names[:-1], rest], "other": rest}
-
-
-def _bounds(text: str, dates: bool) -> Mapping[str, Any]:
-    more: dict[str, Any] = {}
-    if dates:  # a format may hold blanks and commas, so it is the rest of the line
-        text, _, layout = f" {text}".partition(" format ")
-        more |= {"format": layout.strip()} if layout.strip() else {}
-    text = _TO.sub(r"\1 ", text)
-    bounds: list[Any] = []
-    spikes: list[Any] = []
-    target = bounds
-    words = iter(_WORD.findall(text))
-    for word in words:
-        if word == "spikes":
-            target = spikes
-        elif word == "decimals":
-            more["decimals"] = _number(next(words, ""))
-        elif word in ("log", "log1p"):
-            more["transform"] = "log1p"
-        else:
-            target.append(word if dates else _number(word))
-    if len(bounds) > 2:
-        raise SchemaError(
-            "more than two bounds. Write the smallest and the largest possible value: 0..12000.5. "
-            "Decimals have a point, thousands no mark."
-        )
-    more |= {"spikes": spikes} if spikes else {}
-    return {**dict(zip(("lower", "upper"), bounds, strict=False)), **more}
-
-
-def _number(word: str) -> int | float | str:
-    """A number; another word stays, and the schema refuses it."""
-    for kind in (int, float):
-        try:
-            value = kind(word)
-        except ValueError:
-            continue
-        if math.isfinite(value) if isinstance(value, float) else True:
-            return value
-    return word

@@ -9,7 +9,7 @@ from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
 from likeness.data.schema.computed import Computing
 from likeness.data.schema.layouts import MONTHS, WEEKDAYS
-from likeness.data.schema.rule import Columns, column_of, family, refuse
+from likeness.data.schema.rule import Columns, column_of, refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ class Calendar(Computing):
     def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """A date."""
         column = column_of(spec["calendar"], number, columns)
-        if family(column) != "date":
+        if column.type.day != 1:
             raise refuse(number, f"calendar needs a date, but '{column.name}' is {column.kind}.")
         rule = cls(spec, number, {column.name: column})
         for part in rule.modeled:

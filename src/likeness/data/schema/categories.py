@@ -4,22 +4,14 @@ Each cell of them becomes a text by itself (:mod:`likeness.data.source.cells`). 
 categories. Any other text becomes the column's ``other``, each row by itself.
 """
 
-from typing import Any
-
 import pandas as pd
 
 from likeness.core.text import fault_of
 from likeness.data.beside import with_columns
-from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 
 LONGEST = 100
 """Most characters of a category; longer texts are ``other``."""
-
-
-def category_type(column: Column) -> "pd.CategoricalDtype[Any]":
-    """The type of a categorical column."""
-    return pd.CategoricalDtype(list(column.categories), ordered=column.type.is_ordered)
 
 
 def unfit(texts: "pd.Series[str]") -> "pd.Series[bool]":
@@ -43,5 +35,5 @@ def closed(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame
         categories = schema.column(column.name).categories
         texts = table[column.name]
         texts = texts.where(texts.isna() | texts.isin(categories), str(column.other))
-        columns[column.name] = texts.astype(category_type(schema.column(column.name)))
+        columns[column.name] = texts.astype(schema.column(column.name).typed([]).dtype)
     return with_columns(table, columns)

@@ -3,13 +3,19 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, fault_of, normal_text, shown
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import EXAMPLES, parsed
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, Kind, Numeric
+from likeness.data.schema.kinds import KINDS, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The split travels in the private table under this name. No column begins and ends with two underscores.
 SPLIT_COLUMN = "__split__"
@@ -38,14 +44,7 @@ class Column(ColumnFacts):
     @property
     def type(self) -> Kind:
         """The kind with all that is said of it."""
-        return KINDS_BY_NAME[self.kind]
-
-    @property
-    def number(self) -> Numeric:
-        """The kind of a column that is not categorical."""
-        kind = self.type
-        assert isinstance(kind, Numeric)
-        return kind
+        return KINDS[self.kind]
 
     @property
     def is_categorical(self) -> bool:
@@ -68,15 +67,19 @@ class Column(ColumnFacts):
             raise SchemaError(f"column '{self.name}': its categories are not released yet. Run: dvc repro categories")
         return (len(self.categories) if self.is_categorical else 1) + int(self.nullable)
 
+    def typed(self, numbers: ArrayLike) -> "pd.Series[Any]":
+        """A typed column of numbers within the bounds, or of places of categories; NaN for missing."""
+        return self.type.typed(np.asarray(numbers, np.float64), self)
+
+    def numbers(self, values: "pd.Series[Any]") -> NDArray[np.float64]:
+        """Numbers of a typed column, or places of its categories, shape (n,); NaN where missing."""
+        return self.type.numbers(values, self)
+
     @property
     def range_text(self) -> str:
         """The bounds for people, with all digits."""
-        words = (f"{end:.15g}" if self.number.are_numbers else self.text(end) for end in self.bounds)
+        words = (f"{end:.15g}" if self.type.are_numbers else self.type.text(end) for end in self.bounds)
         return " to ".join(words)
-
-    def text(self, value: float) -> str:
-        """A number of the column for people, and for the schema: a date as a date."""
-        return self.number.text(value)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form without the name; :func:`likeness.data.schema.column_keys.column_from` reads it back."""
@@ -100,13 +103,13 @@ class Column(ColumnFacts):
         for key in ("missing_values", "spikes"):
             if len(getattr(self, key)) > _MOST_LISTED:
                 yield key, f"has {len(getattr(self, key)):,} {key}. List at most {_MOST_LISTED}."
-        if self.kind not in KINDS_BY_NAME:
+        if self.kind not in KINDS:
             yield "kind", f"has kind '{self.kind}'.{did_you_mean(self.kind, KINDS)} Kinds: {', '.join(KINDS)}, drop."
         elif self.decimals is not None and "decimals" not in self.type.keys:
             yield "decimals", "has decimals, and is not numeric. Leave them out."
         else:
             yield from self.type.faults(self)
-        if self.dtype is not None and self.kind in KINDS_BY_NAME:
+        if self.dtype is not None and self.kind in KINDS:
             yield from self._dtype_faults(self.dtype)
 
     def _dtype_faults(self, text: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_text
 from likeness.data.schema.column import Column
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, OTHER, PRIVATE, Numeric
+from likeness.data.schema.kinds import KINDS, OTHER, PRIVATE, Kind, Numeric
 
 DROP = "drop"
 _DROP_KEYS = ("kind", "reason")
@@ -23,7 +23,7 @@ class Dropped:
 
 def keys_of(kind: str) -> tuple[str, ...]:
     """The keys that a column of this kind may have."""
-    return _DROP_KEYS if kind == DROP else KINDS_BY_NAME[kind].keys
+    return _DROP_KEYS if kind == DROP else KINDS[kind].keys
 
 
 def column_from(name: str, spec: Any) -> Column | Dropped:
@@ -66,20 +66,20 @@ class _Reading:
         return Dropped(normal_text(self.name), str(reason))
 
     def column(self, kind: str) -> Column:
-        rules = KINDS_BY_NAME.get(kind)
-        number = rules if isinstance(rules, Numeric) else Numeric()
-        default = () if rules is None else rules.default_categories
+        rules = KINDS.get(kind, KINDS[Numeric.name])
+        default = rules.default_categories
+        self.spec = {key: value for key, value in self.spec.items() if kind not in KINDS or key in rules.keys}
         private = self.spec.get("categories") == PRIVATE
         values: dict[str, Any] = {
-            "lower": self._one("lower", lambda value: self._bound(number, "lower", value)),
-            "upper": self._one("upper", lambda value: self._bound(number, "upper", value)),
+            "lower": self._one("lower", lambda value: self._bound(rules, "lower", value)),
+            "upper": self._one("upper", lambda value: self._bound(rules, "upper", value)),
             "categories": () if private else self._texts("categories", truth=bool(default)),
             "other": (OTHER if private else None) if self.spec.get("other") is None else str(self.spec["other"]),
             "open": private,
             "nullable": self._nullable(),
             "transform": str(self.spec.get("transform", "none")),
             "missing_values": self._texts("missing_values"),
-            "spikes": self._spikes(number),
+            "spikes": self._spikes(rules),
             "format": self._one("format", str),
             "decimals": self._one("decimals", self._whole),
             "dtype": self._one("dtype", str),
@@ -113,19 +113,19 @@ class _Reading:
             return False
         return nullable
 
-    def _bound(self, number: Numeric, key: str, value: Any) -> float | None:
-        bound = number.bound(key, value)
+    def _bound(self, kind: Kind, key: str, value: Any) -> float | None:
+        bound = kind.bound(key, value)
         if isinstance(bound, str):
             self.fault(key, f"{key} {bound}")
             return None
         return bound
 
-    def _spikes(self, number: Numeric) -> tuple[float, ...]:
+    def _spikes(self, kind: Kind) -> tuple[float, ...]:
         values = self.spec.get("spikes", ())
         if not isinstance(values, list | tuple):
             self.fault("spikes", "spikes must be a list of numbers or dates.")
             return ()
-        bounds = [self._bound(number, "spikes", value) for value in values]
+        bounds = [self._bound(kind, "spikes", value) for value in values]
         return tuple(sorted({bound for bound in bounds if bound is not None}))
 
     def _texts(self, key: str, truth: bool = False) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from likeness.core.errors import SchemaError
 from likeness.data.schema.allowed import Allowed, Range, read
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
-from likeness.data.schema.rule import Columns, Rule, column_of, columns_of, family, refuse, require_family
+from likeness.data.schema.rule import NUMBERS, Columns, Rule, column_of, columns_of, family, refuse, require_family
 
 if TYPE_CHECKING:
     import numpy as np
@@ -185,7 +185,7 @@ class Equal(Computing):
         if not isinstance(sides, list | tuple) or len(sides) != 2 or not isinstance(sides[1], list | tuple):
             raise refuse(number, "equal must be a total and its parts, as [total, [part_a, part_b]].")
         total, *parts = columns_of([sides[0], *sides[1]], number, columns, 3)
-        require_family([total, *parts], number, ("number",))
+        require_family([total, *parts], number, NUMBERS)
         finer = [part.name for part in parts if _digits(part) > _digits(total)]
         if finer:
             raise refuse(
@@ -319,7 +319,7 @@ class Derived(Computing):
             raise refuse(number, f"derived.{name} may be the difference of other columns too. Rename one of them.")
         listed = [column_of(word, number, columns) for word in known[0]]
         later, earlier = listed
-        require_family(listed, number, ("number", "date", "datetime"))
+        require_family(listed, number)
         if later.name == earlier.name or (earlier.nullable and not later.nullable):
             words = (
                 f"'{earlier.name}' may be missing, and '{later.name}' not" if earlier.nullable else "names one column"

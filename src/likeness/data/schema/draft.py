@@ -16,7 +16,7 @@ from likeness.core.text import did_you_mean, normal_text
 from likeness.data.schema.answers import read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.draft_file import GUESSED, Comments, schema_yaml
-from likeness.data.schema.kinds import KINDS, KINDS_BY_NAME, PRIVATE, Categorical, Integer
+from likeness.data.schema.kinds import KINDS, PRIVATE, Categorical, Integer
 from likeness.data.schema.schema import Schema
 
 _BOUNDS = ("lower", "upper")
@@ -49,7 +49,7 @@ def task_of(kind: str | None) -> str:
     """The task of a table whose label has this kind; None: there is no label."""
     if kind is None:
         return "none"
-    return "classification" if kind in KINDS_BY_NAME and KINDS_BY_NAME[kind].is_categorical else "regression"
+    return "classification" if kind in KINDS and KINDS[kind].is_categorical else "regression"
 
 
 class ColumnDraft:
@@ -137,7 +137,7 @@ class ColumnDraft:
             raise SchemaError(f"column '{self._name}' has kind '{kind}'. Kinds: {', '.join(KINDS)}, {DROP}.")
         spec = {"kind": kind, **{key: value for key, value in self._spec.items() if key in keys_of(kind)[1:]}}
         dtype = spec.get("dtype")
-        if dtype is None or not KINDS_BY_NAME[kind].holds(dtype) or dtype.startswith("dictionary"):
+        if dtype is None or not KINDS[kind].holds(dtype) or dtype.startswith("dictionary"):
             spec.pop("dtype", None)
         return spec
 
@@ -163,7 +163,7 @@ class ColumnDraft:
     def questions(self) -> list[Question]:
         """What is open, without ``nullable``, which a label has not."""
         why = ("reason", "why the column is left out; or another kind")
-        asked = (why,) if self.kind == DROP else KINDS_BY_NAME[self.kind].questions
+        asked = (why,) if self.kind == DROP else KINDS[self.kind].questions
         return [Question(self._name, key, words) for key, words in asked if key not in self._spec]
 
     def to_dict(self) -> dict[str, Any]:
@@ -293,7 +293,7 @@ class SchemaDraft:
         Raises:
             SchemaError: there is no such column, or a rule is broken.
         """
-        self[name].fill(read_answer(text, self[name].kind).spec())
+        self[name].fill(read_answer(text, self[name].kind).spec)
 
     def make_private(self) -> None:
         """Let all open categories but the label's be private."""

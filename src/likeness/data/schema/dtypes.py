@@ -13,9 +13,10 @@ from decimal import Decimal
 from typing import Any
 
 from likeness.data.booleans import DEFAULT_WORDS, spelled
-from likeness.data.schema.dates import number_of
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+CLOCK = r"(?!24)\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"  # some versions of Python take 24:00 too
+MOMENT = rf"\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]{CLOCK}(?:Z|[+-]\d{{2}}:?\d{{2}})?)?"
 _NANOSECONDS = datetime(1677, 9, 22), datetime(2262, 4, 11)
 _DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a span of time, which is a number of seconds
 _LARGEST = {"float16": 65504.0, "halffloat": 65504.0, "float32": 3.4028234663852886e38, "float": 3.4028234663852886e38}
@@ -98,11 +99,13 @@ def value_of_text(text: str, dtype: Dtype) -> Any:
     if dtype.family in ("whole", "real", "span"):
         return value_of_number(Decimal(text), dtype, exact=True) if NUMBER.fullmatch(text) else None
     if dtype.family == "moment":
-        if number_of("datetime", text) is None:
+        if not re.fullmatch(MOMENT, text, re.ASCII):
             return None
-        moment = datetime.fromisoformat(text.replace(",", "."))
-        whole = moment.time() == time() if re.match("date(?:32|64)", dtype.element) else _has_units(moment, dtype)
-        return value_of_moment(moment, dtype) if whole else None
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text.replace(",", "."))
+            whole = moment.time() == time() if re.match("date(?:32|64)", dtype.element) else _has_units(moment, dtype)
+            return value_of_moment(moment, dtype) if whole else None
+        return None
     if dtype.family == "clock":
         with suppress(ValueError):
             clock = time.fromisoformat(text)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Values = dict[str, NDArray[np.float64]]
 
 Columns = Mapping[str, Column]
+NUMBERS = "numbers"
 
 
 @dataclass(frozen=True)
@@ -231,16 +232,16 @@ class Never(Rule):
 
 
 def family(column: Column) -> str:
-    """Columns of one family can be compared: numbers, dates or times."""
-    return "category" if column.is_categorical else "number" if column.number.are_numbers else column.kind
+    """Columns of one family can be compared: numbers, or those of one other kind."""
+    return "category" if column.is_categorical else "number" if column.type.are_numbers else column.kind
 
 
-def require_family(listed: list[Column], number: int, families: tuple[str, ...]) -> None:
-    """Refuse columns that cannot be compared with each other."""
+def require_family(listed: list[Column], number: int, words: str = "numbers, or all of one kind, as dates") -> None:
+    """Refuse columns that cannot be compared with each other: ``words`` says which can."""
     names = {family(column) for column in listed}
-    if len(names) > 1 or not names <= set(families):
+    if len(names) > 1 or "category" in names or (words == NUMBERS and names != {"number"}):
         kinds = ", ".join(f"'{column.name}' is {column.kind}" for column in listed)
-        raise refuse(number, f"columns must all be {' or all '.join(f'{name}s' for name in families)}, but {kinds}.")
+        raise refuse(number, f"columns must all be {words}, but {kinds}.")
 
 
 @dataclass(frozen=True)
@@ -257,7 +258,7 @@ class Order(Rule):
     def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """A list of columns of one family."""
         listed = columns_of(spec["order"], number, columns)
-        require_family(listed, number, ("number", "date", "datetime"))
+        require_family(listed, number)
         for before, after in pairwise(listed):
             if before.bounds[0] > after.bounds[1]:
                 raise refuse(number, f"'{before.name}' begins where '{after.name}' ends. Correct the rule or bounds.")

@@ -85,7 +85,7 @@ def _twins(columns: list[Column]) -> _Candidates:
 
 def _orders(columns: list[Column]) -> _Candidates:
     """Dates whose names differ in a word for earlier and later, as ``admitted`` and ``discharged``."""
-    dates = [column for column in columns if family(column) in ("date", "datetime")]
+    dates = [column for column in columns if column.type.day]
     for first, second in permutations(dates, 2):
         later = [tuple(_EARLIER.get(word, word) for word in _words(first.name))]
         if family(first) == family(second) and later == [_words(second.name)]:

@@ -1,14 +1,13 @@
 """Typed tables as rules see them, and back."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.data.beside import with_columns
-from likeness.data.schema.categories import category_type
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> "Values":
     """Places of categories, or numbers, of each of these columns of a typed table, NaN where missing."""
-    return {column.name: _values(table[column.name], column) for column in columns}
+    return {column.name: column.numbers(table[column.name]) for column in columns}
 
 
 def to_model(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -57,22 +56,13 @@ def contradictions(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
     return {rule.text: int(rule.broken(values).sum()) for rule in schema.rules}
 
 
-def _values(column_values: "pd.Series[Any]", column: Column) -> NDArray[np.float64]:
-    if not column.is_categorical:
-        return column.number.numbers(column_values, column)
-    codes = column_values.cat.codes.to_numpy(np.float64)
-    return np.where(codes < 0, np.nan, codes)
-
-
 def _typed(values: "Values", columns: Iterable[Column]) -> pd.DataFrame:
     """Values as typed columns; numbers are clipped to their bounds, and one that may not be missing is the lower."""
     typed = {}
     for column in columns:
         cells = values[column.name]
-        if column.is_categorical:
-            places = np.where(np.isnan(cells), -1, cells).astype(np.int64)
-            typed[column.name] = pd.Series(pd.Categorical.from_codes(places, dtype=category_type(column)))
-        else:
+        if not column.is_categorical:
             cells = cells if column.nullable else np.nan_to_num(cells, nan=column.bounds[0])
-            typed[column.name] = column.number.typed(np.clip(cells, *column.bounds), column)
+            cells = np.clip(cells, *column.bounds)
+        typed[column.name] = column.typed(cells)
     return pd.DataFrame(typed)

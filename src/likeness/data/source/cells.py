@@ -12,18 +12,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.text import normal_text
+from likeness.data.beside import TEXT
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
-from likeness.data.schema.categories import category_type, unfit
+from likeness.data.schema.categories import unfit
 from likeness.data.schema.column import Column
-from likeness.data.schema.kinds import Categorical, whole_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.names import check_names
-from likeness.data.source.opening import SWAPPED_MARKS
-from likeness.data.source.python_cells import TEXT, python_texts, texts_or_missing
+from likeness.data.source.python_cells import python_texts, texts_or_missing
 from likeness.data.source.row_digests import SourceDigest
+
+_PLAIN = ("f8", *(f"{sign}{size}" for sign in "iu" for size in (1, 2, 4, 8)))
 
 
 def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exact: bool = False) -> pd.DataFrame:
@@ -60,95 +62,46 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exa
 def typed_column(
     values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".", exact: bool = False
 ) -> "pd.Series[Any]":
-    """One column, as :func:`typed`."""
-    if exact and column.is_categorical:
-        column = replace(column, other=None)
-    if column.is_categorical and not column.open and isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
-        return _typed_by_kind(values, column, file, decimal)
-    plain = isinstance(values.dtype, np.dtype) and (values.dtype == np.float64 or values.dtype.kind in "iu")
-    codes = [] if column.is_categorical else column.number.missing_numbers(column, decimal)
-    if plain and not column.is_categorical and column.number.are_numbers:
+    """One column, as :func:`typed`. Each different cell is read once."""
+    kind, column = column.type, replace(column, other=None) if exact and not column.open else column
+    if kind.are_numbers and isinstance(values.dtype, np.dtype) and values.dtype.str[1:] in _PLAIN:
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
         # no negative zero.)
-        numbers = values.astype("float64") + 0.0
-        return _typed_numbers(numbers, numbers.isna() | numbers.isin(codes), column, file, exact)
-    texts = texts_of(values)
-    missing = _missing(texts, column, decimal)
-    _check_missing(missing, column, file)
-    if column.open:
-        return texts.mask(unfit(texts), str(column.other)).mask(missing).astype(TEXT)
-    if column.is_categorical:
-        return _typed_categories(texts, missing, column, file)
-    texts = texts.mask(missing)
-    if decimal == "," and column.number.are_numbers:
-        texts = texts.str.translate(SWAPPED_MARKS)
-    read = pd.Series(column.number.read(texts, column), index=values.index)
-    return _typed_numbers(read, missing | read.isin(codes), column, file, exact)
-
-
-def _missing(texts: "pd.Series[str]", column: Column, decimal: str) -> "pd.Series[bool]":
-    """Which texts are missing. The code -9 is also -9.0, or -9,0 under a decimal comma, unless that is a category."""
-    missing = texts.isna() | texts.isin(["", *column.missing_values])
-    if column.is_categorical and column.missing_values:
-        codes = {whole_text(word, mark) for word in column.missing_values for mark in (".", decimal)}
-        alike = {text for text in texts.dropna().unique() if whole_text(text, decimal) in codes}
-        missing |= texts.isin(alike - set(column.categories))
-    return missing
-
-
-def _check_missing(missing: "pd.Series[bool]", column: Column, file: str) -> None:
-    if missing.any() and not column.nullable:
+        numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
+        places, missing = np.arange(len(values)), np.isnan(numbers)
+    else:
+        places, distinct = pd.factorize(values)
+        texts = texts_of(pd.Series(distinct))
+        missing = (texts.isna() | texts.isin(["", *column.missing_values])).to_numpy()
+        numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
+    missing = missing | kind.means_missing(texts, numbers, column, decimal)
+    if not column.nullable and (missing.any() or (places < 0).any()):
         raise DataError(
             f"{file}: column '{column.name}' has a missing value, but is not nullable. "
             "Set nullable: true in the schema."
         )
-
-
-def _typed_numbers(
-    numbers: "pd.Series[float]", missing: "pd.Series[bool]", column: Column, file: str, exact: bool
-) -> "pd.Series[Any]":
-    _check_missing(missing, column, file)
+    if column.open:
+        cells = texts.mask(unfit(texts), str(column.other)).mask(missing).astype(TEXT)
+        return pd.Series(cells.array.take(places, allow_fill=True), values.index)
     if not np.isfinite(numbers[~missing]).all():
-        raise DataError(f"{file}: column '{column.name}' has a value that is not {column.number.unreadable(column)}")
-    if column.is_whole and (numbers[~missing] % 1 != 0).any():
+        raise DataError(f"{file}: column '{column.name}' has a value that is not {kind.unreadable(column)}")
+    numbers = np.where(missing, np.nan, numbers)
+    if not kind.is_categorical:
+        numbers = _bounded(numbers, column, file, exact)
+    return column.typed(np.append(numbers, np.nan)[places]).set_axis(values.index)
+
+
+def _bounded(numbers: NDArray[np.float64], column: Column, file: str, exact: bool) -> NDArray[np.float64]:
+    """Numbers within the bounds; NaN for missing."""
+    if column.is_whole and (np.nan_to_num(numbers) % 1 != 0).any():
         raise DataError(
             f"{file}: column '{column.name}' has a value that is not whole, but its kind is {column.kind}. Or use "
             "numeric."
         )
     lower, upper = column.bounds
-    numbers = numbers.mask(missing)
     if exact and ((numbers < lower) | (numbers > upper)).any():
         raise DataError(f"{file}: column '{column.name}' has a value beyond {column.range_text}. Correct it.")
-    clipped = np.clip(numbers.to_numpy(np.float64), lower, upper) + 0.0  # one zero, whatever its sign
-    return column.number.typed(np.asarray(clipped, np.float64), column).set_axis(numbers.index)
-
-
-def _typed_by_kind(values: "pd.Series[Any]", column: Column, file: str, decimal: str) -> "pd.Series[Any]":
-    """Type each different text once: there are few."""
-    codes, distinct = pd.factorize(values)
-    texts = texts_of(pd.Series(distinct))
-    missing = _missing(texts, column, decimal)
-    _check_missing(pd.Series([*missing, bool((codes < 0).any())]), column, file)
-    categories = _typed_categories(texts, missing, column, file)
-    places = np.append(categories.cat.codes.to_numpy().astype(np.int64), -1)[
-        codes
-    ]  # a missing cell has code -1: the last place
-    return pd.Series(pd.Categorical.from_codes(places, dtype=category_type(column)), index=values.index)
-
-
-def _typed_categories(
-    texts: "pd.Series[str]", missing: "pd.Series[bool]", column: Column, file: str
-) -> "pd.Series[Any]":
-    kind = column.type
-    assert isinstance(kind, Categorical)
-    texts = texts.map({text: kind.spelling(text, column) for text in texts.dropna().unique()})
-    unknown = ~missing & ~texts.isin(column.categories)
-    if unknown.any():
-        if column.other is None:
-            rule = f"{file}: column '{column.name}' has a value that is not among its public categories."
-            raise DataError(f"{rule} {kind.unknown}")
-        texts = texts.mask(unknown, column.other)
-    return texts.mask(missing).astype(category_type(column))
+    return np.clip(numbers, lower, upper) + 0.0  # one zero, whatever its sign
 
 
 def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":

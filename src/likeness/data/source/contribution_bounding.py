@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.text import normal_text
+from likeness.data.beside import TEXT
 from likeness.data.schema.column import PERSON_COLUMN
-from likeness.data.source.python_cells import TEXT, text_of
+from likeness.data.source.python_cells import text_of
 from likeness.data.source.row_digests import Hashes, drawn, leading
 
 __all__ = ["PERSON_COLUMN", "bound_contributions", "numbered", "people_of"]

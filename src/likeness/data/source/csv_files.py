@@ -27,8 +27,8 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place
 from likeness.core.text import normal_text
+from likeness.data.beside import TEXT
 from likeness.data.source.opening import MOST_CELLS, unbroken, unpacked
-from likeness.data.source.python_cells import TEXT
 
 _LONGEST = 1 << 20  # characters of a line
 _BLOCK = 1 << 18  # bytes of one read

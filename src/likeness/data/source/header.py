@@ -13,10 +13,9 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, ending
 from likeness.core.text import normal_text
-from likeness.data.schema.dates import number_of
 from likeness.data.schema.dtypes import NUMBER
-from likeness.data.schema.kinds import KINDS_BY_NAME, Categorical, Numeric, guess
-from likeness.data.source.opening import FORMATS, SWAPPED_MARKS, is_excel, is_text
+from likeness.data.schema.kinds import KINDS, SWAPPED_MARKS, Categorical, Datetime, Numeric, guess
+from likeness.data.source.opening import FORMATS, is_excel, is_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +136,7 @@ def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
     """
     if not all(names):
         _refuse_header(where, "a column has no name")
-    if not are_public and any(NUMBER.fullmatch(name) or number_of("datetime", name) is not None for name in names):
+    if not are_public and any(NUMBER.fullmatch(name) or Datetime().number(name) is not None for name in names):
         _refuse_header(where, "a name is a number or a date")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -202,7 +201,7 @@ def _kind_of_cells(cells: Sequence[str]) -> str:
 
 
 def _kind_of_type(kind: Any) -> str:
-    kinds = KINDS_BY_NAME.values()
+    kinds = KINDS.values()
     return next((one.name for one in kinds if any(getattr(pa.types, test)(kind) for test in one.arrow)), "drop")
 
 

@@ -42,8 +42,6 @@ FORMATS = (
     "a .csv or .tsv file (also as .gz, .bz2, .xz, .zst, .zip), an .xlsx or .parquet file, a folder of .parquet files"
 )
 """What a source may be, in words. Images are beside it."""
-SWAPPED_MARKS = str.maketrans(",.", ".,")
-"""For numbers with a decimal comma. A point becomes a comma, so that a mark of thousands stays unreadable."""
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from likeness.core.errors import DataError
 from likeness.core.remote import Place, ending, files_in
 from likeness.core.text import normal_text
+from likeness.data.beside import TEXT
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.schema.kinds import day_of
@@ -22,7 +23,7 @@ from likeness.data.source.cells import check_texts, texts_of
 from likeness.data.source.encoded_images import decoded, image_column, only_bytes
 from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
-from likeness.data.source.python_cells import TEXT, seconds_text, text_of
+from likeness.data.source.python_cells import seconds_text, text_of
 from likeness.data.source.row_digests import SourceDigest
 
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group

@@ -14,9 +14,8 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-OLD_PANDAS = int(pd.__version__.partition(".")[0]) < 3
-TEXT: Any = pd.StringDtype("pyarrow_numpy") if OLD_PANDAS else pd.StringDtype(na_value=np.nan)
-"""Texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
+from likeness.data.beside import TEXT
+
 _EXACT = 2**53  # up to here floats tell whole numbers apart
 _MOST_DIGITS = 400  # of a decimal that is written without an exponent
 _NO_TEXT = (TypeError, ValueError, OverflowError)

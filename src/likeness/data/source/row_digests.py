@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from likeness.data.beside import TEXT
 from likeness.data.pixels import leading_pixels, matrix
 from likeness.data.schema.schema import Schema
-from likeness.data.source.python_cells import TEXT
 from likeness.data.source.row_texts import framed, joined, row_texts
 
 Hashes = NDArray[np.uint8]

@@ -6,9 +6,9 @@ the order of the schema, without anything between. So different rows have differ
 
 - category, also an open one: the category, in its normal form
 - integer: its digits, ``-12``
-- numeric: :func:`likeness.data.schema.typed_cells.number_texts`
+- numeric: :meth:`likeness.data.schema.kinds.Numeric.exact_texts`
 - date: ``0999-06-10``
-- datetime: ``2003-11-29 17:45:00``, in UTC
+- datetime: ``2003-11-29 17:45:00``, in UTC; time: ``17:45:00``
 - pixel: its digits, as an integer
 """
 

@@ -1,0 +1,30 @@
+"""The kinds of columns. A kind is one class in one file; :func:`register` makes it known, also one of other packages.
+
+Table libraries are loaded where a cell is read or written, and not with the schema.
+"""
+
+from likeness.data.schema.kinds.categories import OTHER, PRIVATE, Boolean, Categorical, Ordinal, day_of, pieces
+from likeness.data.schema.kinds.kind import KINDS, TRANSFORMS, Kind, guess, register
+from likeness.data.schema.kinds.moments import Date, Datetime, Time
+from likeness.data.schema.kinds.numbers import SWAPPED_MARKS, Integer, Numeric
+
+__all__ = [
+    "KINDS",
+    "OTHER",
+    "PRIVATE",
+    "SWAPPED_MARKS",
+    "TRANSFORMS",
+    "Boolean",
+    "Categorical",
+    "Date",
+    "Datetime",
+    "Integer",
+    "Kind",
+    "Numeric",
+    "Ordinal",
+    "Time",
+    "day_of",
+    "guess",
+    "pieces",
+    "register",
+]

@@ -1,0 +1,293 @@
+"""Kinds of categories: texts out of a public list, or out of one that is released."""
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Mapping, Set
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.bounds import MOST_CATEGORIES
+from likeness.core.errors import DataError, SchemaError
+from likeness.core.text import folded
+from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
+from likeness.data.schema.column_facts import ColumnFacts
+from likeness.data.schema.dtypes import Dtype, value_of_number, value_of_text
+from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, register
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What the schema says instead of categories that are not publicly known, and the category for the rest by default.
+PRIVATE, OTHER = "private", "other"
+_ZEROS = {mark: re.compile(rf"([-+]?\d+)[{mark}]0+", re.ASCII) for mark in ".,"}
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?: 00:00:00Z?)?", re.ASCII)
+
+
+@register
+class Categorical(Kind):
+    """Texts out of a list. The number of a category is its place."""
+
+    name = "categorical"
+    keys: ClassVar[Words] = ("kind", "categories", "other", "nullable", "missing_values", "dtype")
+    rank: ClassVar[int] = 99
+    arrow: ClassVar[Words] = ("is_string", "is_large_string", "is_string_view", "is_dictionary")
+    is_categorical = True
+    families: ClassVar[Words] = ("truth", "whole", "real", "text", "moment", "clock", "span")
+    questions: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "categories",
+            "every possible value, as a list, from the codebook; private if not publicly known; names, ids, free "
+            "text: kind drop; days like 31.12.1999: kind date with lower, upper and format",
+        ),
+    )
+    hint = "all possible values: red, green, blue; not publicly known: private"
+    needs_public: ClassVar[str] = ""  # what of the categories must be public, so that they cannot be private
+    unknown: ClassVar[str] = (
+        "Add the category to the schema if it is publicly known, written as in the source (3 and 3.0 are two texts), "
+        "or name a catch-all with other."
+    )
+
+    def fits(self, texts: Set[str]) -> bool:
+        """Any texts."""
+        return True
+
+    def spelling(self, text: str, column: ColumnFacts) -> str:
+        """The category that a text means; the text itself where it means none. Midnight is also the day alone."""
+        day = day_of(text)
+        spellings = [text, day, f"{day} 00:00:00", f"{day} 00:00:00Z"] if day else []
+        return next((one for one in spellings if one in column.categories), text)
+
+    def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
+        """The place of each text; of a text without one that of ``other``."""
+        places = {category: float(place) for place, category in enumerate(column.categories)}
+        rest = places.get(str(column.other), math.nan)
+        found = (places.get(self.spelling(text, column), rest) if isinstance(text, str) else math.nan for text in texts)
+        return np.fromiter(found, np.float64)
+
+    def means_missing(
+        self, texts: Iterable[Any], numbers: Floats, column: ColumnFacts, decimal: str = "."
+    ) -> NDArray[np.bool_]:
+        """The code -9 is also -9.0, or -9,0 under a decimal comma, unless that is a category."""
+        codes = {whole_text(word, mark) for word in column.missing_values for mark in (".", decimal)}
+        known = {*column.categories}
+        alike = (isinstance(text, str) and text not in known and whole_text(text, decimal) in codes for text in texts)
+        return np.fromiter(alike, np.bool_)
+
+    def unreadable(self, column: ColumnFacts) -> str:
+        """What to do about another text."""
+        return f"among its public categories. {self.unknown}"
+
+    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+        """A category for each place."""
+        import pandas as pd
+
+        places = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
+        return pd.Series(pd.Categorical.from_codes(places, pd.Index(list(column.categories)), self.is_ordered))
+
+    def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
+        """Places."""
+        codes = values.cat.codes.to_numpy(np.float64)
+        return np.where(codes < 0, math.nan, codes)
+
+    def encode(self, values: "pd.Series[Any]", column: ColumnFacts) -> NDArray[Any]:
+        """Places; a missing category has the last one, ``len(categories)``.
+
+        Raises:
+            DataError: the column has other categories, or another order. Their codes would be read as these.
+        """
+        if tuple(getattr(values.dtype, "categories", ())) != column.categories:
+            raise DataError(f"column '{column.name}' does not have the schema's categories. Type it with the schema.")
+        return np.nan_to_num(self.numbers(values, column), nan=len(column.categories)).astype(np.int32)
+
+    def decode(self, codes: NDArray[Any], column: ColumnFacts) -> "pd.Series[Any]":
+        """A category for each code."""
+        return self.typed(np.where(codes >= len(column.categories), math.nan, codes), column)
+
+    def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
+        """The value that the category's text means."""
+        return value_of_text(column.categories[int(number)], dtype)
+
+    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+        """A category that is none of its values. Private categories may be any texts."""
+        if column.open:
+            return "" if dtype.family == "text" else "private categories, which may be any texts"
+        wrong = (text for text in column.categories if value_of_text(text, dtype) is None)
+        return next((f"its category '{text}'" for text in wrong), "")
+
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
+        """Categories, and the one for the rest."""
+        return {"categories": PRIVATE if column.open else list(column.categories), "other": column.other}
+
+    def faults(self, column: ColumnFacts) -> Faults:
+        """Rules of categories."""
+        if column.open:
+            yield from self._open_faults(column)
+            return
+        if not column.categories:
+            yield (
+                "categories",
+                "has no categories. They must be public: list them from the codebook, not from the rows; or write "
+                "private, and they are released with a part of the budget.",
+            )
+            return
+        if len(column.categories) > MOST_CATEGORIES:
+            yield (
+                "categories",
+                f"has {len(column.categories):,} categories, more than {MOST_CATEGORIES:,}: nothing would be left but "
+                "noise. Merge them along a public hierarchy (the first digits of a code), list those that are publicly "
+                "known to be frequent with an other for the rest, or give the column kind drop.",
+            )
+        if len(set(column.categories)) != len(column.categories):
+            yield "categories", "lists a category twice, by the normal form of texts. Keep one."
+        if not all(column.categories):
+            yield "categories", "has a category that is empty. An empty cell is a missing value."
+        if column.other is not None and column.other not in column.categories:
+            yield "other", f"has other '{column.other}', which is not among its categories. Add it."
+        if set(column.missing_values) & set(column.categories):
+            yield "missing_values", "has the same text in categories and in missing_values. Keep it in one of them."
+
+    def _open_faults(self, column: ColumnFacts) -> Faults:
+        if self.needs_public:
+            words = f"is {self.name}, so {self.needs_public} must be public: list categories. Or use kind categorical."
+            yield "categories", words
+        elif not column.other:
+            yield "other", "has private categories and no other. Give a text for what is not released; it is public."
+        elif column.other in column.missing_values:
+            yield "missing_values", "has the same text in other and in missing_values. Keep it in one of them."
+
+    def answer(self, text: str) -> dict[str, Any]:
+        """``one, two, three``; ``private``; a last one that ends in ``...`` takes every unknown value."""
+        if text == PRIVATE:
+            return {"categories": PRIVATE, "other": OTHER}
+        names = pieces(text)
+        rest = names[-1].removesuffix("...").rstrip() if names else ""
+        if not names or names[-1] == rest:
+            return {"categories": names}
+        return {"categories": [*names[:-1], rest], "other": rest}
+
+    def sdv(self, column: ColumnFacts) -> dict[str, Any]:
+        """Categories, with their order."""
+        return {"sdtype": "categorical", **({"order": list(column.categories)} if self.is_ordered else {})}
+
+    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Categories without an order: SDV names no others."""
+        return {} if spec.get("sdtype") == "categorical" and not spec.get("order") else None
+
+
+@register
+class Ordinal(Categorical):
+    """Categories in order."""
+
+    name = "ordinal"
+    arrow = ()
+    is_ordered = True
+    hint = "all possible values in their order: low, middle, high"
+    needs_public = "their order"
+
+    def fits(self, texts: Set[str]) -> bool:
+        """Nobody guesses an order."""
+        return False
+
+    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Categories with an order."""
+        order = {"categories": spec["order"]} if spec.get("order") else {}
+        return order if spec.get("sdtype") == "ordinal" or (order and spec.get("sdtype") == "categorical") else None
+
+
+@register
+class Boolean(Categorical):
+    """Two categories, false first, whose usual spellings are all understood."""
+
+    name = "boolean"
+    keys = ("kind", "categories", "nullable", "missing_values", "dtype")
+    families = ("truth", "whole", "real", "text")
+    rank = 0
+    arrow = ("is_boolean",)
+    default_categories = DEFAULT_WORDS
+    questions = ()
+    hint = "Enter, for false and true; or two words: no/yes"
+    needs_public = "its two words"
+    unknown = (
+        "A boolean is written true, yes, t, y or 1 and false, no, f, n or 0, in any case, or in its own two "
+        "categories. Set missing_values if it is missing; a column of more than two values is categorical, integer or "
+        "numeric."
+    )
+
+    def spelling(self, text: str, column: ColumnFacts) -> str:
+        """Of true and false, in many spellings."""
+        return spelled(text, column.categories)
+
+    def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
+        """False or true, or 0 or 1; of texts its two words."""
+        if dtype.family != "text":
+            return value_of_number(Decimal(number), dtype)
+        as_object = dtype.element == "object" and column.categories == DEFAULT_WORDS
+        return bool(number) if as_object else column.categories[int(number)]
+
+    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+        """The number one; a dtype of texts holds its words."""
+        return "" if dtype.family == "text" or value_of_number(Decimal(1), dtype) else "the number 1"
+
+    def fits(self, texts: Set[str]) -> bool:
+        """0 and 1, or the usual words."""
+        words = {NUMBERS.get(text, folded(text)) for text in texts}
+        return words == {"0", "1"} or words <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
+
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
+        """Its two words."""
+        return {"categories": list(column.categories)}
+
+    def faults(self, column: ColumnFacts) -> Faults:
+        """Two words, and the one for false first."""
+        yield from super().faults(column)
+        pair = list(map(folded, column.categories))
+        wrong = len(pair) != 2 or len(set(pair)) != 2 or pair[0] in TRUE_WORDS or pair[1] in FALSE_WORDS
+        if pair and wrong and not column.open:
+            words = "is boolean: its categories are two words, the one for false first. Or leave them out."
+            yield "categories", words
+
+    def answer(self, text: str) -> dict[str, Any]:
+        """Nothing, or ``no/yes``."""
+        return {"categories": pieces(text)} if text else {}
+
+    def sdv(self, column: ColumnFacts) -> dict[str, Any]:
+        """A boolean."""
+        return {"sdtype": "boolean"}
+
+    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A boolean."""
+        return {} if spec.get("sdtype") == "boolean" else None
+
+
+def whole_text(text: str, decimal: str = ".") -> str:
+    """A text without the decimals of a whole number, or without midnight: -9 for -9.0. Any other text as it is.
+
+    Args:
+        text: any.
+        decimal: mark of decimals.
+    """
+    match = _ZEROS[decimal].fullmatch(text)
+    return match[1] if match else day_of(text) or text
+
+
+def day_of(text: str) -> str | None:
+    """The day of a text that is a day, or midnight of one: 2024-12-31 for 2024-12-31 00:00:00; else None."""
+    match = _MIDNIGHT.fullmatch(text)
+    return match[1] if match else None
+
+
+def pieces(text: str) -> list[str]:
+    """Texts of a line, between commas; quotes stand around a text with a comma.
+
+    Raises:
+        SchemaError: a quote is not closed.
+    """
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise SchemaError('quotes do not close. Write "one, with a comma", two, three.') from None
+    return [piece.strip() for piece in rows[0]] if rows else []

@@ -1,0 +1,362 @@
+"""What is said of one kind of column, anywhere, and the register of all kinds."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import SchemaError
+from likeness.data.schema.column_facts import ColumnFacts
+from likeness.data.schema.dtypes import Dtype, parsed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Faults = Iterator[tuple[str, str]]
+Floats = NDArray[np.float64]
+Words = tuple[str, ...]
+TRANSFORMS = ("none", "log1p")
+KINDS: dict[str, "Kind"] = {}
+"""Every kind, by its name in a schema."""
+_KEYS_OF_WORDS = {"log": "transform", "log1p": "transform", "decimals": "decimals", "spikes": "spikes"}
+_MORE = "|".join((*_KEYS_OF_WORDS, "format"))
+K = TypeVar("K", bound="type[Kind]")
+
+
+class Kind:
+    """What is said of one kind of column. A new kind gives name, keys, example, :meth:`number` and :meth:`text`.
+
+    Its values are numbers in units of the column, and texts stand for them. It overrides what else is different.
+
+    Attributes:
+        name: in the schema.
+        keys: of the schema that such a column may have.
+        example: a value, for people.
+        rank: when a guess from texts is tried; lower ones first.
+        arrow: tests of ``pyarrow.types`` for the types that are guessed to be of this kind.
+        logged: type in the signature of a logged model.
+        is_categorical: whether values are categories, encoded as one place each. Else they are numbers.
+        is_whole: whether numbers are always whole.
+        are_numbers: whether a source that has types has numbers; else texts are read.
+        day: units in a day, of points in time.
+        unit: what one unit is, in words.
+        default_categories: those of a column that lists none.
+        questions: keys that a draft asks for, each with the question.
+        hint: how a person answers, in an interview.
+        pattern: of one value in such an answer.
+        families: of the dtypes that can hold such a column (:mod:`likeness.data.schema.dtypes`).
+        range_rule: what bounds must be; the rest of a sentence that begins with the column.
+    """
+
+    name: ClassVar[str]
+    keys: ClassVar[Words] = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "dtype")
+    example: ClassVar[str] = ""
+    rank: ClassVar[int] = 9
+    arrow: ClassVar[Words] = ()
+    logged: ClassVar[str] = "string"
+    is_categorical: ClassVar[bool] = False
+    is_whole: ClassVar[bool] = False
+    is_ordered: ClassVar[bool] = False
+    are_numbers: ClassVar[bool] = False
+    day: ClassVar[int] = 0
+    unit: ClassVar[str] = ""
+    default_categories: ClassVar[Words] = ()
+    questions: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("lower", "the smallest possible value, from the codebook; values beyond are clipped"),
+        ("upper", "the largest possible value, from the codebook"),
+    )
+    hint: ClassVar[str] = "possible range: SMALLEST..LARGEST"
+    pattern: ClassVar[str] = r"[^\s,]+?"
+    families: ClassVar[Words] = ("text",)
+    range_rule: ClassVar[str] = "has bounds that its kind does not allow."
+
+    def number(self, text: str, column: ColumnFacts | None = None, last: bool = False) -> float | None:
+        """The number that a text means; None where it means none.
+
+        Args:
+            text: of a cell, a bound or a condition.
+            column: whose cell it is; None: it is none.
+            last: whether it is an upper bound, so that a day means all of it.
+        """
+        raise NotImplementedError
+
+    def text(self, value: float, layout: str | None = None) -> str:
+        """A number for people and for the schema; :meth:`number` reads it back.
+
+        Args:
+            value: the number.
+            layout: how the source writes it, where it says so.
+        """
+        raise NotImplementedError
+
+    def label(self, value: float) -> str:
+        """A number at the axis of a figure."""
+        return self.text(value)
+
+    def fits(self, texts: Set[str]) -> bool:
+        """Whether a guess from these texts, of which there is one at least, is this kind."""
+        return False
+
+    def bound(self, key: str, value: Any) -> float | str:
+        """A number of the schema, or the rule that it breaks.
+
+        Args:
+            key: that it stands under.
+            value: as in the YAML file.
+        """
+        found = self.number(str(value), last=key == "upper")
+        return f"must be a {self.name} like {self.example}." if found is None else found
+
+    # Cells
+
+    def spelling(self, text: str, column: ColumnFacts) -> str:
+        """The category that a text means; the text itself where it means none."""
+        return text
+
+    def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
+        """The number of each text, NaN where it is missing or means none. Each text by itself.
+
+        Args:
+            texts: different ones, as a source has them.
+            column: whose cells they are.
+            decimal: mark of decimals in the source.
+        """
+        found = (self.number(text, column) if isinstance(text, str) else None for text in texts)
+        return np.array([math.nan if one is None else one for one in found], np.float64)
+
+    def means_missing(
+        self, texts: Iterable[Any], numbers: Floats, column: ColumnFacts, decimal: str = "."
+    ) -> NDArray[np.bool_]:
+        """Which cells mean missing in another spelling than the schema's.
+
+        Args:
+            texts: of the cells.
+            numbers: of the cells, from :meth:`read`.
+            column: whose cells they are.
+            decimal: mark of decimals in the source.
+        """
+        return np.isin(numbers, self.missing_numbers(column, decimal))
+
+    def missing_numbers(self, column: ColumnFacts, decimal: str = ".") -> list[float]:
+        """The numbers that mean missing."""
+        read = (self.number(word, column) for word in column.missing_values)
+        return [number for number in read if number is not None]
+
+    def unreadable(self, column: ColumnFacts) -> str:
+        """What is wrong with a cell that is none of the column: the rest of a sentence, and the remedy."""
+        return f"a {self.name} like {self.example}. If it means missing, name it in missing_values."
+
+    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+        """A typed column of numbers within the bounds; NaN for missing."""
+        import pandas as pd
+
+        from likeness.data.beside import TEXT
+
+        places, values = pd.factorize(numbers)
+        texts = pd.array([self.text(value) for value in values.tolist()], TEXT)
+        return pd.Series(texts.take(places, allow_fill=True))
+
+    def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
+        """Numbers of a typed column, shape (n,); NaN where missing."""
+        import pandas as pd
+
+        places, texts = pd.factorize(values)
+        return np.array([*map(self.number, texts), math.nan], np.float64)[places]
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """The one text of each typed cell: different cells have different texts, and databases can make them too.
+
+        Args:
+            cells: without missing ones.
+        """
+        return cells.cast("string")
+
+    def encode(self, values: "pd.Series[Any]", column: ColumnFacts) -> NDArray[Any]:
+        """Codes of a typed column: numbers in [0, 1] after the public transform, NaN for missing."""
+        lower, upper = column.bounds
+        numbers = np.clip(self.numbers(values, column), lower, upper) - lower
+        if column.transform == "log1p":
+            unit: Floats = np.log1p(numbers) / np.log1p(upper - lower)
+        else:
+            unit = numbers / (upper - lower)
+        return np.clip(unit, 0, 1)
+
+    def decode(self, codes: NDArray[Any], column: ColumnFacts) -> "pd.Series[Any]":
+        """A typed column of codes, rounded to the column's decimals."""
+        lower, upper = column.bounds
+        unit = np.clip(codes, 0, 1)
+        numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
+        numbers = np.clip(numbers + lower, lower, upper)
+        if self.is_whole or column.decimals is not None:
+            # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
+            numbers = np.round(numbers, column.decimals or 0) + 0.0
+        return self.typed(numbers, column)
+
+    def marks(self, lower: int, upper: int, most: int) -> Iterable[int]:
+        """Round whole numbers between two others, about as many as ``most``: fine cells begin there."""
+        strides = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
+        return every(next(stride for stride in strides if upper - lower <= most * stride), lower, upper)
+
+    # Dtypes
+
+    def holds(self, dtype: str, layout: str | None = None) -> bool:
+        """Whether a dtype can hold a column of this kind.
+
+        Args:
+            dtype: its word.
+            layout: how the source writes a cell: ``%Y%m%d`` makes whole numbers.
+        """
+        parts = parsed(dtype)
+        return parts is not None and parts.family in self.families
+
+    def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
+        """The value of a dtype for a number, or for a category by its place; None where the dtype has none."""
+        return self.text(number)
+
+    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+        """What of a column a dtype of its kind cannot hold, for people; empty: nothing. Values lie within bounds."""
+        if dtype.family == "text":
+            return ""
+        ends = [end for end in (column.lower, column.upper) if end is not None and math.isfinite(end)]
+        ends = [end for end in ends if self._allowed(end)]
+        if all(self.value(end, dtype, column) is not None for end in ends):
+            return ""
+        return f"its bounds {' to '.join(map(self._shown, ends))}"
+
+    # The schema
+
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
+        """The keys of the JSON form that belong to this kind. They are part of the key of every release."""
+        shown: dict[str, Any] = {"lower": self.text(column.bounds[0]), "upper": self.text(column.bounds[1])}
+        shown |= {"spikes": [self.text(spike) for spike in column.spikes]} if column.spikes else {}
+        return shown | ({"format": column.format} if column.format else {})
+
+    def faults(self, column: ColumnFacts) -> Faults:
+        """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""
+        if column.transform not in TRANSFORMS:
+            yield "transform", f"has transform '{column.transform}'. Transforms: {', '.join(TRANSFORMS)}."
+        yield from self._own_faults(column)
+        lower, upper = column.lower, column.upper
+        if lower is None or upper is None:
+            words = "has no bounds. Bounds must be public: give lower and upper from the codebook, never from the rows."
+            yield ("lower" if lower is None else "upper"), words
+            return
+        if not lower < upper or not math.isfinite(upper - lower):
+            words = f"has bounds {self._shown(lower)} to {self._shown(upper)}. They must be finite, lower below upper."
+            if lower == upper:
+                words += " A column with one value: give it kind drop, or kind categorical with that one category."
+            yield "lower", words
+        elif not self._allowed(lower, upper):
+            yield "lower", self.range_rule
+        missing = set(self.missing_numbers(column))
+        for spike in column.spikes:
+            if spike in missing:
+                yield "spikes", f"has {self._shown(spike)} in spikes and in missing_values. Keep it in one of them."
+            if not lower <= spike <= upper or (self.is_whole and not spike.is_integer()):
+                shown = self._shown(spike)
+                yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
+
+    def _allowed(self, *numbers: float) -> bool:
+        """Whether these may be bounds."""
+        return not self.is_whole or all(number.is_integer() for number in numbers)
+
+    def _own_faults(self, column: ColumnFacts) -> Faults:
+        yield from ()
+
+    def _shown(self, value: float) -> str:
+        return self.text(value) if self._allowed(value) else f"{value:g}"
+
+    # Drafts
+
+    def answer(self, text: str) -> dict[str, Any]:
+        """The keys of the schema that a person's line means: ``0..110``, then ``log``, ``decimals 2``, ``spikes 0 9``.
+
+        Only the form is read; the schema checks the content.
+
+        Raises:
+            SchemaError: it has no such form.
+        """
+        more: dict[str, Any] = {}
+        if "format" in self.keys:  # a format may hold blanks and commas, so it is the rest of the line
+            text, _, layout = f" {text}".partition(" format ")
+            more |= {"format": layout.strip()} if layout.strip() else {}
+        text = re.sub(rf"({self.pattern})\s*(?:\.\.|\bto\b)\s*(?={self.pattern})", r"\1 ", text, flags=re.ASCII)
+        bounds: list[Any] = []
+        spikes: list[Any] = []
+        target, words = bounds, iter(re.findall(rf"(?:{self.pattern})(?![^\s,])|[^\s,]+", text, re.ASCII))
+        for word in words:
+            if word == "spikes":
+                target = spikes
+            elif word == "decimals":
+                more["decimals"] = plain_number(next(words, ""))
+            elif word in ("log", "log1p"):
+                more["transform"] = "log1p"
+            else:
+                target.append(plain_number(word) if self.are_numbers else word)
+        if len(bounds) > 2:
+            raise SchemaError(
+                "more than two bounds. Write the smallest and the largest possible value: 0..12000.5. "
+                "Decimals have a point, thousands no mark."
+            )
+        more |= {"spikes": spikes} if spikes else {}
+        return {**dict(zip(("lower", "upper"), bounds, strict=False)), **more}
+
+    def is_answer(self, text: str) -> bool:
+        """Whether a line has the form ``LOWER..UPPER`` with what may follow it in a column of this kind."""
+        form = rf"({self.pattern})\s*(?:\.\.|\bto\b)\s*({self.pattern})(\s.*|,\s*(?:{_MORE})\b.*)?"
+        found = re.fullmatch(form, text, re.ASCII)
+        if self.is_categorical or found is None:
+            return False
+        ends = (plain_number(end) if self.are_numbers else end for end in found.groups()[:2])
+        more = (found[3] or "").partition(" format ")[0]
+        keys = {key for word, key in _KEYS_OF_WORDS.items() if re.search(rf"\b{word}\b", more)}
+        return keys <= set(self.keys) and not any(isinstance(self.bound("upper", end), str) for end in ends)
+
+    # SDV
+
+    def sdv(self, column: ColumnFacts) -> dict[str, Any]:
+        """The column in the words of SDV."""
+        return {"sdtype": "categorical"}
+
+    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The keys of the schema that SDV's words for a column mean; None where it is not of this kind."""
+        return None
+
+
+def register(kind: K) -> K:
+    """Make a kind known, under its name. It decorates the class.
+
+    Raises:
+        SchemaError: there is another kind of that name.
+    """
+    if kind.name in (*KINDS, "drop"):
+        raise SchemaError(f"there is a kind '{kind.name}' already. Give yours another name.")
+    KINDS[kind.name] = kind()
+    return kind
+
+
+def guess(texts: Set[str]) -> str:
+    """The kind that texts of cells, of which there is one at least, look like."""
+    tried = sorted(KINDS.values(), key=lambda kind: kind.rank)
+    return next(kind.name for kind in tried if kind.fits(texts))
+
+
+def every(stride: int, lower: int, upper: int) -> range:
+    """The multiples of a stride above one number, up to another."""
+    return range(lower - lower % stride + stride, upper + 1, stride)
+
+
+def plain_number(word: str) -> int | float | str:
+    """A number; another word stays, and the schema refuses it."""
+    for kind in (int, float):
+        try:
+            value = kind(word)
+        except ValueError:
+            continue
+        if math.isfinite(value) if isinstance(value, float) else True:
+            return value
+    return word

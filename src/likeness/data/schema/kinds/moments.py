@@ -1,0 +1,289 @@
+"""Kinds of dates and times. A public bound and a cell of a source are read by the same rules, each by itself."""
+
+import re
+from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
+from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from likeness.data.schema.column_facts import ColumnFacts
+from likeness.data.schema.dtypes import CLOCK, MOMENT, Dtype, parsed, value_of_moment, value_of_text
+from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, every, register
+from likeness.data.schema.layouts import DIRECTIVES, has_two_digit_years, is_known, moments, number_digits, written
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_EPOCH = date(1970, 1, 1)
+_EARLIEST, _LATEST = "0001-01-01", "9999-12-31"
+_CENTURY = 100
+_MONTHS = (1, 3, 12, 120, 1200)
+_HOURS, _DAYS = ("%H", "%I", "%M", "%S", "%X", "%c", "%T"), ("%d", "%j", "%x", "%c", "%D", "%F")  # of SDV's layouts
+
+
+@register
+class Date(Kind):
+    """Days since 1970-01-01, as ``1994-03-01``, also with a midnight behind it."""
+
+    name = "date"
+    keys = (*Kind.keys, "format")
+    example = "1994-03-01"
+    rank = 3
+    arrow: ClassVar[Words] = ("is_date",)
+    logged = "datetime"
+    questions: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
+        ("upper", "the last possible day"),
+    )
+    hint = "possible range: 1994-03-01..2024-12-31; dates like 31.12.2024: add format %d.%m.%Y"
+    pattern = r"\d{4}-\d{2}-\d{2}"
+    is_whole = True
+    day = 1
+    unit = "days"
+    families: ClassVar[Words] = ("moment", "text")
+    range_rule = "is a date, so its bounds must be dates of the years 1 to 9999."
+    iso: ClassVar[str] = "%Y-%m-%d"
+    form: ClassVar[str] = r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:[.,]0+)?)?)?"
+    probe: ClassVar[str] = "2003-11-10"
+    usual: ClassVar[str] = "%d.%m.%Y"  # a format, for people
+    before: ClassVar[tuple[str, str]] = ("", "")  # what makes a text a whole date, and its layout
+    stored: ClassVar[tuple[str, int]] = ("date32", 1)
+    strides: ClassVar[tuple[int, ...]] = (1,)
+    parts: ClassVar[tuple[bool, bool]] = (True, False)  # whether a day belongs to it, and hours
+
+    def number(self, text: str, column: ColumnFacts | None = None, last: bool = False) -> float | None:
+        """In the column's format, or in ISO 8601, which cells with a type have."""
+        found = None
+        if column is not None and column.format is not None:
+            found = self._in_layout(text, column.format, *column.bounds)
+        if found is None and re.fullmatch(self.form, text, re.ASCII):
+            with suppress(ValueError):  # 1994-02-30
+                found = self._units(datetime.fromisoformat(self.before[0] + text.replace(",", ".")))
+                found += self.day - 1 if last and self.parts[0] and len(text) == len(_EARLIEST) else 0
+        return found
+
+    def _in_layout(self, text: str, layout: str, lower: float, upper: float) -> float | None:
+        """The number of a text in a layout. A year of two digits has the century of the bounds, or nearest to them."""
+        first, last = self.moment(lower).year - _CENTURY, self.moment(upper).year + _CENTURY
+        text = text.zfill(number_digits(layout)) if text.isdecimal() else text  # as numbers, which lose first zeros
+        years = range(max(first, MINYEAR), min(last, MAXYEAR) + 1)
+        numbers = map(self._units, moments(self.before[0] + text, self.before[1] + layout, years))
+        return min(numbers, key=lambda number: max(lower - number, number - upper, 0.0), default=None)
+
+    def _units(self, moment: datetime) -> float:
+        return float((moment.date() - _EPOCH).days)
+
+    def moment(self, number: float) -> datetime:
+        """The time of a number, in UTC and without a zone; of a date its midnight."""
+        return datetime(1970, 1, 1) + timedelta(days=round(number))
+
+    def text(self, value: float, layout: str | None = None) -> str:
+        """In ISO 8601, or as the source writes it."""
+        return written(self.moment(value), layout or self.iso)
+
+    def label(self, value: float) -> str:
+        """The day is enough."""
+        return self.text(value)[: len(_EARLIEST)]
+
+    def fits(self, texts: Set[str]) -> bool:
+        """Each is one in ISO 8601."""
+        return all(self.number(text) is not None for text in texts)
+
+    def unreadable(self, column: ColumnFacts) -> str:
+        """How dates are written, and what to do about others."""
+        written = f"like {column.format}, with names in English" if column.format else "in ISO 8601"
+        return (
+            f"a {self.name} {written}. Set format in the schema to how dates are written there, or missing_values; a "
+            "date with a time of day is a datetime."
+        )
+
+    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+        """Arrow's dates or times. Parquet has no seconds, so a column of seconds would come back with another type."""
+        import pandas as pd
+        import pyarrow as pa
+
+        kind, scale = pa.type_for_alias(self.stored[0]), self.stored[1]
+        missing = np.isnan(numbers)
+        whole = np.where(missing, 0, numbers * scale).astype(f"int{kind.bit_width}")
+        return pd.Series(pd.arrays.ArrowExtensionArray(pa.array(whole, mask=missing).cast(kind)))
+
+    def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
+        """Days or seconds."""
+        import pyarrow as pa
+
+        kind, scale = pa.type_for_alias(self.stored[0]), self.stored[1]
+        cells = pa.array(values, from_pandas=True).cast(kind, safe=False).cast(f"int{kind.bit_width}")
+        found: Floats = np.floor_divide(cells.to_numpy(zero_copy_only=False).astype(np.float64), scale)
+        return found
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """As ``0999-06-10``."""
+        return cells.cast("date32").cast("string")
+
+    def marks(self, lower: int, upper: int, most: int) -> Iterable[int]:
+        """First days, hours or seconds of the finest part of the calendar of which there are at most ``most``."""
+        for stride in self.strides:
+            if (upper - lower) / stride <= most:
+                return every(stride, lower, upper)
+        first, last = self.moment(lower), self.moment(upper)
+        count = 12 * (last.year - first.year) + 12
+        months = next((months for months in _MONTHS if count / months <= most), _MONTHS[-1])
+        places = (12 * first.year + place for place in range(0, count + 12, months))
+        starts = (date(place // 12, place % 12 + 1, 1) for place in places if place // 12 <= last.year)
+        return (self.day * (start - _EPOCH).days for start in starts)
+
+    def holds(self, dtype: str, layout: str | None = None) -> bool:
+        """Whole numbers too, where the layout makes numbers that fit."""
+        digits, parts = number_digits(layout or ""), parsed(dtype)
+        if not digits or parts is None or parts.family != "whole":
+            return super().holds(dtype)
+        bits = re.search(r"\d+", parts.element)
+        return bits is not None and 10**digits < 2 ** (int(bits[0]) - 1)
+
+    def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
+        """A date or time; of texts as the source writes it."""
+        if dtype.family == "moment":
+            return value_of_moment(self.moment(number), dtype)
+        if dtype.element == "object" and not column.format:
+            from likeness.data.beside import OLD_PANDAS
+
+            if not OLD_PANDAS:  # whose objects are texts most often
+                return self._python(self.moment(number))
+        return value_of_text(self.text(number, column.format), dtype)
+
+    def _python(self, moment: datetime) -> Any:
+        return moment.date()
+
+    def _allowed(self, *numbers: float) -> bool:
+        lowest, highest = (self._units(datetime.fromisoformat(text)) for text in (_EARLIEST, _LATEST))
+        return all(lowest <= number < highest + self.day and number.is_integer() for number in numbers)
+
+    def _own_faults(self, column: ColumnFacts) -> Faults:
+        bounds = [end for end in (column.lower, column.upper) if end is not None and self._allowed(end)]
+        if column.format is not None:
+            fault = self._layout_fault(column.format, min(bounds, default=0.0), max(bounds, default=0.0))
+            if fault:
+                yield "format", f"has format '{column.format}', {fault}"
+
+    def _layout_fault(self, layout: str, lower: float, upper: float) -> str:
+        """Why a layout does not tell one date, or time to the minute, from any other; empty where it does."""
+        number = self.number(self.probe)
+        assert number is not None
+        known = is_known(self.before[1] + layout)
+        if not known or self._in_layout(self.text(number, layout), layout, number, number) != number:
+            return f"which does not read a whole {self.name}. Write e.g. {self.usual}. Parts: {DIRECTIVES}."
+        ends = ("", " 17:45", " 17:45:00", " 17:45:00.000000", " 17:45:00.000000Z", " 17:45:00.000000000")
+        probes = (moments(f"{Date.probe}{end}", layout, []) for end in ends)
+        if any(moment.date() != date.fromisoformat(Date.probe) for found in probes for moment in found):
+            return "which reads 2003-11-10 as another day than ISO 8601. Write the source's dates in another way."
+        first, last = (self.moment(bound).timetuple()[:6] for bound in (lower, upper))
+        if has_two_digit_years(layout) and (first[0] + _CENTURY, *first[1:]) <= last:
+            return (
+                "with years of two digits, but its bounds span 100 years or more. Write the source's years with four "
+                "digits (%Y), or give narrower bounds."
+            )
+        return ""
+
+    def sdv(self, column: ColumnFacts) -> dict[str, Any]:
+        """A datetime with its layout."""
+        return {"sdtype": "datetime", "datetime_format": column.format or self.iso}
+
+    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A datetime: its layout says whether that is a day, a time of day, or both."""
+        layout = spec.get("datetime_format", Datetime.iso)
+        parts = tuple(any(part in layout for part in some) for some in (_DAYS, _HOURS))
+        if spec.get("sdtype") != "datetime" or parts != self.parts:
+            return None
+        return {} if layout == self.iso else {"format": layout}
+
+
+@register
+class Datetime(Date):
+    """Seconds since 1970-01-01, in UTC, as ``1994-03-01 17:05:00`` or with a ``T``.
+
+    A fraction of a second is cut off. An offset (``+01:00``, ``Z``) is applied, so that the number is in UTC.
+    """
+
+    name = "datetime"
+    example = "1994-03-01 or 1994-03-01 17:05:00"
+    rank = 4
+    arrow = ("is_timestamp",)
+    questions = (
+        ("lower", "the first possible day or time, as 1994-03-01 or 1994-03-01 17:05:00"),
+        ("upper", "the last possible day or time; a day means all of it"),
+    )
+    hint = "possible range: 1994-03-01..2024-12-31"
+    pattern = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::[\d.]*\d)?)?"
+    day = 86_400
+    unit = "seconds"
+    range_rule = "is a datetime, so its bounds must be dates of the years 1 to 9999."
+    iso = "%Y-%m-%d %H:%M:%S"
+    form = MOMENT
+    probe = "2003-11-10 17:45"
+    stored = ("timestamp[ms]", 1000)
+    strides: ClassVar[tuple[int, ...]] = (60, 3_600, 86_400)
+    parts = (True, True)
+
+    def _units(self, moment: datetime) -> float:
+        offset = int((moment.utcoffset() or timedelta()).total_seconds())
+        seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
+        return float((moment.date() - _EPOCH).days * self.day + seconds - offset)
+
+    def moment(self, number: float) -> datetime:
+        """The time of a number, in UTC and without a zone."""
+        return datetime(1970, 1, 1) + timedelta(seconds=round(number))
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """As ``2003-11-29 17:45:00``."""
+        return cells.cast("timestamp[s]").cast("string")
+
+    def _python(self, moment: datetime) -> Any:
+        return moment
+
+
+@register
+class Time(Datetime):
+    """Seconds since midnight, as ``17:05`` or ``17:05:00``. A fraction of a second is cut off."""
+
+    name = "time"
+    example = "17:05 or 17:05:00"
+    rank = 5
+    arrow = ("is_time",)
+    logged = "string"
+    questions = (
+        ("lower", "the first possible time of day, as 08:00; earlier ones are clipped"),
+        ("upper", "the last possible time of day, as 17:30"),
+    )
+    hint = "possible range: 00:00..23:59:59; times like 5:30 PM: add format %I:%M %p"
+    pattern = r"\d{2}:\d{2}(?::\d{2})?"
+    day = 0
+    families = ("clock", "text")
+    range_rule = "is a time of day, so its bounds must be times from 00:00 to 23:59:59."
+    iso = "%H:%M:%S"
+    form = CLOCK
+    probe = "17:45"
+    usual = "%H:%M"
+    before = ("1970-01-01 ", "%Y-%m-%d ")
+    stored = ("time32[ms]", 1000)
+    strides = (1, 5, 10, 15, 30, 60, 300, 600, 900, 1800, 3600)
+    parts = (False, True)
+
+    def unreadable(self, column: ColumnFacts) -> str:
+        """How times are written."""
+        return (
+            f"a time of day like {column.format or self.example}. Set format in the schema to how times are written "
+            "there, or missing_values."
+        )
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """As ``17:45:00``."""
+        return cells.cast("time32[s]").cast("string")
+
+    def _python(self, moment: datetime) -> Any:
+        return moment.time()
+
+    def _allowed(self, *numbers: float) -> bool:
+        return all(0 <= number < Datetime.day and number.is_integer() for number in numbers)

@@ -1,0 +1,198 @@
+"""Kinds of numbers."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Set
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from likeness.data.schema.column_facts import ColumnFacts
+from likeness.data.schema.dtypes import NUMBER, Dtype, value_of_number
+from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, register
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+# Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
+LARGEST_INTEGER = 10**12
+# And up to here a number with decimals, written without its point: the digits of a result are then those of the number.
+MOST_DIGITS = 15
+SWAPPED_MARKS = str.maketrans(",.", ".,")
+"""For numbers with a decimal comma. A point becomes a comma, so that a mark of thousands stays unreadable."""
+_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
+_SHORTEST = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<part>\d*)e?\+?(?P<power>-?\d*)$"
+
+
+@register
+class Numeric(Kind):
+    """Numbers, in units of the column."""
+
+    name = "numeric"
+    keys = (*Kind.keys, "transform", "decimals")
+    rank = 2
+    arrow: ClassVar[Words] = ("is_floating", "is_decimal", "is_duration")
+    logged = "double"
+    hint = "possible range: 0..110; amounts: 0..5000 log decimals 2; frequent values: 0..99 spikes 40"
+    pattern = NUMBER.pattern
+    families: ClassVar[Words] = ("truth", "whole", "real", "text", "span")
+    are_numbers = True
+
+    def number(self, text: str, column: ColumnFacts | None = None, last: bool = False) -> float | None:
+        """With a point before its decimals."""
+        return float(text) if NUMBER.fullmatch(text) or text in ("inf", "-inf") else None
+
+    def text(self, value: float, layout: str | None = None) -> str:
+        """Six digits."""
+        return f"{value:g}"
+
+    def label(self, value: float) -> str:
+        """Four digits."""
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+
+    def fits(self, texts: Set[str]) -> bool:
+        """Numbers that are not all digits: those would be codes. Nor are they 1 and 2 alone."""
+        numbers = all(NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in texts)
+        return numbers and texts != {"1.0", "2.0"} and not all(text.isdigit() for text in texts)
+
+    def bound(self, key: str, value: Any) -> float | str:
+        """A number of YAML."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return "must be a list of numbers." if key == "spikes" else "must be a number."
+        try:
+            return float(value)
+        except OverflowError:
+            return "holds a number that is too large."
+
+    def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
+        """The number nearest to each text; all NaN where a text is not a number.
+
+        Arrow casts each cell by itself. pandas chooses one type for a column, and reads +6e72 with another last digit.
+        """
+        import pyarrow as pa
+
+        swapped = (
+            text.translate(SWAPPED_MARKS) if decimal == "," and isinstance(text, str) else text for text in texts
+        )
+        cells = pa.array(swapped, pa.string(), from_pandas=True)
+        try:
+            numbers: Floats = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid:
+            return np.full(len(cells), math.nan)
+        return numbers
+
+    def missing_numbers(self, column: ColumnFacts, decimal: str = ".") -> list[float]:
+        """The numbers that mean missing; the column's words stand as in the schema, or as in the source."""
+        words = [word.replace(",", ".") if decimal == "," else word for word in column.missing_values]
+        return [number for word in words if (number := self.number(word)) is not None]
+
+    def unreadable(self, column: ColumnFacts) -> str:
+        """How numbers are written."""
+        return (
+            f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. A number has the "
+            "digits 0 to 9, a hyphen as its minus, and no mark between thousands. Its decimals begin with a point, or "
+            "as ingest.format.decimal says."
+        )
+
+    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+        """Floats."""
+        import pandas as pd
+
+        return pd.Series(numbers, dtype="float64")
+
+    def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
+        """As floats."""
+        return values.to_numpy(dtype="float64", na_value=math.nan)
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """As ``15e-1``: a whole number that does not end with 0, and the power of ten. Zero is ``0e0``.
+
+        The digits are the fewest that are read back as the same float64. PostgreSQL, DuckDB and Java print these
+        digits, each in its own notation, and this one follows from all.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        shortest = pc.add(cells.cast("double"), 0.0).cast(pa.string())  # one zero, whatever its sign
+        read = pc.extract_regex(shortest, _SHORTEST)
+        sign, whole, part, power = (pc.struct_field(read, [name]) for name in ("sign", "whole", "part", "power"))
+        digits = pc.ascii_ltrim(pc.binary_join_element_wise(whole, part, ""), "0")
+        short = pc.ascii_rtrim(digits, "0")
+        shift = pc.subtract(pc.subtract(pc.utf8_length(digits), pc.utf8_length(short)), pc.utf8_length(part))
+        exponent = pc.add(pc.if_else(pc.equal(power, ""), "0", power).cast(pa.int64()), shift.cast(pa.int64()))
+        short = pc.if_else(pc.equal(short, ""), "0", short)
+        return pc.binary_join_element_wise(sign, short, "e", exponent.cast(pa.string()), "")
+
+    def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
+        """The nearest one; of texts the shortest that is read back."""
+        if dtype.family != "text":
+            return value_of_number(Decimal(number), dtype)
+        whole = number.is_integer() and abs(number) < 2**53
+        if dtype.element == "object":
+            return int(number) if self.is_whole else number
+        return f"{number:.0f}" if whole else repr(number)
+
+    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
+        """Bounds, transform, and spikes where there are any."""
+        own: dict[str, Any] = {"lower": column.lower, "upper": column.upper, "transform": column.transform}
+        return own | ({"spikes": list(column.spikes)} if column.spikes else {})
+
+    def _own_faults(self, column: ColumnFacts) -> Faults:
+        digits, lower, upper = column.decimals, column.lower, column.upper
+        if digits is None or lower is None or upper is None:
+            return
+        if type(digits) is not int or not 0 <= digits <= MOST_DIGITS:
+            yield "decimals", f"has decimals {digits}. Give a whole number, as 2 for cents, or leave it out."
+        elif any(round(value, digits) != value for value in (lower, upper, *column.spikes)):
+            yield "decimals", f"has a bound or a spike with more than {digits} decimals, so results could not have it."
+        elif max(abs(lower), abs(upper)) * 10**digits > 10**MOST_DIGITS:
+            yield "decimals", f"has decimals {digits}, which with its bounds makes more than {MOST_DIGITS} digits."
+
+    def sdv(self, column: ColumnFacts) -> dict[str, Any]:
+        """A number, whole or not."""
+        return {"sdtype": "numerical", "computer_representation": "Int64" if self.is_whole else "Float"}
+
+    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A number, whole or not."""
+        whole = str(spec.get("computer_representation", "")).startswith(("Int", "UInt"))
+        return {} if spec.get("sdtype") == "numerical" and whole is self.is_whole else None
+
+
+@register
+class Integer(Numeric):
+    """Whole numbers."""
+
+    name = "integer"
+    keys = Numeric.keys[:-1]
+    rank = 1
+    arrow = ("is_integer",)
+    logged = "long"
+    hint = Numeric.hint.replace(" decimals 2", "")
+    pattern = r"[-+]?\d+"
+    is_whole = True
+    range_rule = "is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric."
+
+    def text(self, value: float, layout: str | None = None) -> str:
+        """All digits."""
+        return f"{value:.0f}"
+
+    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+        """Integers; with pandas' own missing value where the column may have one."""
+        import pandas as pd
+
+        if not column.nullable:
+            return pd.Series(numbers.astype("int64"))
+        return pd.Series(numbers, dtype="Float64").astype("Int64")
+
+    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
+        """Their digits."""
+        return cells.cast("int64").cast("string")
+
+    def fits(self, texts: Set[str]) -> bool:
+        """Whole numbers without leading zeros; but 1 and 2 alone are two classes."""
+        return texts != {"1", "2"} and all(_WHOLE.fullmatch(text) for text in texts)
+
+    def _allowed(self, *numbers: float) -> bool:
+        return all(number.is_integer() and abs(number) <= LARGEST_INTEGER for number in numbers)
