@@ -3,11 +3,10 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -71,19 +70,17 @@ def bundles(folder: Path) -> dict[str, Path]:
     Args:
         folder: empty; ledger, runs and bundles are made in it.
     """
-    with own_ledger(folder):
+    places = {"LIKENESS_HOME": str(folder / "ledger"), "LIKENESS_ANCHOR": str(folder / "anchor")}
+    before = dict(os.environ)
+    os.environ.update(places)
+    try:
+        Ledger.create(locate())
         _run(folder / "others", "visitors", "marginals", ("ingest", "plan", "categories"))
         made = {method: _bundle(folder, method) for method in ("marginals", "pearl")}
         return {**made, "histories": _histories(folder / "histories_bundle")}
-
-
-@contextlib.contextmanager
-def own_ledger(folder: Path) -> Iterator[None]:
-    """A new ledger in a folder, for this process."""
-    places = {"LIKENESS_HOME": str(folder / "ledger"), "LIKENESS_ANCHOR": str(folder / "anchor")}
-    with patch.dict(os.environ, places):
-        Ledger.create(locate())
-        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _bundle(folder: Path, method: str) -> Path:
@@ -103,8 +100,7 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
     content["privacy"] |= {"population": identity, "unit": "one employee"}
     content["ingest"] |= {"source": "staff.csv", "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
     content["ingest"]["unit"] = {"column": "pid", "max_rows": 2}
-    for section, values in _SETTINGS[method].items():
-        content.setdefault(method, {}).setdefault(section, {}).update(values)
+    content[method] = {"expert": _SETTINGS[method]}
     content["sample"]["rows"] = 50
     content["evaluate"]["card"] = {"share": 0.1, "bins": 4}
     with contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):

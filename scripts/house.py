@@ -9,7 +9,9 @@ Run: ``python scripts/house.py [COMMIT ...]``; without a commit it measures HEAD
 - *local import*: an import statement inside a function.
 - *branch on histories*: a condition (``if``, ``while``, ``assert``, a filter) that names histories, events or people,
   or an ``and`` or ``or`` outside of conditions that names histories; nothing below ``data/histories``.
-- *key*: a field of ``Params`` or of a method. A field that holds a section counts with the fields of the section.
+- *key*: a field of ``Params`` or of a method. A field that holds a section counts with the fields of the section. Where
+  a class names its ``everyday`` settings, the others stand under ``METHOD.expert`` of params.yaml. They are *expert
+  keys* and count apart.
 - *fresh default*: an argument ``fresh=`` in the package.
 - *class*: its lines, and the functions in its body.
 """
@@ -18,7 +20,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 PACKAGE = "src/likeness/"
@@ -93,8 +95,8 @@ def forks(tree: ast.Module) -> int:
     return sum(named(test, _NAMED) for test in conditions) + sum(named(value, _HISTORIES) for value in values)
 
 
-def keys(trees: Trees) -> dict[str, int]:
-    """Keys of the settings by class: those of no method, then those of each method."""
+def keys(trees: Trees, expert: bool = False) -> dict[str, int]:
+    """Keys of the settings by class: those of no method, then those of each method. ``expert``: with expert keys."""
     classes = {(file, item.name): item for file in trees for item in trees[file].body if isinstance(item, ast.ClassDef)}
 
     def fields(section: Section) -> dict[str, Section | None]:
@@ -111,8 +113,16 @@ def keys(trees: Trees) -> dict[str, int]:
                 found[ast.unparse(item.target)] = next((part for part in parts if part in classes), None)
         return found
 
+    def everyday(section: Section) -> Sequence[str] | None:
+        """The fields that are no expert keys, as the class or its base names them; None: all."""
+        bases = [base for base in classes if base[1] in map(ast.unparse, classes[section].bases)]
+        named = re.search(r"\n    everyday: ClassVar.* = (\(.*\))\n", ast.unparse(classes[section]))
+        return ast.literal_eval(named[1]) if named else next(filter(None, map(everyday, bases)), None)
+
     def count(section: Section) -> int:
-        return sum(1 if inner is None else count(inner) for inner in fields(section).values())
+        names = None if expert else everyday(section)
+        counted = [inner for name, inner in fields(section).items() if names is None or name in names]
+        return sum(1 if inner is None else count(inner) for inner in counted)
 
     recipes = [one for one in classes if re.fullmatch(rf"{PACKAGE}methods/\w+/method.py", one[0])]
     recipes = [one for one in recipes if "\n    name: ClassVar" in ast.unparse(classes[one])]
@@ -133,8 +143,9 @@ def main(commit: str) -> None:
     print(f"  local imports: {sum(map(local_imports, trees.values()))}")
     branches = [forks(tree) for name, tree in trees.items() if "/data/histories/" not in name]
     print(f"  branches on histories: {sum(branches)} in {sum(map(bool, branches))} files")
-    sections = keys(trees)
+    sections, every = keys(trees), sum(keys(trees, expert=True).values())
     print(f"  keys: {sum(sections.values())} ({', '.join(f'{name} {number}' for name, number in sections.items())})")
+    print(f"  expert keys: {every - sum(sections.values())}")
     print(f"  fresh defaults: {sum(files[name].count(' fresh=') for name in trees)}")
     sizes = []
     for one in (node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):

@@ -17,7 +17,6 @@ from likeness.cli.app import app
 from likeness.config.explain import defaults, keys, plain
 from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
-from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS, method_from, resolved
@@ -37,9 +36,15 @@ EXAMPLES = ["digits", "mnist", "fashion_mnist", "cifar10", "mixture"]
 
 
 def shipped() -> dict[str, Any]:
-    """The project's params.yaml, and the sections of all methods."""
+    """The project's params.yaml, and the sections of all methods, with every key below ``expert`` too."""
     content: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
-    return {**content, **{name: defaults(method) for name, method in METHODS.items()}}
+    return {**content, **{name: {"expert": defaults(method)} for name, method in METHODS.items()}}
+
+
+def flat(values: Any, where: str) -> dict[str, Any]:
+    """Values by the dotted names of their keys."""
+    inner = [flat(value, f"{where}.{key}") for key, value in values.items()] if isinstance(values, dict) else []
+    return {name: value for part in inner for name, value in part.items()} if inner else {where: values}
 
 
 def loaded(tmp_path: Path, content: Any) -> Any:
@@ -68,7 +73,6 @@ def difference(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, 
 def test_files_without_a_section_projects_and_fits_have_the_same_method(tmp_path: Path) -> None:
     default = plain(METHODS["marginals"]())
     assert plain(method_from(params_from(NEEDED))) == default
-    assert yaml.safe_load(printed("marginals"))["marginals"] == default
     write_project(tmp_path / "new")
     assert "marginals" not in yaml.safe_load((tmp_path / "new/params.yaml").read_text())
     assert plain(method_from(Synthesizer(population="p").params())) == default
@@ -96,9 +100,15 @@ def test_only_what_a_person_must_decide_is_needed() -> None:
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_the_printed_section_of_a_method_is_that_of_a_new_project(name: str) -> None:
-    text = printed(name)
-    assert yaml.safe_load(text) == {name: defaults(METHODS[name])}
-    assert {name: plain(build(METHODS[name], yaml.safe_load(text)[name], name))} == yaml.safe_load(text)
+    text, expert = printed(name), {key.name: key for key in keys(METHODS[name], name) if ".expert." in key.name}
+    section = yaml.safe_load(text)[name]
+    assert section.pop("expert", None) == ({} if expert else None)
+    everyday = flat(section, name)
+    every = {key: value for key, value in flat(defaults(METHODS[name]), name).items() if value != {}}
+    assert all(every[key] == value for key, value in everyday.items())
+    assert {key.replace(".expert", "", 1) for key in expert} >= every.keys() - everyday.keys()
+    read = method_from(params_from({**NEEDED, "method": name, **yaml.safe_load(text)}))
+    assert plain(read) == defaults(METHODS[name])
     assert max(map(len, text.splitlines())) <= 120
 
 
@@ -135,10 +145,26 @@ def test_every_key_says_what_it_means() -> None:
 
 def test_a_key_alone_leaves_its_neighbours_as_they_are_by_default() -> None:
     """Also where a section has other defaults at its place than its class has."""
-    params = params_from({**NEEDED, "ledger": {"attempt": "2"}, "ntk": {"train": {"latent_dim": 4}}})
+    params = params_from({**NEEDED, "ledger": {"attempt": "2"}, "ntk": {"expert": {"train": {"latent_dim": 4}}}})
     assert params.ledger == replace(LedgerSettings(), attempt="2")
     ntk: Any = method_from(replace(params, method="ntk"))
     assert ntk.train == replace(METHODS["ntk"]().train, latent_dim=4) and ntk.train.iterations == 2000
+
+
+def test_params_yaml_has_expert_settings_in_one_place() -> None:
+    section: dict[str, Any] = {"privatize": {"order": 5}, "train": {"iterations": 7}}
+    expert = {"privatize": {"product_order": 3}, "train": {"schedule": "cosine"}}
+    hp: Any = method_from(params_from({**NEEDED, "method": "hp", "hp": {**section, "expert": expert}}))
+    assert (hp.privatize.order, hp.train.iterations, hp.privatize.product_order) == (5, 7, 3)
+    assert hp.train.schedule == "cosine" and hp.plan == METHODS["hp"]().plan
+    for content, words in (
+        ({"train": {"schedule": "cosine"}}, r"^hp\.train\.schedule is .* Write it as hp\.expert\.train\.schedule\."),
+        ({"plan": {"shares": {}}}, r"^hp\.plan is an expert setting\. Write it as hp\.expert\.plan\."),
+        ({"expert": {"train": {"shedule": "cosine"}}}, r"^hp\.train\.shedule is not a setting\. Did you mean schedule"),
+        ({"expert": 3}, r"^hp\.expert must be a section with settings, got 3"),
+    ):
+        with pytest.raises(ParamsError, match=words):
+            method_from(params_from({**NEEDED, "method": "hp", "hp": content}))
 
 
 @pytest.mark.parametrize("key", ["epsilon", "delta"])
@@ -175,7 +201,8 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
     content = yaml.safe_load((folder / "params.yaml").read_text())
     params = load_params(folder / "params.yaml")
     others = {**defaults(Params), params.method: defaults(METHODS[params.method])}
-    assert difference(resolved(params), others) == content
+    changed = flat(difference(resolved(params), others), "")
+    assert changed == {key.replace(".expert", "", 1): value for key, value in flat(content, "").items()}
     more = yaml.safe_load((folder / "methods.yaml").read_text())
     assert params.method not in more
     for name in [params.method, *more]:
@@ -203,8 +230,6 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("pearl", "train", "hidden"), 128, r"pearl\.train\.hidden must be a list"),
         (("pearl", "train", "schedule"), "wild", r"train\.schedule must be one of constant, cosine"),
         (("pearl", "auxiliary", "num_pairs"), 1000, r"num_pairs must be a power of two"),
-        (("evaluate", "range_queries"), 0, r"evaluate\.range_queries must be at least 1"),
-        (("evaluate", "mmd_rows"), 1, r"evaluate\.mmd_rows must be at least 2"),
         (("evaluate", "row_counts"), [60, 0], r"evaluate\.row_counts must be null or a list .* at least 1"),
         (("evaluate", "row_counts"), 60, r"evaluate\.row_counts must be a list"),
         (("pearl", "auxiliary", "mixture", "components"), 0, r"mixture\.components must be 1 \(no mixture\) to 64"),
@@ -248,8 +273,8 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
 )
 def test_wrong_settings_are_refused_by_name(tmp_path: Path, keys: tuple[str, ...], value: Any, message: str) -> None:
     content = {**shipped(), "method": keys[0] if keys[0] in METHODS else "pearl"}
-    place = content
-    for key in keys[:-1]:
+    place = content[keys[0]]["expert"] if keys[0] in METHODS else content
+    for key in keys[keys[0] in METHODS : -1]:
         place = place[key]
     place[keys[-1]] = value
     with pytest.raises(ParamsError, match=message):

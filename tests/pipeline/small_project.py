@@ -32,23 +32,20 @@ SMALL = {
     ("marginals", "train", "iterations"): 300,
     ("marginals", "train", "num_components"): 50,
     ("pearl", "privatize", "num_frequencies"): 100,
-    ("pearl", "auxiliary", "num_pairs"): 256,
-    ("pearl", "auxiliary", "mixture"): {"components": 3, "iterations": 2, "columns": ["age", "hours-per-week"]},
-    ("pearl", "plan", "shares"): {
-        "class_counts": 0.05,
-        "mixture": 0.1,
-        "mean_pairwise_distance": 0.05,
-        "embedding": 0.8,
-    },
     ("pearl", "train", "iterations"): 60,
-    ("pearl", "train", "batch_size"): 200,
-    ("pearl", "train", "hidden"): [32],
+    ("pearl", "expert"): {
+        "plan": {"shares": {"class_counts": 0.05, "mixture": 0.1, "mean_pairwise_distance": 0.05, "embedding": 0.8}},
+        "auxiliary": {
+            "num_pairs": 256,
+            "mixture": {"components": 3, "iterations": 2, "columns": ["age", "hours-per-week"]},
+        },
+        "train": {"batch_size": 200, "hidden": [32]},
+    },
     ("merf", "privatize", "num_frequencies"): 100,
     ("merf", "train", "iterations"): 60,
-    ("merf", "train", "hidden"): [32],
+    ("merf", "expert", "train", "hidden"): [32],
     ("sample", "rows"): 700,
     ("evaluate", "classifiers"): ["logistic_regression", "decision_tree"],
-    ("evaluate", "max_tuples"): 5,
 }
 
 

@@ -89,7 +89,6 @@ CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
     "map": ({"pearl__privatize__num_frequencies": 99}, False, "answers another question"),
     "rows": ({"sample__rows": 500}, False, "was not drawn with section sample"),
     "conditions": ({"sample__where": {"sex": "Male"}}, False, "was not drawn with section sample"),
-    "frequencies": ({"pearl__privatize__seed": 1}, False, "answers another question"),
 }
 
 

@@ -93,8 +93,7 @@ def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     content["marginals"]["privatize"]["bins"] = 4
     content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
     content["sample"]["rows"] = 100
-    small = {"classifiers": ["decision_tree"], "range_queries": 5, "mmd_rows": 50}
-    write_settings(content, {f"evaluate__{key}": value for key, value in small.items()})
+    write_settings(content, {"evaluate__classifiers": ["decision_tree"]})
     return folder
 
 

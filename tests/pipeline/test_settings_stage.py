@@ -69,9 +69,9 @@ def test_missing_keys_have_their_defaults_and_another_method_needs_no_section(fo
     assert yaml.safe_load((folder / ProjectPaths.settings).read_text())["evaluate"] == shipped["evaluate"]
     question = {"plan", "categories", "auxiliary", "privatize", "train", "card", "account"}
     assert rerun(folder, {**few, "method": "hp"}) == {"settings", *question}
-    few |= {"method": "hp", "hp": {"train": {"latent_dim": 5}}}
+    few |= {"method": "hp", "hp": {"train": {"iterations": 5}}}
     assert rerun(folder, few) == {"settings", "train", "account"}
-    assert rerun(folder, {**few, "pearl": {"train": {"latent_dim": 5}}}) == {"settings"}  # of no method in use
+    assert rerun(folder, {**few, "pearl": {"train": {"iterations": 5}}}) == {"settings"}  # of no method in use
     assert dvc(folder, "status") == "settings:\n\talways changed\n"
     with (folder / "src/likeness/generators/training.py").open("a") as module:
         module.write("# of another version\n")

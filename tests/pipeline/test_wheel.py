@@ -23,8 +23,6 @@ SETTINGS = {
     ("marginals", "train", "num_components"): 5,
     ("sample", "rows"): 100,
     ("evaluate", "classifiers"): ["decision_tree"],
-    ("evaluate", "range_queries"): 5,
-    ("evaluate", "mmd_rows"): 50,
 }
 SCHEMA = {
     "name": "rows",

@@ -11,10 +11,11 @@ from typing import Any
 
 import yaml
 
-from likeness.config.typed import default_of, rule_of
+from likeness.config.typed import default_of, is_expert, rule_of
 from likeness.core.text import doc_of
 
 _COLUMN, _WIDTH = 34, 120  # where comments begin, and where lines end
+_EXPERT = "what papers sweep, as {train: {...}}; the reference of params.yaml lists it"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Key:
     """One key of params.yaml, for a reference of all of them.
 
     Attributes:
-        name: dotted.
+        name: dotted; with ``expert`` after the method, where params.yaml has it there.
         default: as YAML writes it; None where a person must decide.
         help: what it means.
         rule: what it must be; empty where its type says all.
@@ -43,6 +44,9 @@ def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
     for item in fields(section):
         default = default_of(item) if base is None else getattr(base, item.name)
         name = f"{where}.{item.name}" if where else item.name
+        method, _, rest = name.partition(".")
+        if is_expert(section, item.name) and not rest.startswith("expert."):
+            name = f"{method}.expert.{rest}"
         inner = _inner(hints[item.name])
         if inner is None or default is None:
             words = None if default is MISSING else yaml_value(plain(default))
@@ -86,8 +90,10 @@ def with_help(
         if item.name == "sections":
             for name, method in ((name, others[name]) for name in others if name in values):
                 lines += ["", *_commented(f"{name}:", summary(method)), with_help(method, values[name], depth=1)]
+                if any(".expert." in key.name for key in keys(method, name)):
+                    lines += _commented(f"  expert: {yaml_value(values[name].get('expert', {}))}", _EXPERT)
             continue
-        if item.name not in values:
+        if item.name not in values or is_expert(section, item.name):
             continue
         value, help, start = values[item.name], item.metadata.get("help", ""), f"{'  ' * depth}{item.name}:"
         inner = _inner(hints[item.name])

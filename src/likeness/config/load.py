@@ -66,7 +66,9 @@ def params_from(content: Mapping[str, Any]) -> Params:
     """
     shared = {item.name for item in fields(Params)} - {"sections"}
     sections = {key: value for key, value in content.items() if key not in shared}
-    for key in sections:
+    for key, section in sections.items():
+        if isinstance(section, Mapping):
+            sections[key] = {"expert": {}, **section}  # so that expert keys are refused elsewhere
         if close := did_you_mean(str(key), shared - set(content)):
             raise ParamsError(f"{key} is not a section.{close}")
     return build(Params, {**{key: content[key] for key in content if key in shared}, "sections": sections}, "")

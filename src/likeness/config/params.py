@@ -291,24 +291,31 @@ class Card(Section):
 
 @dataclass(frozen=True)
 class Evaluate(Section):
-    """Section ``evaluate``."""
+    """Section ``evaluate``.
 
-    seed: int = setting(0, "draws tuples of columns, and rows where there are too many")
-    bins: int = setting(16, "cells of a numeric column in marginals", least=2)
-    max_tuples: int = setting(200, "3-way marginals drawn by the seed, and as many 4-way ones", least=1)
-    workers: int = setting(2, "classifiers that are trained at the same time", least=1)
+    Scores of two runs compare only where they were taken alike, so how they are taken is no setting.
+
+    Attributes:
+        seed: draws tuples of columns, and rows where there are too many.
+        bins: cells of a numeric column in marginals.
+        max_tuples: 3-way marginals drawn by the seed, and as many 4-way ones.
+        workers: classifiers that are trained at the same time; each has its own copy of the table.
+        range_queries: over three columns each.
+        mmd_rows: most rows of a table in the MMD, whose time grows with their square.
+        real_rows: most rows of the private table that are looked at, drawn by the seed.
+    """
+
+    seed: ClassVar[int] = 0
+    bins: ClassVar[int] = 16
+    max_tuples: ClassVar[int] = 200
+    workers: ClassVar[int] = 2
+    range_queries: ClassVar[int] = 1000
+    mmd_rows: ClassVar[int] = 5000
+    real_rows: ClassVar[int] = 1_000_000
     classifiers: tuple[str, ...] | None = setting(
         None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
     )
     max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: all (images: 10,000)")
-    range_queries: int = setting(1000, "over three columns each", least=1)
-    mmd_rows: int = setting(5000, "most rows of a table in the MMD: its time grows with their square", least=2)
-    real_rows: int | None = setting(
-        1_000_000,
-        "most rows of the private table that are looked at, drawn by the seed; null: all",
-        least=2,
-        rule="null or 2 or more",
-    )
     row_counts: tuple[int, ...] | None = setting(
         None,
         "a list such as [60, 600, 6000]: also score from this many synthetic rows",
@@ -356,7 +363,11 @@ class EngineSettings(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Params(Section):
-    """All of params.yaml. ``sections`` holds the sections of methods as written."""
+    """All of params.yaml.
+
+    ``sections`` holds the sections of methods as written. One with a key ``expert`` has the expert keys there, one that
+    was made in Python may have them in their places.
+    """
 
     method: str = setting(help="hp | marginals | merf | merf_ae | moments | ntk | pearl; likeness params METHOD")
     privacy: Privacy = setting(help="the promise; every document states it")

@@ -57,7 +57,10 @@ def setting(
 
 
 class Section:
-    """A section of params.yaml, whose values lie in the ranges of their settings."""
+    """A section of params.yaml, whose values lie in the ranges of their settings.
+
+    A section, and a method, may name its ``everyday`` settings. All others then stand under ``METHOD.expert``.
+    """
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -141,6 +144,41 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
         return cls(**values)
     except OutOfRangeError as error:
         raise ParamsError(_join(where, error)) from None
+
+
+def is_expert(cls: Any, name: str) -> bool:
+    """Whether params.yaml has a setting of a class under ``METHOD.expert``."""
+    return name not in getattr(cls, "everyday", (name,))
+
+
+def merged(cls: Any, section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section of a method as params.yaml has it, with the settings of its ``expert`` in their places.
+
+    Raises:
+        ParamsError: an expert setting stands elsewhere, or ``expert`` is no mapping.
+    """
+    expert = section.get("expert") or {}
+    if not isinstance(expert, Mapping):
+        raise ParamsError(f"{cls.name}.expert must be a section with settings, got {expert!r}")
+    rest = {key: value for key, value in section.items() if key != "expert"}
+    _refuse_experts(cls, rest, cls.name, "")
+    return _with(rest, expert)
+
+
+def _refuse_experts(cls: Any, values: Mapping[str, Any], method: str, where: str) -> None:
+    hints = typing.get_type_hints(cls)
+    for name in (item.name for item in fields(cls) if item.name in values):
+        path = _join(where, name)
+        if is_expert(cls, name):
+            raise ParamsError(f"{method}.{path} is an expert setting. Write it as {method}.expert.{path}.")
+        if is_dataclass(hints[name]) and isinstance(values[name], Mapping):
+            _refuse_experts(hints[name], values[name], method, path)
+
+
+def _with(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    inner = {key: value for key, value in others.items() if isinstance(value, Mapping)}
+    inner = {key: _with(values[key], value) for key, value in inner.items() if isinstance(values.get(key), Mapping)}
+    return {**values, **others, **inner}
 
 
 def _check_texts(value: Any, where: str, longest: int | None) -> None:

@@ -186,6 +186,7 @@ class EmbeddingMethod(Method):
 class TwoQueryMethod(EmbeddingMethod):
     """A method of two queries: class counts, then the embedding, whose map is public from the start."""
 
+    everyday: ClassVar = ("privatize", "train")
     plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.05, 0.95)))
     auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
 

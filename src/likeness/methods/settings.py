@@ -1,7 +1,7 @@
 """Settings that several methods share."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from likeness.config.training import SAMPLING, TrainingSettings
 from likeness.config.typed import Section, require, setting
@@ -9,6 +9,8 @@ from likeness.core.errors import PlanError
 
 MOST_FEATURES = 10_000_000
 """Most features of a map that draws a frequency or a weight for each."""
+MAP_SEED = 0
+"""Of public random maps. Noise makes every release different, so another draw of a map says nothing new."""
 FREE = "free: only released values are read"
 _MOST_LAYERS = 64
 _MOST_COORDINATES = 10**9  # no limit may be above it: more takes more than a hundred gigabytes
@@ -41,6 +43,7 @@ SCHEDULES = ("constant", "cosine")
 class NetworkTraining(Section):
     """Sections ``METHOD.train``: network, loss and optimizer."""
 
+    everyday: ClassVar[tuple[str, ...]] = ("iterations",)
     iterations: int = setting(4000, "gradient steps", least=1)
     batch_size: int = setting(1100, "synthetic rows a step", least=2)
     learning_rate: float = setting(0.01, "of Adam", above=0)

@@ -13,7 +13,7 @@ from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import FREE, NetworkTraining, coordinates, one_each, within_limit
+from likeness.methods.settings import FREE, MAP_SEED, NetworkTraining, coordinates, one_each, within_limit
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -29,6 +29,7 @@ _MULTIPLICATIONS_A_FUNCTION = 70  # a Hermite function of one number, by recurre
 class Privatize(Section):
     """Section ``hp.privatize``."""
 
+    everyday: ClassVar = ("order", "lengthscale", "num_subsets")
     kernel: str = setting("combined", "sum | product | combined", options=KERNELS)
     order: int = setting(
         20,
@@ -57,14 +58,13 @@ class Privatize(Section):
     )
     num_subsets: int | None = setting(
         None,
-        "products, drawn by the seed and all released at once; null: all. Images: 10",
+        "products, drawn at random and all released at once; null: all. Images: 10",
         least=1,
         rule="at least 1, or null for all",
     )
     product_share: float = setting(
         0.8, "of the embedding's rho; 0.8 gives each column and each pair of Adult about the same", above=0, below=1
     )
-    seed: int = setting(0, "draws the products; public")
     max_coordinates: int = coordinates(5_000_000)
 
     def __post_init__(self) -> None:
@@ -154,7 +154,7 @@ class Hp(TwoQueryMethod):
         within_limit("hp", wanted, settings.max_coordinates, f"Set {_WHERE}.num_subsets", "products")
         if wanted == total:
             return tuple(combinations(range(columns), settings.product_dimension))
-        draws = public(settings.seed, "hermite.subsets")
+        draws = public(MAP_SEED, "hermite.subsets")
         subsets: set[tuple[int, ...]] = set()
         while len(subsets) < wanted:
             drawn = draws.choice(columns, settings.product_dimension, replace=False)

@@ -9,7 +9,7 @@ from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.network_method import TwoQueryMethod
-from likeness.methods.settings import FREE, MOST_FEATURES, NetworkTraining
+from likeness.methods.settings import FREE, MAP_SEED, MOST_FEATURES, NetworkTraining
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -18,6 +18,7 @@ from likeness.release.released import Released
 class Privatize(Section):
     """Section ``merf.privatize``."""
 
+    everyday: ClassVar = ("num_frequencies", "lengthscale")
     num_frequencies: int = setting(
         1000, "pairs of cosine and sine; paper: 2,000 features for Adult", least=1, most=MOST_FEATURES
     )
@@ -27,7 +28,6 @@ class Privatize(Section):
         "median heuristic leaks). 784 pixels: 10",
     )
     lengthscale_weights: tuple[float, ...] | None = setting(None, "of a list; null: equal")
-    seed: int = setting(0, "draws the public frequencies")
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -61,7 +61,7 @@ class Merf(TwoQueryMethod):
         feature = MixedFourierFeatures(
             num_frequencies=self.privatize.num_frequencies,
             lengthscale=self.privatize.lengthscale,
-            seed=self.privatize.seed,
+            seed=MAP_SEED,
             numeric=tuple(int(column) for column in layout.numeric_columns),
             categorical=tuple(int(column) for column in layout.onehot_columns),
             num_categorical=sum(block.kind == "onehot" for block in layout.blocks),

@@ -16,6 +16,7 @@ from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.settings import (
     FREE,
     IMAGE_TRAINING,
+    MAP_SEED,
     MOST_FEATURES,
     NetworkTraining,
     TwoQueryPlan,
@@ -43,6 +44,7 @@ _REFUSED = {
 class Privatize(Section):
     """Section ``merf_ae.privatize``."""
 
+    everyday: ClassVar = ("encoder", "encoder_sha256", "num_frequencies", "lengthscale")
     encoder: str = setting(
         RANDOM,
         "random | a file of scripts/train_encoder.py: OTHER, public images; never private",
@@ -73,7 +75,6 @@ class Privatize(Section):
         below=math.inf,
         rule="greater than 0",
     )
-    seed: int = setting(0, "draws frequencies and a random encoder; public")
 
     def __post_init__(self) -> None:
         """Check ranges, and that the encoder is public."""
@@ -132,7 +133,7 @@ class MerfAe(TwoQueryMethod):
             "reach": encoder.reach,
             "encoder": RANDOM if random else encoder.sha256,
             "channels": settings.channels if random else 0,
-            "encoder_seed": settings.seed if random else 0,
+            "encoder_seed": MAP_SEED,
             "network": encoder,
         }
         feature: FeatureMap
@@ -142,7 +143,7 @@ class MerfAe(TwoQueryMethod):
             feature = EncodedMoments(settings.bound * encoder.unit, settings.first_share, **encoded)
         else:
             lengthscale = settings.lengthscale * encoder.unit
-            feature = EncodedFourier(settings.num_frequencies, lengthscale, settings.seed, **encoded)
+            feature = EncodedFourier(settings.num_frequencies, lengthscale, MAP_SEED, **encoded)
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
     def _encoder(self, image: tuple[int, ...]) -> "Encoder":
@@ -151,7 +152,7 @@ class MerfAe(TwoQueryMethod):
 
         settings = self.privatize
         if settings.encoder == RANDOM:
-            return Encoder.random(image, settings.channels, settings.code, settings.seed)
+            return Encoder.random(image, settings.channels, settings.code, MAP_SEED)
         return Encoder.load(Path(settings.encoder))
 
     def _declared(self, sha256: str, trained_on: str, shape: tuple[int, ...], context: Context) -> None:

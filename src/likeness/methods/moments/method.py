@@ -80,6 +80,7 @@ class Moments(Method):
     """Noisy moments of clipped cosine coefficients, shares of images above levels, and a Gaussian copula a class."""
 
     name: ClassVar[str] = "moments"
+    everyday: ClassVar = ("auxiliary", "privatize", "train")
     maps: ClassVar = (ClassHalves, CosineLevels, CosineMoments, CosineNorms, LevelCounts)
     others_maps: ClassVar = Merf.maps
     queries: ClassVar = (
@@ -457,10 +458,7 @@ class Moments(Method):
         fourier = self.auxiliary.fourier
         if not fourier.num_frequencies:
             return None
-        return Merf(
-            train=self.train.network,
-            privatize=MerfPrivatize(fourier.num_frequencies, fourier.lengthscale, seed=fourier.seed),
-        )
+        return Merf(train=self.train.network, privatize=MerfPrivatize(fourier.num_frequencies, fourier.lengthscale))
 
     def _fourier_query(self, network: Merf, context: Context) -> Query:
         return replace(network.embedding_query(context, {}), name=FOURIER, stage="auxiliary")

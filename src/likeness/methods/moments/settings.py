@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from likeness.config.typed import Section, require, setting
 from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, coordinates
@@ -38,13 +39,13 @@ class Fourier(Section):
     lengthscale: float = setting(
         10.0, "of the Gaussian kernel on the unit cube", above=0, below=math.inf, rule="greater than 0"
     )
-    seed: int = setting(0, "draws the public frequencies")
 
 
 @dataclass(frozen=True)
 class Auxiliary(Section):
     """Section ``moments.auxiliary``."""
 
+    everyday: ClassVar = ("levels", "splits", "center")
     cells: int = setting(
         64, "of histograms of norms and of brightness, whose medians are clipping bounds", least=2, most=1024
     )
@@ -76,6 +77,7 @@ class Auxiliary(Section):
 class Privatize(Section):
     """Section ``moments.privatize``."""
 
+    everyday: ClassVar = ("num_coefficients",)
     num_coefficients: int = setting(
         100, "lowest frequencies; more show finer strokes under more noise", least=1, most=2000
     )
@@ -99,6 +101,7 @@ class ImageNetwork(NetworkTraining):
 class TrainMoments(Section):
     """Section ``moments.train``. The copula is a closed form; a network beside it is trained."""
 
+    everyday: ClassVar = ("texture", "warp", "variety", "mirror")
     texture: float = setting(
         1.0, "detail beyond these frequencies, as strong as they end; 0 is none", least=0, most=100
     )

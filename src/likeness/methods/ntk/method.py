@@ -8,7 +8,7 @@ from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.ntk.tangent_map import ARCHITECTURES, NetworkTangent, block_sizes
-from likeness.methods.settings import FREE, NetworkTraining, coordinates, with_memory, within_limit
+from likeness.methods.settings import FREE, MAP_SEED, NetworkTraining, coordinates, with_memory, within_limit
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -19,13 +19,13 @@ _BYTES = 100  # of memory a coordinate, in the door and in training
 class Privatize(Section):
     """Section ``ntk.privatize``."""
 
+    everyday: ClassVar = ("architecture", "widths")
     architecture: str = setting(
         "fc_1l", "fc_1l | fc_2l | cnn_2l (convolution and dense layer): the random network", options=ARCHITECTURES
     )
     widths: tuple[int, ...] = setting(
         (800,), "one a layer: noise grows with its root; paper: 800 for images, 10 to 3,000 for tables"
     )
-    seed: int = setting(0, "draws the public network")
     max_coordinates: int = coordinates(20_000_000, f": about {_BYTES} bytes of memory each")
 
     def __post_init__(self) -> None:
@@ -56,5 +56,5 @@ class Ntk(TwoQueryMethod):
         dimension = groups * sum(a * b for a, b in block_sizes(settings.architecture, settings.widths, shape))
         remedy = "Lower ntk.privatize.widths"
         within_limit("ntk", dimension, settings.max_coordinates, remedy, with_memory(dimension, _BYTES))
-        feature = NetworkTangent(settings.architecture, settings.widths, shape, settings.seed)
+        feature = NetworkTangent(settings.architecture, settings.widths, shape, MAP_SEED)
         return Query(EMBEDDING, "privatize", feature, num_groups=groups)

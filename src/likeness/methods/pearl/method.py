@@ -16,7 +16,7 @@ from likeness.methods.pearl.mode import Modes
 from likeness.methods.pearl.mode_statistics_map import ModeStatistics
 from likeness.methods.pearl.modes import Mixture
 from likeness.methods.pearl.pair_distance_map import PairDistance
-from likeness.methods.settings import FREE, MOST_FEATURES, NetworkTraining
+from likeness.methods.settings import FREE, MAP_SEED, MOST_FEATURES, NetworkTraining
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, PositionPairs
@@ -62,7 +62,6 @@ class Auxiliary(Section):
     """Section ``pearl.auxiliary``."""
 
     num_pairs: int = setting(4096, "pairs for the mean distance; power of two")
-    seed: int = setting(0, "pairs by position, under replace_one only")
     mixture: Mixture = setting(Mixture(), "modes of numeric columns by DP-EM: see docs/pearl.md, shares as there")
 
     def __post_init__(self) -> None:
@@ -76,13 +75,13 @@ class Privatize(Section):
     """Section ``pearl.privatize``."""
 
     num_frequencies: int = setting(1000, "k; paper: 1,000 for tables", least=1, most=MOST_FEATURES)
-    seed: int = setting(0, "draws the public frequencies")
 
 
 @dataclass(frozen=True)
 class TrainPearl(NetworkTraining):
     """Section ``pearl.train``."""
 
+    everyday: ClassVar = ("iterations", "critic")
     critic: bool = setting(True, "false is the paper's ablation")
     critic_learning_rate: float = setting(0.01, "paper: 0.01", above=0)
     critic_max_factor: float = setting(
@@ -98,6 +97,7 @@ class Pearl(EmbeddingMethod):
     """Characteristic function of the encoded row by class, at frequencies scaled to a private mean distance."""
 
     name: ClassVar[str] = "pearl"
+    everyday: ClassVar = ("privatize", "train")
     maps: ClassVar = (CharacteristicFunction, Modal, ModeStatistics, PairDistance)
     queries: ClassVar = (CLASS_COUNTS, DISTANCE, EMBEDDING, "mixture_[0-9]{1,5}")
     generators: ClassVar = {**EmbeddingMethod.generators, "modal": modal_generator}
@@ -151,13 +151,13 @@ class Pearl(EmbeddingMethod):
 
     def _distance(self, context: Context, modes: tuple[Modes, ...]) -> Query:
         pairs = self.auxiliary.num_pairs
-        terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, self.auxiliary.seed)
+        terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, MAP_SEED)
         feature = PairDistance(round(_split(context.layout, modes).diameter ** 2))
         return Query(DISTANCE, "auxiliary", _of_split_rows(feature, context.layout, modes), contributions=terms)
 
     def _embedding(self, context: Context, modes: tuple[Modes, ...], scale: float) -> Query:
         width = _split(context.layout, modes).width
-        feature = CharacteristicFunction(self.privatize.num_frequencies, width, scale, self.privatize.seed)
+        feature = CharacteristicFunction(self.privatize.num_frequencies, width, scale, MAP_SEED)
         whole = _of_split_rows(feature, context.layout, modes)
         return Query(EMBEDDING, "privatize", whole, num_groups=context.layout.num_classes)
 
