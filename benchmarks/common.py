@@ -273,17 +273,3 @@ def cell(values: pd.Series, digits: int) -> str:
         return ""
     spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
-
-
-def markdown(results: pd.DataFrame, keys: list[str], columns: list[str], digits: int = 3) -> str:
-    """Mean ± standard deviation over draws, one line for each combination of keys; seconds with one digit."""
-    header = [*keys, "draws", *columns]
-    lines = [
-        "| " + " | ".join(header) + " |",
-        "| " + " | ".join(["---"] * len(keys) + ["---:"] * (1 + len(columns))) + " |",
-    ]
-    for names, rows in results.groupby(keys, sort=False, dropna=False):
-        cells = [cell(rows[column], 1 if column == "seconds" else digits) for column in columns]
-        draws = str(len(rows)) if rows["draw"].max() > 0 else "-"
-        lines.append("| " + " | ".join([*(str(name) for name in names), draws, *cells]) + " |")
-    return "\n".join(lines)

@@ -133,6 +133,11 @@ def edit_receipt(query: str, **changes: Any) -> Plant:
     return plant
 
 
+def edit_both(query: str, **changes: Any) -> Plant:
+    """Change facts of a release in its receipt and in its reservation."""
+    return all_of(edit_body("reserve", query, **changes), edit_receipt(query, **changes))
+
+
 def edit_values(query: str, change: Callable[[np.ndarray], np.ndarray]) -> Plant:
     """Change the values of a release."""
 
@@ -154,11 +159,12 @@ def edit_request(query: str, **changes: Any) -> Plant:
         old = one.receipt.key
         new = sha256_json(request_in(next(body for body in bodies if body["key"] == old)))
         edit_receipt(query, key=new)(folder)
-        ledger, spec = folder / names.LEDGER, folder / names.SPEC
+        ledger = folder / names.LEDGER
         ledger.write_text(ledger.read_text().replace(old, new))
         trained = sorted(one.receipt.key for one in Bundle(folder).training_answers)
-        edit_json(spec, lambda value: value["provenance"].update(releases=trained))
-        edit_chain(folder, lambda records: records[-1]["body"].update(releases=trained))
+        for spec in Bundle(folder).project.outputs.generators:
+            edit_json(folder / spec / "spec.json", lambda value: value["provenance"].update(releases=trained))
+        edit_body("published", releases=trained)(folder)
 
     return plant
 

@@ -3,10 +3,11 @@
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -70,17 +71,19 @@ def bundles(folder: Path) -> dict[str, Path]:
     Args:
         folder: empty; ledger, runs and bundles are made in it.
     """
-    places = {"LIKENESS_HOME": str(folder / "ledger"), "LIKENESS_ANCHOR": str(folder / "anchor")}
-    before = dict(os.environ)
-    os.environ.update(places)
-    try:
-        Ledger.create(locate())
+    with own_ledger(folder):
         _run(folder / "others", "visitors", "marginals", ("ingest", "plan", "categories"))
         made = {method: _bundle(folder, method) for method in ("marginals", "pearl")}
         return {**made, "histories": _histories(folder / "histories_bundle")}
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def own_ledger(folder: Path) -> Iterator[None]:
+    """A new ledger in a folder, for this process."""
+    places = {"LIKENESS_HOME": str(folder / "ledger"), "LIKENESS_ANCHOR": str(folder / "anchor")}
+    with patch.dict(os.environ, places):
+        Ledger.create(locate())
+        yield
 
 
 def _bundle(folder: Path, method: str) -> Path:

@@ -37,7 +37,7 @@ _TRIES = 5
 class Machine:
     """An empty home with a wheel of this checkout and the installer uv, and environments made there."""
 
-    def __init__(self, home: Path, commit: str = "HEAD") -> None:
+    def __init__(self, home: Path) -> None:
         self.home = home
         self.environment = {"PATH": os.defpath, "HOME": str(home)}
         self.tools = self.home / "tools"
@@ -47,7 +47,6 @@ class Machine:
         # A copy of what git knows: a build leaves folders behind.
         self.clone = self.home / "clone"
         subprocess.run(["git", "clone", "--quiet", Path().resolve(), self.clone], check=True)
-        subprocess.run(["git", "-C", self.clone, "checkout", "--quiet", commit], check=True)
         self.run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", self.home, self.clone)
         self.wheel = next(self.home.glob("likeness-*.whl"))
 

@@ -10,7 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forgery import Plant, Seal, all_of, edit_body, edit_chain, edit_receipt, edit_request, follow, hide
+from benchmarks.forgery import (
+    Plant,
+    Seal,
+    all_of,
+    edit_body,
+    edit_both,
+    edit_chain,
+    edit_receipt,
+    edit_request,
+    follow,
+    hide,
+)
 from benchmarks.honest_bundles import IDENTITY
 from benchmarks.lie_plants import (
     COUNTS,
@@ -227,12 +238,6 @@ def hidden_reservation(folder: Path) -> None:
     chain(change)(folder)
 
 
-def planned_elsewhere(folder: Path, **facts: str) -> None:
-    """A release, and its reservation, of another plan."""
-    edit_receipt(COUNTS, **facts)(folder)
-    edit_body("reserve", COUNTS, **facts)(folder)
-
-
 def numbered_true(folder: Path) -> None:
     """The first record has a truth value for its number."""
     path = folder / names.LEDGER
@@ -293,7 +298,10 @@ OF_LEDGERS: tuple[Told, ...] = (
         lambda body: body.update(feature={**body["feature"], "map": AUDITED}, noise_scale=1e3))),
     ("another release is of a later mechanism", COSTS, "mechanism 99", another(sets(mechanism_version=99)), _UNTESTED),
     ("another release is of mechanism 2.0", COSTS, "mechanism 2.0", another(sets(mechanism_version=2.0)), _UNTESTED),
-    ("another release is of a method that is not there", COSTS, "does not have", another(method=AUDITED)),
+    ("another release is of a method that is not there", COSTS, "another distribution", another(method=AUDITED)),
+    ("another release is of a plug-in that is not there", COSTS, f"method '{AUDITED}'", another(
+        method=AUDITED, plugin="theirs 1.0"), _UNTESTED),
+    ("another release names a distribution beside Likeness", COSTS, "another distribution", another(plugin="its 1.0")),
     # --- keys, thresholds, distances and histories of another release
     ("another release has the key of another request", COSTS, "another request", another(key="1" * 64)),
     ("another release has more groups than its key", COSTS, "another request", another(num_groups=3)),
@@ -419,14 +427,14 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a ledger has a format in words", CHAIN, "unknown format", chain(
         lambda found: of("genesis")(found)["body"].update(format=NOTE))),
     # --- releases of another plan
-    ("a release is of another plan, and of a method that is not there", COSTS, "does not have", partial(
-        planned_elsewhere, plan="1" * 64, method=AUDITED)),
+    ("a release is of another plan, and of a method that is not there", COSTS, "another distribution", edit_both(
+        COUNTS, plan="1" * 64, method=AUDITED)),
     ("a release is of another plan than its reservation", ENTRIES, "another plan", edit_receipt(
         COUNTS, plan="1" * 64)),
     ("a release of another plan is of another method than its reservation", ENTRIES, "another method", all_of(
-        partial(planned_elsewhere, plan="1" * 64), edit_receipt(COUNTS, method="merf"))),
+        edit_both(COUNTS, plan="1" * 64), edit_receipt(COUNTS, method="merf"))),
     ("a release of another plan is of another stage than its reservation", ENTRIES, "another stage", all_of(
-        partial(planned_elsewhere, plan="1" * 64), edit_body("reserve", COUNTS, stage="privatize"))),
+        edit_both(COUNTS, plan="1" * 64), edit_body("reserve", COUNTS, stage="privatize"))),
     ("the reservation of a release is moved by half", COSTS, "sensitivity is", all_of(
         edit_body("reserve", COUNTS, sensitivity=0.5))),
     ("a release is asked for under another key", COSTS, "another request", edit_body("reserve", COUNTS, slot="3")),

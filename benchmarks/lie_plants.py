@@ -422,16 +422,6 @@ def renumber(folder: Path) -> None:
     edit_receipt(EMBEDDING, ledger_seq=place)(folder)
 
 
-def coarse_entry(folder: Path) -> None:
-    """A release more about these people, with noise of a thousand lattice steps."""
-
-    def change(records: list[dict[str, Any]]) -> None:
-        entry = [record for record in records if record.get("kind") == "reserve"][-1]
-        records.append({**entry, "body": {**entry["body"], "key": SHA, "noise_scale": 1e3}})
-
-    edit_chain(folder, change)
-
-
 def stripes(lattice: np.ndarray) -> np.ndarray:
     """Far more records in the cells of the first pair of columns."""
     return (np.arange(lattice.shape[1]) < 20) * (1 << 42)

@@ -11,9 +11,11 @@ import math
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -115,7 +117,7 @@ from benchmarks.lie_plants import (
 from likeness.bundle import contents as names
 from likeness.bundle.files import opened
 from likeness.bundle.verdict import Check
-from likeness.core.errors import ArtifactError
+from likeness.core.errors import LikenessError
 from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.privacy.receipt import MECHANISM
 from likeness.verify import MOST_MINUTES, checks_of
@@ -578,32 +580,40 @@ LIES: tuple[Lie, ...] = (
 )  # fmt: skip
 
 
-def judged(lie: Lie, honest: dict[str, Path]) -> list[Check]:
+BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES}
+
+
+def judged(lie: Any, honest: dict[str, Path]) -> list[Check]:
     """What the whole verifier says of a lie; a bundle that is refused is one wrong check."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             with opened(lie.told(honest, Path(folder))) as place:
                 return list(checks_of(place, lie.retrain, MOST_MINUTES))
-        except ArtifactError as refusal:
+        except LikenessError as refusal:
             return [Check(OPENED, False, str(refusal))]
 
 
-def main() -> int:
-    """Tell all lies, and print what the verifier says of each; 1 if one is believed."""
+def campaign(lies: Mapping[str, Any], honest: dict[str, Path]) -> int:
+    """Tell lies, and print what the verifier says of each; 1 if one is believed."""
     believed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        honest = bundles(Path(folder))
-        print("| lie | verdict | check | what it says |\n| --- | --- | --- | --- |")
-        for lie in LIES:
-            checks = judged(lie, honest)
-            passed = {check.passed for check in checks}
-            code = 1 if False in passed else 3 if None in passed else 0
-            believed += code not in ((1,) if lie.verdict is False else (1, 3))
-            # A bundle with files that do not belong is looked at no further.
-            check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), checks[0])
-            print(f"| {lie.says} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
-    print(f"\n{len(LIES)} lies, {believed} believed")
+    print("| lie | verdict | check | what it says |\n| --- | --- | --- | --- |")
+    for name, lie in lies.items():
+        checks = judged(lie, honest)
+        passed = {check.passed for check in checks}
+        code = 1 if False in passed else 3 if None in passed else 0
+        believed += code not in ((1,) if lie.verdict is False else (1, 3))
+        # A bundle with files that do not belong is looked at no further.
+        worst = min(checks, key=lambda one: (False, None, True).index(one.passed))
+        check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), worst)
+        print(f"| {name} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
+    print(f"\n{len(lies)} lies, {believed} believed")
     return int(believed > 0)
+
+
+def main() -> int:
+    """Tell all lies."""
+    with tempfile.TemporaryDirectory() as folder:
+        return campaign(BY_NAME, bundles(Path(folder)))
 
 
 _WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}

@@ -3,8 +3,8 @@
 Run: ``python -m benchmarks.personas [--persona auditor] [--before COMMIT]``. Each persona has an empty home and an
 empty environment with the wheel, or a clone where the persona is a researcher. The clock runs from ``pip install`` on:
 it counts what the machine does, and no time to think. The minutes of a core beside it leave out whoever else works.
-A line that begins with ! is refused once, as it should be. ``--before`` runs the ways of an earlier commit. It prints
-a table and writes benchmarks/results/personas.csv.
+A line that begins with ! is refused once, as it should be. It prints a table
+and writes benchmarks/results/personas.csv.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import pandas as pd
 from benchmarks.install import Machine, cpu_seconds, megabytes
 
 RESULTS = Path("benchmarks/results/personas.csv")
-_COLUMNS = ["version", "persona", "minutes", "core_minutes", "limit", "commands", "refusals", "mb", "success"]
+_COLUMNS = ["persona", "minutes", "core_minutes", "limit", "commands", "refusals", "mb", "success"]
 _ROW = "python -m benchmarks.papers --data adult --method merf --epsilon 1 --adjacency add_remove_one --draws 1"
 
 LACKING = """
@@ -45,12 +45,6 @@ for name, column in codebook["columns"].items():
 synthetic = Synthesizer(schema=schema, population="survey 1994", epsilon=1).fit(frame).sample()
 assert len(synthetic) > 30_000
 """
-NOTEBOOK_BEFORE = """
-import pandas as pd
-from likeness import Synthesizer
-frame = pd.read_csv("people.csv.gz").query("split == 'train'").drop(columns="split")
-synthetic = Synthesizer(schema="codebook.yaml", population="survey 1994", epsilon=1).fit(frame).sample(32_561)
-"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +62,7 @@ class Persona:
     lines: tuple[str, ...]
 
 
-NOW = {
+PERSONAS = {
     "data scientist": Persona(4, "", ("!python lacking.py", "python notebook.py")),
     "office": Persona(
         12,
@@ -99,35 +93,13 @@ NOW = {
         ("pip install --quiet uv", "uv pip install --quiet '.[torch,evaluate]'", f"{_ROW} --again"),
     ),
 }
-BEFORE = {
-    "data scientist": Persona(4, "", ("likeness ledger init", "python notebook.py")),
-    "office": Persona(
-        12,
-        None,
-        (
-            "pip install --quiet .",
-            "likeness ledger init",
-            "cp ../../people.csv.gz ../../codebook.yaml .",
-            "likeness init people.csv.gz --answers codebook.yaml --label income",
-            "sed -i 's/population: null/population: census-1994/' params.yaml",
-            "!likeness check",  # the column that splits the rows is a question, although it is no data
-            "sed -i '/^  split:/,$d' data/schema/people.yaml",
-            "sed -i '/^ingest:/a\\  split: {column: split}' params.yaml",
-            "likeness check",
-            "likeness run",
-            "likeness bundle ../../people.zip",
-        ),
-    ),
-    "auditor": Persona(2, "", ("likeness verify --retrain ../people.zip",)),
-    "researcher": Persona(5, None, ("pip install --quiet .", f"rm benchmarks/results/papers.csv; {_ROW}")),
-}
 
 
-def tried(machine: Machine, name: str, persona: Persona, notebook: str) -> dict[str, object]:
+def tried(machine: Machine, name: str, persona: Persona) -> dict[str, object]:
     """One persona: the lines in order, up to the first that fails."""
     home = machine.home / name.replace(" ", "_")
     home.mkdir()
-    for file, text in (("lacking.py", LACKING), ("notebook.py", notebook)):
+    for file, text in (("lacking.py", LACKING), ("notebook.py", NOTEBOOK)):
         (home / file).write_text(text)
     for source, target in (("data/raw/adult.csv.gz", "people.csv.gz"), ("data/schema/adult.yaml", "codebook.yaml")):
         shutil.copy(machine.clone / source, home / target)
@@ -164,29 +136,19 @@ def tried(machine: Machine, name: str, persona: Persona, notebook: str) -> dict[
     size = megabytes(home / "venv")
     shutil.rmtree(home)
     commands = len(install) + len(persona.lines)
-    return dict(zip(_COLUMNS[1:], (name, *minutes, persona.limit, commands, refusals, size, success), strict=True))
+    return dict(zip(_COLUMNS, (name, *minutes, persona.limit, commands, refusals, size, success), strict=True))
 
 
 def main() -> None:
-    """Measure, print and write; rows of other versions and personas stay."""
+    """Measure, print and write; rows of other personas stay."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--persona", action="append", choices=NOW)
-    parser.add_argument("--before", metavar="COMMIT")
-    options = parser.parse_args()
-    personas, notebook = (BEFORE, NOTEBOOK_BEFORE) if options.before else (NOW, NOTEBOOK)
-    version = "before" if options.before else "after"
+    parser.add_argument("--persona", action="append", choices=PERSONAS)
+    chosen = parser.parse_args().persona or PERSONAS
     with tempfile.TemporaryDirectory() as folder:
-        machine = Machine(Path(folder), options.before or "HEAD")
-        rows = [
-            {"version": version, **tried(machine, name, personas[name], notebook)}
-            for name in options.persona or personas
-        ]
-    table = pd.DataFrame(rows, columns=_COLUMNS)
-    if RESULTS.exists():
-        old = pd.read_csv(RESULTS)
-        fresh = old.set_index(["version", "persona"]).index.isin(table.set_index(["version", "persona"]).index)
-        table = pd.concat([table, old[~fresh]])
-    table = table.sort_values(["persona", "version"], ascending=[True, False])
+        machine = Machine(Path(folder))
+        table = pd.DataFrame([tried(machine, name, PERSONAS[name]) for name in chosen], columns=_COLUMNS)
+    old = pd.read_csv(RESULTS)
+    table = pd.concat([table, old[~old["persona"].isin(chosen)]]).sort_values("persona")
     print(table.to_string(index=False))
     table.to_csv(RESULTS, index=False)
 

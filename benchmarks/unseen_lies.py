@@ -8,25 +8,29 @@ Likeness writes none. Whatever only its author can vouch for is no lie: see ``do
 
 import contextlib
 import json
-import os
 import shutil
+import struct
 import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from benchmarks import forgery as f
-from benchmarks.honest_bundles import bundles
+from benchmarks.honest_bundles import bundles, own_ledger
+from benchmarks.lie_plants import field, weights_of
+from benchmarks.lies import campaign, judged
 from likeness import Synthesizer
 from likeness.bundle import contents as names
-from likeness.bundle.files import Bundle, opened
+from likeness.bundle.files import Bundle, _headers
 from likeness.core.errors import LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, json_text
@@ -34,8 +38,6 @@ from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.ledger.budget import budget_of
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import SALT
 from likeness.methods.fit import fit_all
 from likeness.pipeline.account import Standing, notes, privacy_json
@@ -45,52 +47,64 @@ from likeness.pipeline.consistency import queries_of
 from likeness.pipeline.synthetic_table import read_synthetic, sample_request
 from likeness.privacy.accountant import compose
 from likeness.release.partition_selection import STAGE as SELECTION
-from likeness.verify import checks_of
+from likeness.release.request import request_in
 
 Json = dict[str, Any]
+Change = Callable[[list[Json]], object]
 SECRET = "alice_has_hiv"
 ASK = (SELECTION, "auxiliary", "privatize", CARD)
 
 
 class Lie(NamedTuple):
-    """A lie, with the honest bundle it is planted in; ``late`` changes texts that follow from all else."""
+    """A lie, and the honest bundle it is planted in; ``late``: it is about the account, which all else gives."""
 
     kind: str
-    bundle: str
     plant: f.Plant
-    late: Callable[[Path], object] | None
+    method: str = "marginals"
+    late: bool = False
+    check, retrain, verdict = "", True, None
 
-
-LIES: dict[str, Lie] = {}
-
-
-def lie(kind: str, bundle: str = "marginals", late: bool = False) -> Callable[[f.Plant], f.Plant]:
-    """Register a lie; ``late``: it is about the account, which all else gives."""
-
-    def keep(plant: f.Plant) -> f.Plant:
-        LIES[plant.__name__] = Lie(kind, bundle, (lambda _: None) if late else plant, plant if late else None)
-        return plant
-
-    return keep
+    def told(self, honest: dict[str, Path], folder: Path) -> Path:
+        """Plant it in a copy of an honest bundle, and let digests, chain, account and texts agree with it."""
+        copy, elsewhere = Path(shutil.copytree(honest[self.method], folder / "bundle")), None
+        if not self.late:
+            try:
+                self.plant(copy)
+            except Exception as error:
+                print(f"  (planted as far as it goes: {type(error).__name__}: {str(error)[:150]})", file=sys.stderr)
+        with contextlib.suppress(Exception):  # what cannot be stated keeps its words
+            f.seal(copy, f.Seal.CHAIN)
+            restate(copy)
+            f.seal(copy, f.Seal.TEXTS)
+        if self.late:
+            elsewhere = self.plant(copy)
+            with contextlib.suppress(Exception):
+                f.seal(copy, f.Seal.TEXTS)
+        f.seal(copy, f.Seal.SUMS)
+        return elsewhere or copy
 
 
 # --- tools of an author who makes all else agree
 
 
-def renumber(folder: Path, change: Callable[[list[Json]], object]) -> None:
+def renumber(change: Change) -> f.Plant:
     """Change the ledger's records, and let commits and receipts name the new places of their reservations."""
-    seqs: dict[str, int] = {}
 
-    def again(records: list[Json]) -> None:
-        change(records)
-        seqs.update({r["body"]["key"]: place for place, r in enumerate(records, 1) if r.get("kind") == "reserve"})
-        for record in records:
-            if record.get("kind") == "commit":
-                record["body"]["reserve_seq"] = seqs[record["body"]["key"]]
+    def plant(folder: Path) -> None:
+        seqs: dict[str, int] = {}
 
-    f.edit_chain(folder, again)
-    for one in Bundle(folder).answers:
-        f.edit_receipt(one.receipt.query, ledger_seq=seqs[one.receipt.key])(folder)
+        def again(records: list[Json]) -> None:
+            change(records)
+            seqs.update({r["body"]["key"]: place for place, r in enumerate(records, 1) if r.get("kind") == "reserve"})
+            for record in records:
+                if record.get("kind") == "commit":
+                    record["body"]["reserve_seq"] = seqs[record["body"]["key"]]
+
+        f.edit_chain(folder, again)
+        for one in Bundle(folder).answers:
+            f.edit_receipt(one.receipt.query, ledger_seq=seqs[one.receipt.key])(folder)
+
+    return plant
 
 
 def entry(records: list[Json], kind: str, query: str) -> int:
@@ -99,42 +113,52 @@ def entry(records: list[Json], kind: str, query: str) -> int:
     return next(i for i, r in enumerate(records) if r.get("kind") == kind and r["body"].get("key") == key)
 
 
-def fresh(record: Json, place: int = 7, **changes: Any) -> Json:
-    """A copy of a record with salts of its own."""
-    salts = {SALT: f"{place:032x}", "content_salt": f"{place + 1:032x}"}
-    return {**record, "body": {**json.loads(json.dumps(record["body"])), **salts, **changes}}
+def pair(records: list[Json], query: str) -> list[Json]:
+    """The last reservation of a query, and its commit."""
+    return [records[entry(records, kind, query)] for kind in ("reserve", "commit")]
 
 
-def of_kind(records: list[Json], kind: str) -> list[Json]:
+def first(records: list[Json], kind: str) -> int:
+    """Place of the first record of a kind."""
+    return next(place for place, record in enumerate(records) if record.get("kind") == kind)
+
+
+def bodies(records: list[Json], kind: str) -> list[Json]:
     """Bodies of all records of a kind."""
     return [record["body"] for record in records if record.get("kind") == kind]
 
 
-def another_run(folder: Path, draws: int = 1, **changes: Any) -> None:
-    """Add a reservation like that of the class counts, with its commit, right after the cap; the key follows."""
+def fresh(record: Json, place: int, /, **changes: Any) -> Json:
+    """A copy of a record with salts of its own; the key of a reservation follows."""
+    salts = {SALT: f"{place:032x}", "content_salt": f"{place + 1:032x}"}
+    body = {**json.loads(json.dumps(record["body"])), **salts, **changes}
+    if record["kind"] == "reserve":
+        body["key"] = sha256_json(request_in(body))
+    return {**record, "body": body}
+
+
+def copies(records: list[Json], query: str, sha256: str, /, **changes: Any) -> list[Json]:
+    """Another reservation of a query, changed, and the commit of other bytes."""
+    reserve, commit = pair(records, query)
+    asked = fresh(reserve, 50, **changes)
+    return [asked, fresh(commit, 53, key=asked["body"]["key"], sha256=sha256)]
+
+
+def another_run(**changes: Any) -> f.Plant:
+    """A reservation like that of the class counts, with its commit, right after the cap."""
 
     def change(records: list[Json]) -> None:
-        source, cap = records[entry(records, "reserve", "class_counts")], _cap(records)
-        committed = records[entry(records, "commit", "class_counts")]
-        for draw in range(draws):
-            new = fresh(source, 50 + 10 * draw, **{"slot": f"before{draw}", **changes})
-            new["body"]["key"] = _key(new["body"])
-            pair = [new, fresh(committed, 53 + 10 * draw, key=new["body"]["key"], sha256=f"{draw + 5:064x}")]
-            for one in pair:
-                one["time"] = records[cap]["time"]
-            records[cap + 1 : cap + 1] = pair
+        cap = first(records, "cap")
+        added = copies(records, "class_counts", f"{5:064x}", **{"slot": "before", **changes})
+        records[cap + 1 : cap + 1] = [one | {"time": records[cap]["time"]} for one in added]
 
-    renumber(folder, change)
+    return renumber(change)
 
 
-def _cap(records: list[Json]) -> int:
-    return next(place for place, record in enumerate(records) if record.get("kind") == "cap")
-
-
-def _key(body: Json) -> str:
-    from likeness.release.request import request_in
-
-    return sha256_json(request_in(body))
+def ask(query: str, **changes: Any) -> f.Plant:
+    """Ask a query with another specification, under the key that belongs to it."""
+    receipt = {key: value for key, value in changes.items() if key != "encoding"}
+    return f.all_of(f.edit_receipt(query, **receipt), f.edit_request(query, **changes))
 
 
 def refit(folder: Path) -> None:
@@ -142,7 +166,7 @@ def refit(folder: Path) -> None:
     for name in [query.query for query in Bundle(folder).plan.queries if query.stage != CARD]:
         bundle = Bundle(folder)
         query, encoding = queries_of(bundle.project, bundle.plan, bundle.row_sets, bundle.auxiliary)[name]
-        _ask(folder, name, feature=query.spec(), encoding=encoding)
+        ask(name, feature=query.spec(), encoding=encoding)(folder)
     bundle = Bundle(folder)
     trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.training_answers, Compute("cpu", 1, "float32"))
     for rows, one in zip(bundle.row_sets, trained, strict=True):
@@ -158,41 +182,7 @@ def draw_again(folder: Path) -> None:
     if (card := bundle.params.evaluate.card) is not None:
         table = to_model(read_synthetic(folder / names.TABLE, bundle.schema), bundle.schema)
         for query in card_queries(card, bundle.plan, bundle.facts, bundle.auxiliary, table):
-            _ask(folder, query.name, feature=query.spec(), encoding=bundle.row_sets[0].encoding)
-
-
-def _ask(folder: Path, name: str, **changes: Any) -> None:
-    """Ask a query with another specification, under the key that belongs to it."""
-    receipt = {key: value for key, value in changes.items() if key != "encoding"}
-    f.edit_receipt(name, **receipt)(folder)
-    old = next(one.receipt.key for one in Bundle(folder).answers if one.receipt.query == name)
-    path, new = folder / names.LEDGER, ""
-
-    def change(records: list[Json]) -> None:
-        nonlocal new
-        body = records[entry(records, "reserve", name)]["body"]
-        body.update(changes)
-        new = _key(body)
-
-    f.edit_chain(folder, change)
-    f.edit_receipt(name, key=new)(folder)
-    path.write_text(path.read_text().replace(old, new))
-    trained = sorted(one.receipt.key for one in Bundle(folder).training_answers)
-    for spec in Bundle(folder).project.outputs.generators:
-        f.edit_json(folder / spec / "spec.json", lambda value: value["provenance"].update(releases=trained))
-    f.edit_chain(folder, lambda records: of_kind(records, "published")[-1].update(releases=trained))
-
-
-def settle(folder: Path, late: Callable[[Path], object] | None) -> None:
-    """Let digests, chain, account and texts agree with the rest; then the late change, and what follows from it."""
-    with contextlib.suppress(Exception):  # what cannot be stated keeps its words
-        f.seal(folder, f.Seal.CHAIN)
-        restate(folder)
-    if late is not None:
-        late(folder)
-    with contextlib.suppress(Exception):
-        f.seal(folder, f.Seal.TEXTS)
-    f.seal(folder, f.Seal.SUMS)
+            ask(query.name, feature=query.spec(), encoding=bundle.row_sets[0].encoding)(folder)
 
 
 def restate(folder: Path) -> None:
@@ -219,583 +209,181 @@ def restate(folder: Path) -> None:
     (folder / names.PRIVACY).write_text(json_text({**account, "software": privacy["software"]}))
 
 
-def account_says(**changes: Any) -> Callable[[Path], None]:
-    """Change numbers of the account's total."""
-    return lambda folder: f.edit_json(folder / names.PRIVACY, lambda value: value["total"].update(changes))
+def account(change: Callable[[Json], object]) -> f.Plant:
+    """Change the account."""
+    return lambda folder: f.edit_json(folder / names.PRIVACY, change)
 
 
-def replan(folder: Path, change: Callable[[Json], object]) -> None:
+def replan(change: Callable[[Json], object]) -> f.Plant:
     """Another plan, which all releases and reservations name that named this one."""
-    old = Bundle(folder).plan.digest
-    f.edit_json(folder / names.PLAN_FILE, change)
-    new = Bundle(folder).plan.digest
-    for one in Bundle(folder).answers:
-        if one.receipt.plan == old:
-            f.edit_receipt(one.receipt.query, plan=new)(folder)
 
-    def rename(records: list[Json]) -> None:
-        for body in of_kind(records, "reserve"):
-            body["plan"] = new if body["plan"] == old else body["plan"]
+    def plant(folder: Path) -> None:
+        old = Bundle(folder).plan.digest
+        f.edit_json(folder / names.PLAN_FILE, change)
+        new = {"plan": Bundle(folder).plan.digest}
+        for one in Bundle(folder).answers:
+            if one.receipt.plan == old:
+                f.edit_receipt(one.receipt.query, **new)(folder)
+        ledger(lambda records: [b.update(new) for b in bodies(records, "reserve") if b["plan"] == old])(folder)
 
-    f.edit_chain(folder, rename)
-
-
-def receipts_say(folder: Path, query: str, **changes: Any) -> None:
-    """Change facts of a receipt and of its reservation."""
-    f.edit_body("reserve", query, **changes)(folder)
-    f.edit_receipt(query, **changes)(folder)
+    return plant
 
 
-def ledger(change: Callable[[list[Json]], object]) -> f.Plant:
+def ledger(change: Change) -> f.Plant:
     """A plant that changes the ledger's records alone."""
     return lambda folder: f.edit_chain(folder, change)
 
 
-# --- the account: less cost
+def values(query: str, change: Callable[[np.ndarray], np.ndarray]) -> f.Plant:
+    """Other values of a release, and a training on them."""
+    return f.all_of(f.edit_values(query, change), refit)
 
 
-@lie("account", late=True)
-def gaussian_epsilon_a_little_less(folder: Path) -> None:
-    """Exact composition gives an epsilon that is 0.09 % smaller than it is."""
-    account_says(epsilon_gaussian=Bundle(folder).json(names.PRIVACY)["total"]["epsilon_gaussian"] * 0.9991)(folder)
+def everywhere(change: Callable[[int, Any], f.Plant]) -> f.Plant:
+    """Change each receipt: its place and the receipt in, a plant out."""
+
+    def plant(folder: Path) -> None:
+        for place, one in enumerate(Bundle(folder).answers):
+            change(place, one.receipt)(folder)
+
+    return plant
 
 
-@lie("account", late=True)
-def renyi_epsilon_a_little_less(folder: Path) -> None:
-    """Rényi composition gives an epsilon that is 0.09 % smaller than it is."""
-    account_says(epsilon_rdp=Bundle(folder).json(names.PRIVACY)["total"]["epsilon_rdp"] * 0.9991)(folder)
+def tensors(change: Callable[[Json], Json]) -> f.Plant:
+    """Change the weights, and let table and card follow as far as they can."""
+
+    def plant(folder: Path) -> None:
+        path = folder / names.WEIGHTS
+        with safe_open(path, "np") as file:
+            metadata = file.metadata()
+        save_file(change(load_file(path)), path, metadata=metadata)
+        with contextlib.suppress(LikenessError):
+            draw_again(folder)
+
+    return plant
 
 
-@lie("account", late=True)
-def epsilon_below_one(folder: Path) -> None:
-    """The statement's epsilon is 0.999999 and not 1."""
-    account_says(epsilon=0.9999991)(folder)
+# --- plants of single lies
 
 
-@lie("account", late=True)
-def interval_from_minus_zero(folder: Path) -> None:
-    """An interval of the card begins at -0: a sign where Likeness writes none."""
-
-    def change(value: Json) -> None:
-        min(value["card"], key=lambda figure: figure["low"]).update(low=-0.0)
-
-    f.edit_json(folder / names.PRIVACY, change)
-
-
-@lie("account", late=True)
-def software_with_a_diagnosis(folder: Path) -> None:
-    """The account names a version of numpy that is a sentence about a person."""
-    f.set_value(names.PRIVACY, "software.numpy", "1_" + SECRET)(folder)
-
-
-# --- settings and plan in other spellings
-
-
-@lie("settings")
-def delta_that_is_false(folder: Path) -> None:
-    """A plan whose delta for a query is a truth value."""
-    replan(folder, lambda plan: plan["queries"][1].update(delta_keys=False))
-
-
-@lie("settings")
-def delta_below_zero_by_sign(folder: Path) -> None:
-    """A plan with a delta of -0.0: a sign that hides a bit in each query."""
-    replan(folder, lambda plan: [query.update(delta_keys=-0.0) for query in plan["queries"][1:]])
-
-
-@lie("settings", "images")
-def number_of_people_as_float(folder: Path) -> None:
-    """The public number of records is 800.0: the plan writes another type than its settings."""
-    replan(folder, lambda plan: plan.update(num_records=800.0))
-
-
-@lie("settings")
-def plan_with_a_text_in_its_digits(folder: Path) -> None:
+def plan_with_a_text_in_its_digits(plan: Json) -> None:
     """The last digits of every noise multiplier spell a text; no noise is like this one."""
-
-    def change(plan: Json) -> None:
-        for place, query in enumerate(plan["queries"]):
-            query["noise_multiplier"] *= 1 + 5e-10 * ord(SECRET[place]) / 128
-
-    replan(folder, change)
+    for place, query in enumerate(plan["queries"]):
+        query["noise_multiplier"] *= 1 + 5e-10 * ord(SECRET[place]) / 128
 
 
-@lie("settings")
-def cost_a_hair_less(folder: Path) -> None:
-    """Each receipt costs half a billionth less than its noise: digits that spell a text."""
-    for place, one in enumerate(Bundle(folder).answers):
-        rho = one.receipt.rho * (1 - 8e-10 * ord(SECRET[place]) / 128)
-        receipts_say(folder, one.receipt.query, rho=rho)
-
-
-@lie("settings")
-def settings_with_two_attempts(folder: Path) -> None:
-    """A second key 'epsilon' of 0.1 stands before the first."""
-    f.edit_file(names.SETTINGS, '  "epsilon": 1.0', '  "epsilon": 0.1,\n  "epsilon": 1.0')(folder)
-
-
-@lie("settings")
-def epsilon_beyond_floats(folder: Path) -> None:
-    """The target is 1e400, read as infinity."""
-    f.edit_file(names.SETTINGS, '  "epsilon": 1.0', '  "epsilon": 1e400')(folder)
-
-
-@lie("settings", "pearl")
-def trained_on_another_device(folder: Path) -> None:
-    """The settings ask for a training on CUDA, and the generator was trained on a processor."""
-    f.set_value(names.SETTINGS, "train.device", "cuda")(folder)
-
-
-@lie("settings")
-def seed_that_is_a_letter(folder: Path) -> None:
-    """A training seed of 400 digits: a letter in a number. All is made again with it."""
-    f.set_value(names.SETTINGS, "train.seed", int.from_bytes((SECRET * 12).encode(), "big"))(folder)
-    refit(folder)
-
-
-@lie("settings", "pearl")
-def channels_nobody_uses(folder: Path) -> None:
-    """The settings have channels for a network of images, and each is a letter of a text."""
-    f.set_value(names.SETTINGS, "pearl.train.channels", [ord(letter) for letter in SECRET])(folder)
-
-
-# --- other records about the same people
-
-
-@lie("records", "pearl")
-def stage_of_another_run_is_a_sentence(folder: Path) -> None:
-    """An earlier reservation is of a stage that Likeness does not have, and that says something."""
-    another_run(folder, stage=SECRET)
-
-
-@lie("records", "pearl")
-def query_of_another_run_is_a_sentence(folder: Path) -> None:
-    """An earlier reservation is of a query that no method asks, and that says something."""
-    another_run(folder, query=SECRET)
-
-
-@lie("records")
-def digests_of_many_tables(folder: Path) -> None:
-    """An earlier run read 40 tables: hexadecimal texts in a list of any length."""
-    another_run(folder, rows_digests=[f"{place:032x}:{SECRET.encode().hex():0>64}" for place in range(40)])
-
-
-@lie("records")
-def unit_with_blanks(folder: Path) -> None:
-    """An earlier run names the column of people with blanks behind it: their number says something."""
-    another_run(folder, unit={"column": "pid" + " " * ord("h"), "max_rows": 2})
-
-
-@lie("records")
-def place_that_is_no_whole_number(folder: Path) -> None:
+def place_that_is_no_whole_number(records: list[Json]) -> None:
     """A commit names its reservation as 14.0."""
-
-    def change(records: list[Json]) -> None:
-        body = records[entry(records, "commit", "embedding")]["body"]
-        body["reserve_seq"] = float(body["reserve_seq"])
-
-    f.edit_chain(folder, change)
+    body = records[entry(records, "commit", "embedding")]["body"]
+    body["reserve_seq"] = float(body["reserve_seq"])
 
 
-@lie("records")
-def receipt_of_a_place_with_a_point(folder: Path) -> None:
-    """A receipt names its entry as 14.0, and so does the statement."""
-    f.edit_receipt("embedding", ledger_seq=14.0)(folder)
-
-
-@lie("records")
-def ledger_of_another_format(folder: Path) -> None:
-    """The ledger is of format 75274, which no Likeness writes."""
-    ledger(lambda records: of_kind(records, "genesis")[0].update(format=75274))(folder)
-
-
-@lie("records")
-def one_salt_for_all(folder: Path) -> None:
-    """All records share one salt, a text, so that whoever knows it finds these people in every ledger."""
-    salts = dict.fromkeys((SALT, "content_salt"), (SECRET + "...").encode().hex())
-    ledger(lambda records: [record["body"].update(salts) for record in records if "body" in record])(folder)
-
-
-@lie("records")
-def earlier_delta_below_zero(folder: Path) -> None:
-    """An earlier reservation took a delta of -0.0."""
-    another_run(folder, delta_keys=-0.0)
-
-
-@lie("records")
-def earlier_copy_of_this_release(folder: Path) -> None:
+def copy_of_this_release(folder: Path) -> None:
     """An earlier run of another attempt committed the very bytes of this one's class counts."""
-    another_run(folder)
-
-    def change(records: list[Json]) -> None:
-        commits = of_kind(records, "commit")
-        own = records[entry(records, "commit", "class_counts")]["body"]["key"]
-        mine = {one.receipt.key: f._digest(folder, name) for name, one in Bundle(folder).released.items()}
-        next(b for b in commits if b["sha256"] == f"{5:064x}")["sha256"] = mine[own]
-
-    f.edit_chain(folder, change)
+    another_run()(folder)
+    key = next(one.receipt.key for one in Bundle(folder).answers if one.receipt.query == "class_counts")
+    mine = {one.receipt.key: f._digest(folder, name) for name, one in Bundle(folder).released.items()}[key]
+    ledger(lambda r: [b.update(sha256=mine) for b in bodies(r, "commit") if b["sha256"] == f"{5:064x}"])(folder)
 
 
-@lie("records")
-def embedding_by_a_method_that_has_none(folder: Path) -> None:
-    """The embedding is a release of an earlier plan of ``ntk``, which never asks for pairs of columns."""
-    receipts_say(folder, "embedding", method="ntk", plan="ab" * 32)
+def lose(query: str, then: Change = list) -> f.Plant:
+    """The ledger gives a release up right after its commit."""
 
-
-# --- history of the ledger: draws, losses, order
-
-
-@lie("history")
-def seventh_draw_without_six_losses(folder: Path) -> None:
-    """The embedding is the seventh draw after six lost ones, and the ledger has no lost one: it forgot six costs."""
-    _ask(folder, "embedding", slot="1~7")
-    refit(folder)
-
-
-def _lose(folder: Path, query: str, then: Callable[[list[Json], Json], object] = lambda *_: None) -> None:
     def change(records: list[Json]) -> None:
         own = records[entry(records, "reserve", query)]
         body = {"key": own["body"]["key"], "identity": own["body"]["identity"]}
         gone = {"seq": 0, "time": own["time"], "kind": "lost", "previous": "", "digest": "", "body": body}
-        place = entry(records, "commit", query)
-        records.insert(place + 1, fresh(gone, 90))
-        then(records, own)
+        records.insert(entry(records, "commit", query) + 1, fresh(gone, 90))
+        then(records)
 
-    renumber(folder, change)
-
-
-@lie("history")
-def published_what_was_lost(folder: Path) -> None:
-    """The ledger says that nobody has the embedding any more, and the bundle publishes it."""
-    _lose(folder, "embedding")
+    return renumber(change)
 
 
-@lie("history")
-def drawn_twice_and_the_better_one_kept(folder: Path) -> None:
-    """The embedding was given up and drawn again, and the bundle has the draw that was given up."""
-
-    def again(records: list[Json], own: Json) -> None:
-        place = next(i for i, r in enumerate(records) if r.get("kind") == "lost")
-        second = fresh(own, 95, slot="1~2")
-        second["body"]["key"] = _key(second["body"])
-        first = next(r for r in records if r.get("kind") == "commit" and r["body"]["key"] == own["body"]["key"])
-        records[place + 1 : place + 1] = [second, fresh(first, 97, key=second["body"]["key"], sha256="c" * 64)]
-
-    _lose(folder, "embedding", again)
+def drawn_again(records: list[Json]) -> None:
+    """The embedding that was given up was drawn again."""
+    place = first(records, "lost") + 1
+    records[place:place] = copies(records, "embedding", "c" * 64, slot="1~2")
 
 
-@lie("history")
-def lost_after_it_was_published(folder: Path) -> None:
-    """The ledger gives the class counts up on the last line, and the bundle has them."""
-
-    def change(records: list[Json], own: Json) -> None:
-        place = next(i for i, r in enumerate(records) if r.get("kind") == "lost")
-        records.insert(len(records) - 1, records.pop(place))
-
-    _lose(folder, "class_counts", change)
-
-
-@lie("history")
-def card_of_the_best_of_many_tables(folder: Path) -> None:
+def card_of_the_best_of_many_tables(records: list[Json]) -> None:
     """The settings allow a card of one table, and the ledger has two of this plan: the better one is shown."""
-
-    def change(records: list[Json]) -> None:
-        place = entry(records, "reserve", "card_confusion")
-        pair = records[place], records[entry(records, "commit", "card_confusion")]
-        new = fresh(pair[0], 60)
-        new["body"]["feature"] = {**new["body"]["feature"], "scores": new["body"]["feature"]["scores"][::-1]}
-        new["body"]["key"] = _key(new["body"])
-        records[place:place] = [new, fresh(pair[1], 63, key=new["body"]["key"], sha256="d" * 64)]
-
-    renumber(folder, change)
+    feature = pair(records, "card_confusion")[0]["body"]["feature"]
+    more = copies(records, "card_confusion", "d" * 64, feature={**feature, "scores": feature["scores"][::-1]})
+    place = entry(records, "reserve", "card_confusion")
+    records[place:place] = more
 
 
-@lie("history")
-def card_before_the_table(folder: Path) -> None:
+def card_before_the_table(records: list[Json]) -> None:
     """The ledger answered the question about the table before it had the releases that the table was made from."""
-
-    def change(records: list[Json]) -> None:
-        cards = [records[entry(records, kind, "card_distances")] for kind in ("reserve", "commit")]
-        for one in cards:
-            records.remove(one)
-        place = _cap(records)
-        records[place + 1 : place + 1] = cards
-
-    renumber(folder, change)
+    cards = pair(records, "card_distances")
+    for one in cards:
+        records.remove(one)
+    place = first(records, "cap") + 1
+    records[place:place] = cards
 
 
-@lie("history")
-def a_day_that_is_none(folder: Path) -> None:
-    """The last record is of the 30th of February."""
-    ledger(lambda records: records[-1].update(time="2027-02-30"))(folder)
-
-
-@lie("history")
-def cap_after_the_release(folder: Path) -> None:
-    """The cap was set when two releases had been made."""
-
-    def change(records: list[Json]) -> None:
-        records.insert(_cap(records) + 4, records.pop(_cap(records)))
-
-    renumber(folder, change)
-
-
-# --- identities
-
-
-def _twin(folder: Path, name: str) -> None:
-    """The earlier run of these people was about people of another name, and is hidden."""
-    f.hide(name)(folder)
+def split_over(twin: str) -> f.Plant:
+    """An earlier run of these people was about people of another name, and is hidden."""
 
     def keep(records: list[Json]) -> None:
         for record in records:
-            if record.get("identity") == name:
-                record["population"] = sha256_json([record[SALT], name])
+            if record.get("identity") == twin:
+                record["population"] = sha256_json([record[SALT], twin])
 
-    renumber_hidden(folder, keep)
-
-
-def renumber_hidden(folder: Path, change: Callable[[list[Json]], object]) -> None:
-    """Change links, and state the lifetime without them."""
-    f.edit_chain(folder, change)
-    f.follow(folder)
+    return f.all_of(another_run(), f.hide(twin), ledger(keep), f.follow)
 
 
-def _own_alone(folder: Path, name: str) -> None:
-    """Split the run's cost: an earlier attempt of these people is hidden as that of a twin."""
-    another_run(folder)
-    _twin(folder, name)
-
-
-@lie("identity")
-def cyrillic_twin(folder: Path) -> None:
-    """An earlier run is about 'st\u0430ff' with a Cyrillic letter, which nobody can tell from these people."""
-    _own_alone(folder, "st\u0430ff")
-
-
-@lie("identity")
-def ligature_twin(folder: Path) -> None:
-    """An earlier run is about 'staff' whose last letters are one sign."""
-    _own_alone(folder, "sta\ufb00")
-
-
-@lie("identity")
-def latin_lookalike(folder: Path) -> None:
-    """An earlier run is about 'st\u0251ff' with the letter alpha of the Latin alphabet."""
-    _own_alone(folder, "st\u0251ff")
-
-
-@lie("identity")
-def invisible_letter(folder: Path) -> None:
-    """An earlier run is about 'staff' with a filler of Hangul, a letter that has no ink."""
-    _own_alone(folder, "sta\u3164ff")
-
-
-# --- released values
-
-
-@lie("values")
-def noise_of_coarse_steps(folder: Path) -> None:
-    """The class counts have no low bits: whoever drew them used steps of 2**30, whole people."""
-    f.edit_values("class_counts", lambda values: (values >> 30) << 30)(folder)
-    refit(folder)
-
-
-@lie("values")
-def whole_people_everywhere(folder: Path) -> None:
-    """Every release of the card has no low bits."""
-    for query, bits in (("card_distances", 24), ("card_confusion", 30)):
-        f.edit_values(query, lambda values, bits=bits: (values >> bits) << bits)(folder)  # type: ignore[misc]
-
-
-@lie("values")
-def a_hundred_times_the_people(folder: Path) -> None:
-    """The class counts are a hundred times those that every other release adds up to."""
-    f.edit_values("class_counts", lambda values: values * 100 + 12345)(folder)
-    refit(folder)
-
-
-@lie("values")
-def classes_exchanged(folder: Path) -> None:
-    """All people but a few are of the first class: other releases say half of them."""
-    f.edit_values("class_counts", lambda values: np.array([[values.sum() + 991], [99_991]]))(folder)
-    refit(folder)
-
-
-@lie("values", "pearl")
-def one_class_copied(folder: Path) -> None:
-    """The embedding of the second class is that of the first, to the last bit of its noise."""
-    f.edit_values("embedding", lambda values: np.repeat(values[:1], 2, axis=0))(folder)
-    refit(folder)
-
-
-@lie("values")
-def all_noise_and_nobody(folder: Path) -> None:
-    """The embedding is zero everywhere."""
-    f.edit_values("embedding", np.zeros_like)(folder)
-    refit(folder)
-
-
-@lie("values", "histories")
 def copy_of_another_release(folder: Path) -> None:
     """The number of histories with a second event is that of the people, to the last bit of the noise."""
-    first = next(one for one in Bundle(folder).answers if one.receipt.query == "class_counts").lattice
-    f.edit_values("next_class_counts", lambda _: first.copy())(folder)
-    refit(folder)
+    counts = next(one for one in Bundle(folder).answers if one.receipt.query == "class_counts").lattice
+    values("next_class_counts", lambda _: counts.copy())(folder)
 
 
-@lie("values")
-def third_axis(folder: Path) -> None:
-    """The class counts have an axis more than Likeness writes."""
-    f.edit_values("class_counts", lambda values: values.reshape(2, 1, 1))(folder)
-
-
-@lie("values", "images")
-def number_of_pictures(folder: Path) -> None:
-    """The public number of images is a thousand times that of the released counts."""
-    f.set_value(names.SETTINGS, "privacy.num_records", 800_000)(folder)
-    replan(folder, lambda plan: plan.update(num_records=800_000))
-    f.set_value(names.PRIVACY, "num_records", 800_000)(folder)
-    refit(folder)
-
-
-@lie("values")
 def names_of_people_as_categories(folder: Path) -> None:
     """A released category is written in a form that Likeness never writes: with a blank behind it."""
-    _rename_keys(folder, "clerk ")
-
-
-def _rename_keys(folder: Path, first: str) -> None:
     path = folder / names.RELEASED / "categories_1.safetensors"
     one = f.load_released(path)
-    path.write_bytes(f.to_bytes(f.Released(one.lattice, one.receipt, (first, *one.keys[1:]))))
+    path.write_bytes(f.to_bytes(f.Released(one.lattice, one.receipt, ("clerk ", *one.keys[1:]))))
     refit(folder)
 
 
-# --- generator and tables
-
-
-@lie("generator")
-def trained_by_another_library(folder: Path) -> None:
-    """A generator that numpy trains is said to come from torch on CUDA, by 64 processes."""
-    where = {"torch": "9.9.9", "device": "cuda", "processor": "x86_64 " + SECRET, "processes": 64}
-    _spec(folder, lambda spec: spec["provenance"].update(environment=where))
-
-
-@lie("generator", "pearl")
-def latent_of_a_truth(folder: Path) -> None:
-    """Every 1 in the specification is written as true."""
-    _spec(folder, _truths)
-
-
-def _truths(value: Any) -> Any:
+def truths(value: Any) -> None:
+    """Every 1 in a specification is written as true, every 0.0 as -0.0."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(item, dict | list):
-            _truths(item)
+            truths(item)
         elif type(item) is int and item in (0, 1) and key not in ("format", "processes"):
             value[key] = bool(item)
         elif type(item) is float and item == 0:
             value[key] = -0.0
 
 
-@lie("generator")
-def weights_of_another_sign(folder: Path) -> None:
-    """A weight is the next float: the table stays as it is."""
-    _tensors(folder, lambda tensors: {k: np.nextafter(v, np.inf, dtype=v.dtype) for k, v in tensors.items()})
-
-
-@lie("generator")
-def weights_with_a_guest(folder: Path) -> None:
-    """A tensor of letters lies beside the weights."""
-    _tensors(folder, lambda tensors: {**tensors, "zz": np.frombuffer(SECRET.encode(), dtype=np.uint8)})
-
-
-def _tensors(folder: Path, change: Callable[[Json], Json]) -> None:
-    from safetensors import safe_open
-    from safetensors.numpy import load_file, save_file
-
-    path = folder / names.WEIGHTS
-    with safe_open(path, "np") as file:
-        metadata = file.metadata()
-    save_file(change(load_file(path)), path, metadata=metadata)
-    with contextlib.suppress(LikenessError):
-        draw_again(folder)
-
-
-def _spec(folder: Path, change: Callable[[Json], object]) -> None:
-    """Change a specification, and let weights, tables and card follow."""
-    from likeness.core.hashing import sha256_bytes
-
-    path = folder / names.SPEC
-    f.edit_json(path, change)
-    weights = folder / names.WEIGHTS
-    data = weights.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
-    old, new = header["__metadata__"]["spec_sha256"], sha256_bytes(path.read_bytes())
-    weights.write_bytes(data.replace(old.encode(), new.encode()))
-    draw_again(folder)
-
-
-@lie("table")
 def parquet_of_another_writer(folder: Path) -> None:
     """The Parquet file has a key of metadata more."""
-    import pyarrow.parquet as pq
-
     table = pq.read_table(folder / names.TABLE)
     table = table.replace_schema_metadata({**table.schema.metadata, b"note": SECRET.encode()})
     pq.write_table(table, folder / names.TABLE)
 
 
-@lie("table", "histories")
-def events_of_others(folder: Path) -> None:
+def events_of_others(table: pd.DataFrame) -> pd.DataFrame:
     """Two people have exchanged their events."""
-
-    def change(table: pd.DataFrame) -> pd.DataFrame:
-        changed = table.copy()
-        column = changed.columns[0]
-        low, high = changed[column].min(), changed[column].max()
-        changed[column] = changed[column].replace({low: high, high: low})
-        return changed.sort_values(column, kind="stable", ignore_index=True)
-
-    f.redraw(folder, change, stem="events")
+    column = table.columns[0]
+    low, high = table[column].min(), table[column].max()
+    changed = table.assign(**{column: table[column].replace({low: high, high: low})})
+    return changed.sort_values(column, kind="stable", ignore_index=True)
 
 
-# --- schema
+def deflated(content: bytes) -> bytes:
+    squeeze = zlib.compressobj(wbits=-15)
+    return squeeze.compress(content) + squeeze.flush()
 
 
-@lie("schema")
-def rule_that_nobody_kept(folder: Path) -> None:
-    """A rule more, which the table breaks and no release knows."""
-    f.edit_file(names.SCHEMA, "rules:\n", "rules:\n- if: {years: < 40}\n  then: {paid: more}\n")(folder)
-
-
-@lie("schema", "histories")
-def most_events(folder: Path) -> None:
-    """The schema takes the three events with the smallest hashes; the releases took the first."""
-    f.edit_file(names.SCHEMA, "which: first", "which: hash")(folder)
-
-
-@lie("schema")
-def word_for_missing(folder: Path) -> None:
-    """A word for missing that is a sentence; no release knows it."""
-    f.edit_file(names.SCHEMA, "missing_values: []", f"missing_values: [{SECRET}]")(folder)
-
-
-# --- zip files
-
-
-def zipped(folder: Path, order: list[str], pack: Callable[[bytes], bytes] | None = None) -> Path:
+def zipped(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = deflated) -> Path:
     """A zip file that has the headers of Likeness."""
-    import struct
-
-    from likeness.bundle.files import _headers
-
     target, data, directory = folder.with_suffix(".zip"), b"", b""
     for name in order:
         content, info = (folder / name).read_bytes(), zipfile.ZipInfo(name)
-        squeeze = zlib.compressobj(wbits=-15)
-        packed = squeeze.compress(content) + squeeze.flush() if pack is None else pack(content)
+        packed = pack(content)
         info.CRC, info.compress_size, info.file_size = zlib.crc32(content), len(packed), len(content)
         info.header_offset = len(data)
         head, entry_ = _headers(info)
@@ -809,91 +397,129 @@ def files_of(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-@lie("zip", late=True)
-def order_that_spells(folder: Path) -> Path:
-    """The files of a zip file stand in another order, which spells a text."""
-    f.seal(folder, f.Seal.TEXTS)
-    return zipped(folder, files_of(folder)[::-1])
+def empty_blocks_that_spell(content: bytes) -> bytes:
+    """Before the bytes of a packed file stand empty blocks, as many as letters have bits."""
+    bits = "".join(f"{ord(letter):08b}" for letter in SECRET)
+    return b"".join(b"\0\0\0\xff\xff" * (1 + int(bit)) for bit in bits) + deflated(content)
 
 
-@lie("zip", late=True)
-def empty_blocks_that_spell(folder: Path) -> Path:
-    """Between the bytes of a packed file stand empty blocks, as many as letters have bits."""
-    f.seal(folder, f.Seal.TEXTS)
-
-    def pack(content: bytes) -> bytes:
-        bits = "".join(f"{ord(letter):08b}" for letter in SECRET)
-        blocks = b"".join(b"\0\0\0\xff\xff" * (1 + int(bit)) for bit in bits)
-        squeeze = zlib.compressobj(wbits=-15)
-        return blocks + squeeze.compress(content) + squeeze.flush()
-
-    return zipped(folder, files_of(folder), pack)
-
-
-@lie("zip", late=True)
-def last_bits_of_a_stream(folder: Path) -> Path:
+def last_bits_of_a_stream(content: bytes) -> bytes:
     """The bits behind the end of a packed file, up to its last byte, spell a text."""
-    f.seal(folder, f.Seal.TEXTS)
-
-    def pack(content: bytes) -> bytes:
-        squeeze = zlib.compressobj(wbits=-15)
-        packed = squeeze.compress(content) + squeeze.flush()
-        high = bytes([packed[-1] | 0x80])
-        again = zlib.decompressobj(-15)
-        return packed[:-1] + high if again.decompress(packed[:-1] + high) == content and again.eof else packed
-
-    return zipped(folder, files_of(folder), pack)
+    packed, again = deflated(content), zlib.decompressobj(-15)
+    high = packed[:-1] + bytes([packed[-1] | 0x80])
+    return high if again.decompress(high) == content and again.eof else packed
 
 
-# --- texts for machines that people read
-
-
-@lie("provenance")
-def sampler_with_a_diagnosis(folder: Path) -> None:
-    """The noise comes from a version of OpenDP that is a sentence about a person."""
-    for one in Bundle(folder).answers:
-        f.edit_receipt(one.receipt.query, sampler=f"opendp 0_{SECRET} discrete gaussian")(folder)
-
-
-@lie("provenance")
-def ledger_software_with_a_diagnosis(folder: Path) -> None:
-    """The entries name a version of pandas that is a sentence about a person."""
-    ledger(lambda r: [body["software"].update(pandas=f"3_{SECRET}") for body in of_kind(r, "reserve")])(folder)
-
-
-@lie("ledgers")
-def receipts_of_two_ledgers(folder: Path) -> None:
-    """The class counts were paid in another ledger."""
-    f.edit_receipt("class_counts", ledger_id="0123456789abcdef")(folder)
-
-
-@lie("ledgers")
-def split_over_two_identities(folder: Path) -> None:
-    """The class counts were paid by other people."""
-    _ask(folder, "class_counts", identity="others")
-    refit(folder)
-
-
-@lie("ledgers", "histories")
-def both_row_sets_of_two_tables(folder: Path) -> None:
-    """The transitions are of another version of the rows than the people."""
-    for query in ("next_class_counts", "next_quantiles", "next_embedding"):
-        _ask(folder, query, digest="12" * 32)
-    refit(folder)
-
-
-# --- the campaign
+TRAINED_ELSEWHERE = {"torch": "9.9.9", "device": "cuda", "processor": "x86_64 " + SECRET, "processes": 64}
+ONE_SALT = dict.fromkeys((SALT, "content_salt"), (SECRET + "...").encode().hex())
+LETTER = int.from_bytes((SECRET * 12).encode(), "big")
+NO_PLAN = {"method": "ntk", "plan": "ab" * 32}
+TABLES = [f"{place:032x}:{SECRET.encode().hex():0>64}" for place in range(40)]
+OF_PEARL, OF_IMAGES, OF_HISTORIES = {"method": "pearl"}, {"method": "images"}, {"method": "histories"}
+LATE = {"late": True}
+LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, plant, *rest in (
+    # --- the account: less cost, another sign, a text
+    *(("account", f"{total}_a_little_less",
+       account(lambda value, total=total: value["total"].update({total: 0.9991 * value["total"][total]})), LATE)
+      for total in ("epsilon_gaussian", "epsilon_rdp")),
+    ("account", "epsilon_below_one", field("total.epsilon", 0.9999991), LATE),
+    ("account", "interval_from_minus_zero",
+     account(lambda value: min(value["card"], key=lambda figure: figure["low"]).update(low=-0.0)), LATE),
+    ("account", "software_with_a_diagnosis", field("software.numpy", "1_" + SECRET), LATE),
+    # --- settings and plan in other spellings
+    ("settings", "delta_that_is_false", replan(lambda plan: plan["queries"][1].update(delta_keys=False))),
+    ("settings", "delta_below_zero_by_sign",
+     replan(lambda plan: [query.update(delta_keys=-0.0) for query in plan["queries"][1:]])),
+    ("settings", "number_of_people_as_float", replan(lambda plan: plan.update(num_records=800.0)), OF_IMAGES),
+    ("settings", "plan_with_a_text_in_its_digits", replan(plan_with_a_text_in_its_digits)),
+    ("settings", "cost_a_hair_less", everywhere(lambda place, receipt: f.edit_both(
+        receipt.query, rho=receipt.rho * (1 - 8e-10 * ord(SECRET[place]) / 128)))),
+    ("settings", "settings_with_two_attempts",
+     f.edit_file(names.SETTINGS, '  "epsilon": 1.0', '  "epsilon": 0.1,\n  "epsilon": 1.0')),
+    ("settings", "epsilon_beyond_floats", f.edit_file(names.SETTINGS, '  "epsilon": 1.0', '  "epsilon": 1e400')),
+    ("settings", "trained_on_another_device", f.set_value(names.SETTINGS, "train.device", "cuda"), OF_PEARL),
+    ("settings", "seed_that_is_a_letter", f.all_of(f.set_value(names.SETTINGS, "train.seed", LETTER), refit)),
+    ("settings", "channels_nobody_uses",
+     f.set_value(names.SETTINGS, "pearl.train.channels", [ord(letter) for letter in SECRET]), OF_PEARL),
+    # --- other records about the same people
+    ("records", "stage_of_another_run_is_a_sentence", another_run(stage=SECRET), OF_PEARL),
+    ("records", "query_of_another_run_is_a_sentence", another_run(query=SECRET), OF_PEARL),
+    ("records", "digests_of_many_tables", another_run(rows_digests=TABLES)),
+    ("records", "unit_with_blanks", another_run(unit={"column": "pid" + " " * ord("h"), "max_rows": 2})),
+    ("records", "place_that_is_no_whole_number", ledger(place_that_is_no_whole_number)),
+    ("records", "receipt_of_a_place_with_a_point", f.edit_receipt("embedding", ledger_seq=14.0)),
+    ("records", "ledger_of_another_format", ledger(lambda r: bodies(r, "genesis")[0].update(format=75274))),
+    ("records", "one_salt_for_all", ledger(lambda r: [one["body"].update(ONE_SALT) for one in r if "body" in one])),
+    ("records", "earlier_delta_below_zero", another_run(delta_keys=-0.0)),
+    ("records", "earlier_copy_of_this_release", copy_of_this_release),
+    ("records", "embedding_by_a_method_that_has_none", f.edit_both("embedding", **NO_PLAN)),
+    # --- history of the ledger: draws, losses, order
+    ("history", "seventh_draw_without_six_losses", f.all_of(ask("embedding", slot="1~7"), refit)),
+    ("history", "published_what_was_lost", lose("embedding")),
+    ("history", "drawn_twice_and_the_better_one_kept", lose("embedding", drawn_again)),
+    ("history", "lost_after_it_was_published",
+     lose("class_counts", lambda r: r.insert(len(r) - 1, r.pop(first(r, "lost"))))),
+    ("history", "card_of_the_best_of_many_tables", renumber(card_of_the_best_of_many_tables)),
+    ("history", "card_before_the_table", renumber(card_before_the_table)),
+    ("history", "a_day_that_is_none", ledger(lambda records: records[-1].update(time="2027-02-30"))),
+    ("history", "cap_after_the_release",
+     renumber(lambda r: r.insert(first(r, "cap") + 4, r.pop(first(r, "cap"))))),
+    # --- identities: another letter, one sign for two, an alpha, a letter without ink
+    *(("identity", name, split_over(twin)) for name, twin in (
+        ("cyrillic_twin", "st\u0430ff"), ("ligature_twin", "sta\ufb00"), ("latin_lookalike", "st\u0251ff"),
+        ("invisible_letter", "sta\u3164ff"))),
+    # --- released values
+    ("values", "noise_of_coarse_steps", values("class_counts", lambda values: (values >> 30) << 30)),
+    ("values", "whole_people_everywhere", f.all_of(
+        f.edit_values("card_distances", lambda values: (values >> 24) << 24),
+        f.edit_values("card_confusion", lambda values: (values >> 30) << 30))),
+    ("values", "a_hundred_times_the_people", values("class_counts", lambda values: values * 100 + 12345)),
+    ("values", "classes_exchanged", values("class_counts", lambda values: np.array([[values.sum() + 991], [99_991]]))),
+    ("values", "one_class_copied", values("embedding", lambda values: np.repeat(values[:1], 2, axis=0)), OF_PEARL),
+    ("values", "all_noise_and_nobody", values("embedding", np.zeros_like)),
+    ("values", "copy_of_another_release", copy_of_another_release, OF_HISTORIES),
+    ("values", "third_axis", f.edit_values("class_counts", lambda values: values.reshape(2, 1, 1))),
+    ("values", "number_of_pictures", f.all_of(
+        f.set_value(names.SETTINGS, "privacy.num_records", 800_000),
+        replan(lambda plan: plan.update(num_records=800_000)), field("num_records", 800_000), refit), OF_IMAGES),
+    ("values", "names_of_people_as_categories", names_of_people_as_categories),
+    # --- generator and tables
+    ("generator", "trained_by_another_library", f.all_of(
+        weights_of(lambda spec: spec["provenance"].update(environment=TRAINED_ELSEWHERE)), draw_again)),
+    ("generator", "latent_of_a_truth", f.all_of(weights_of(truths), draw_again), OF_PEARL),
+    ("generator", "weights_of_another_sign",
+     tensors(lambda found: {name: np.nextafter(v, np.inf, dtype=v.dtype) for name, v in found.items()})),
+    ("generator", "weights_with_a_guest",
+     tensors(lambda found: {**found, "zz": np.frombuffer(SECRET.encode(), dtype=np.uint8)})),
+    ("table", "parquet_of_another_writer", parquet_of_another_writer),
+    ("table", "events_of_others", lambda folder: f.redraw(folder, events_of_others, stem="events"), OF_HISTORIES),
+    # --- schema
+    ("schema", "rule_that_nobody_kept",
+     f.edit_file(names.SCHEMA, "rules:\n", "rules:\n- if: {years: < 40}\n  then: {paid: more}\n")),
+    ("schema", "most_events", f.edit_file(names.SCHEMA, "which: first", "which: hash"), OF_HISTORIES),
+    ("schema", "word_for_missing", f.edit_file(names.SCHEMA, "missing_values: []", f"missing_values: [{SECRET}]")),
+    # --- zip files
+    ("zip", "order_that_spells", lambda folder: zipped(folder, files_of(folder)[::-1]), LATE),
+    *(("zip", pack.__name__, lambda folder, pack=pack: zipped(folder, files_of(folder), pack), LATE)
+      for pack in (empty_blocks_that_spell, last_bits_of_a_stream)),
+    # --- texts for machines that people read
+    ("provenance", "sampler_with_a_diagnosis", everywhere(lambda _, receipt: f.edit_receipt(
+        receipt.query, sampler=f"opendp 0_{SECRET} discrete gaussian"))),
+    ("provenance", "ledger_software_with_a_diagnosis",
+     ledger(lambda r: [body["software"].update(pandas=f"3_{SECRET}") for body in bodies(r, "reserve")])),
+    ("ledgers", "receipts_of_two_ledgers", f.edit_receipt("class_counts", ledger_id="0123456789abcdef")),
+    ("ledgers", "split_over_two_identities", f.all_of(ask("class_counts", identity="others"), refit)),
+    ("ledgers", "both_row_sets_of_two_tables", f.all_of(
+        *(ask(query, digest="12" * 32) for query in ("next_class_counts", "next_quantiles", "next_embedding")),
+        refit), OF_HISTORIES),
+)}  # fmt: skip
 
 
 def honest(folder: Path) -> dict[str, Path]:
     """The honest bundles, and one of images whose number is public."""
     (folder / "three").mkdir()
     made = bundles(folder / "three")
-    places = {"LIKENESS_HOME": str(folder / "ledger"), "LIKENESS_ANCHOR": str(folder / "anchor")}
-    before = dict(os.environ)
-    os.environ.update(places)
-    try:
-        Ledger.create(locate())
+    with own_ledger(folder):
         columns = {"digit": {"kind": "categorical", "categories": ["a", "b"]}}
         of = {"name": "images", "source": "made up", "task": "classification", "label": "digit"}
         schema = Schema.from_dict({**of, "image": {"shape": [4, 4]}, "columns": columns}, "schema")
@@ -904,62 +530,16 @@ def honest(folder: Path) -> dict[str, Path]:
         model = Synthesizer(schema=schema, method="moments", **whose)
         model.fit(table).bundle(folder / "images", n=40, open_others=True)
         return {**made, "images": folder / "images"}
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-@contextmanager
-def planted(one: Lie, folder: Path) -> Iterator[Path]:
-    """A copy of an honest bundle with a lie in it, as a folder."""
-    place: list[Path] = [folder]
-    try:
-        one.plant(folder)
-    except Exception as error:
-        print(f"  (planted as far as it goes: {type(error).__name__}: {str(error)[:150]})", file=sys.stderr)
-
-    def late(where: Path) -> None:
-        if one.late is not None:
-            place.append(one.late(where) or where)  # type: ignore[arg-type]
-
-    settle(folder, late)
-    with opened(place[-1]) as given:
-        yield given
-
-
-def told(one: Lie, folder: Path) -> tuple[int, str]:
-    """Exit code of the verifier about a lie, and the checks that did not pass."""
-    try:
-        with planted(one, folder) as given:
-            checks = list(checks_of(given, retrain=True))
-    except LikenessError as error:
-        return 2, str(error).rpartition("/")[2][:120]
-    wrong = [f"{check.name}: {check.text}" for check in checks if check.passed is False]
-    open_ = [f"{check.name} not tested: {check.text}" for check in checks if check.passed is None]
-    code = 1 if wrong else 3 if open_ else 0
-    return code, "; ".join(wrong or open_)
 
 
 def main() -> int:
     """Plant each lie, and print what the verifier says."""
     chosen = {name: LIES[name] for name in sys.argv[1:] or LIES}
-    believed = 0
     with tempfile.TemporaryDirectory() as temporary:
         made = honest(Path(temporary))
-        for name, where in made.items():
-            code, words = told(
-                Lie("honest", name, lambda _: None, None), Path(shutil.copytree(where, f"{temporary}/h_{name}"))
-            )
-            assert code == 0, (name, words)
-        print("| lie | kind | exit | what the verifier says |\n| --- | --- | ---: | --- |")
-        for name, one in chosen.items():
-            folder = Path(shutil.copytree(made[one.bundle], Path(temporary) / "lie" / name))
-            code, words = told(one, folder)
-            believed += code == 0
-            print(f"| {name} | {one.kind} | {code} | {words[:150] or '**BELIEVED**'} |", flush=True)
-            shutil.rmtree(folder)
-    print(f"\n{len(chosen)} lies of {len({one.kind for one in chosen.values()})} kinds; {believed} believed")
-    return int(believed > 0)
+        for name in made:
+            assert {check.passed for check in judged(Lie("honest", lambda _: None, name), made)} == {True}, name
+        return campaign(chosen, made)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         f"# {in_markdown(schema.name)}: synthetic {'people' if linked else 'rows'}",
         "",
         f"{rows:,} synthetic {'people with their events' if linked else 'rows'}; none of them is a person. "
-        f"Made by the method `{privacy['method']}` of Likeness from "
+        f"Made by the method `{privacy['method']}` of {privacy.get('plugin', 'Likeness')} from "
         f"{len(trained_on(privacy))} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
         f"({privacy['adjacency']}, unit: {in_markdown(privacy['unit'])}). [{STATEMENT}]({STATEMENT}) says what that "
         "promises and what it does not.",

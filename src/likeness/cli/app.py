@@ -95,6 +95,9 @@ def verify(
     most_minutes: Annotated[
         float | None, typer.Option(min=0.1, help="Stop after so many minutes: the rest is not tested. Default: 120.")
     ] = None,
+    trust_plugin: Annotated[
+        list[str] | None, typer.Option(help="A method of another distribution whose code may run; several times.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
 ) -> None:
     """Recompute every claim of a bundle.
@@ -105,7 +108,7 @@ def verify(
     from likeness.verify import MOST_MINUTES
     from likeness.verify import verify as checks_of
 
-    checks = checks_of(path, retrain, most_minutes or MOST_MINUTES)
+    checks = checks_of(path, retrain, most_minutes or MOST_MINUTES, trust_plugin or ())
     say_json([vars(check) for check in checks]) if as_json else say(cli_run.checks_text(checks))
     code = cli_run.give_verdict(checks, as_json)
     if code:

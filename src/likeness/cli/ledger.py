@@ -228,12 +228,12 @@ def ledger_afford(
 
 def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "list[Project]":
     """The project with each method and each epsilon."""
-    from likeness.config.typed import allowed, require
-    from likeness.methods import METHODS
+    from likeness.config.typed import require
+    from likeness.methods import method_named
     from likeness.preflight.cost import with_target
 
     for name in methods:
-        allowed("--method", name, sorted(METHODS))
+        method_named(name, "--method")
     for epsilon in epsilons:
         require(epsilon > 0, "--epsilon", epsilon, "a number greater than 0")
     return [with_target(project, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]

@@ -20,7 +20,8 @@ def params(
     """Print settings with their help texts, ready for params.yaml."""
     from likeness.config.explain import defaults, with_help
     from likeness.config.load import read_params
-    from likeness.methods import DEFAULT, METHODS, resolved
+    from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolved
+    from likeness.methods.plugins import installed
 
     if section is None:
         here = ProjectPaths.params
@@ -29,15 +30,17 @@ def params(
             given = read_params(here)
             values = resolved(given)
             values[given.method]["expert"] = (given.sections.get(given.method) or {}).get("expert", {})
-        typer.echo(with_help(Params, values, METHODS))
+        typer.echo(with_help(Params, values, known_methods()))
         return
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
-    if section not in (*METHODS, *hints):
-        close = did_you_mean(section, (*METHODS, *hints))
+    methods = [*METHODS, *installed()]
+    if section not in (*methods, *hints):
+        close = did_you_mean(section, (*methods, *hints))
         raise ParamsError(
-            f"'{section}' is no method or section.{close} Methods: {', '.join(METHODS)}. Sections: {', '.join(hints)}."
+            f"'{section}' is no method or section.{close} Methods: {', '.join(methods)}. Sections: {', '.join(hints)}."
         )
-    if section in METHODS:
-        typer.echo(with_help(Params, {section: defaults(METHODS[section])}, METHODS).lstrip("\n"))
+    if section in methods:
+        values = {section: defaults(method_named(section))}
+        typer.echo(with_help(Params, values, known_methods()).lstrip("\n"))
     else:
         typer.echo(with_help(Params, {section: defaults(Params)[section]}).lstrip("\n"))

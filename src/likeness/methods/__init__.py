@@ -1,5 +1,9 @@
-"""Methods: one folder each, and one entry in :data:`METHODS`, their only list."""
+"""Methods: one folder each, and one entry in :data:`METHODS`, their only list.
 
+A name that the list does not have may be that of a plug-in (:mod:`likeness.methods.plugins`).
+"""
+
+from pathlib import Path
 from typing import Any
 
 from likeness.config.explain import plain
@@ -7,6 +11,7 @@ from likeness.config.params import Params
 from likeness.config.typed import allowed, build, merged
 from likeness.core.errors import ParamsError
 from likeness.core.text import did_you_mean, normal_texts
+from likeness.methods import plugins
 from likeness.methods.base import Context, Method
 from likeness.methods.hp.method import Hp
 from likeness.methods.marginals.method import Marginals
@@ -19,7 +24,52 @@ from likeness.methods.pearl.method import Pearl
 METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Hp, Marginals, Merf, MerfAe, Moments, Ntk, Pearl)}
 DEFAULT = Marginals.name
 
-__all__ = ["DEFAULT", "METHODS", "Context", "Method", "method_from", "resolved"]
+__all__ = [
+    "DEFAULT",
+    "METHODS",
+    "Context",
+    "Method",
+    "distribution_of",
+    "known_methods",
+    "method_from",
+    "method_named",
+    "resolved",
+]
+
+
+def known_methods() -> dict[str, type[Method]]:
+    """All methods in memory, by name: :data:`METHODS`, and plug-ins that settings named."""
+    return {**plugins.loaded(), **METHODS}
+
+
+def method_named(name: str, key: str = "method") -> type[Method]:
+    """The class of a method. A plug-in is imported now.
+
+    Args:
+        name: of the method.
+        key: that holds it, for messages.
+
+    Raises:
+        ParamsError: no method has that name, or its plug-in is broken.
+        MissingPackageError: it is a plug-in that nobody here trusts.
+    """
+    return METHODS[name] if name in METHODS else _plugin(name, key).kind
+
+
+def distribution_of(name: str) -> str:
+    """Name and version of the distribution of a plug-in; empty for a method of Likeness."""
+    return "" if name in METHODS else _plugin(name, "method").distribution
+
+
+def code_of(name: str) -> tuple[Path, ...]:
+    """Files and folders with the code of a plug-in; none for a method of Likeness."""
+    return () if name in METHODS else _plugin(name, "method").code
+
+
+def _plugin(name: str, key: str) -> plugins.Plugin:
+    plugins.check_trusted(name)
+    allowed(key, name, [*METHODS, *plugins.installed()])
+    return plugins.load(name, known_methods())
 
 
 def method_from(params: Params) -> Method:
@@ -28,14 +78,14 @@ def method_from(params: Params) -> Method:
     Raises:
         ParamsError: no method has that name, or its section is wrong.
     """
-    allowed("method", params.method, METHODS)
-    unknown = sorted(set(params.sections) - set(METHODS))
-    if unknown:
-        close = did_you_mean(str(unknown[0]), METHODS)
+    kind = method_named(params.method)
+    unknown = sorted(set(params.sections) - {params.method, *METHODS})
+    if unknown and (others := set(unknown).difference(plugins.installed())):
+        first = min(others)
+        close = did_you_mean(str(first), METHODS)
         raise ParamsError(
-            f"params.yaml: {unknown[0]} is not a section.{close or ' Remove it.'} Methods: {', '.join(METHODS)}"
+            f"params.yaml: {first} is not a section.{close or ' Remove it.'} Methods: {', '.join(METHODS)}"
         )
-    kind = METHODS[params.method]
     section = normal_texts(params.sections.get(params.method) or {})  # it may name columns
     return build(kind, merged(kind, section) if "expert" in section else section, params.method)
 

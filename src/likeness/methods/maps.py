@@ -9,10 +9,15 @@ from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
 from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.features.naive_bayes import NaiveBayes
-from likeness.methods import METHODS
+from likeness.methods import METHODS, known_methods
 
 SHARED: tuple[type[Map], ...] = (ColumnMarginals, Constant, LowOrderMarginals, NaiveBayes)
 MAPS: dict[str, Any] = {kind.name: kind for kind in (*SHARED, *(m for method in METHODS.values() for m in method.maps))}
+
+
+def known_maps() -> dict[str, Any]:
+    """:data:`MAPS`, and the maps of plug-ins in memory."""
+    return {**{one.name: one for method in known_methods().values() for one in method.maps}, **MAPS}
 
 
 def from_spec(spec: Mapping[str, Any]) -> FeatureMap:
@@ -23,9 +28,10 @@ def from_spec(spec: Mapping[str, Any]) -> FeatureMap:
     """
     arguments = {key: _argument(value) for key, value in spec.items()}
     name = arguments.pop("map", None)
-    if name not in MAPS:
-        raise ReleaseError(f"this version has no feature map '{name}'. Maps: {', '.join(sorted(MAPS))}")
-    feature: FeatureMap = MAPS[name](**arguments)
+    kinds = known_maps()
+    if name not in kinds:
+        raise ReleaseError(f"this version has no feature map '{name}'. Maps: {', '.join(sorted(kinds))}")
+    feature: FeatureMap = kinds[name](**arguments)
     return feature
 
 

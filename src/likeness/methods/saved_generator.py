@@ -19,7 +19,7 @@ from likeness.data.encoding.condition import NONE, Conditions
 from likeness.generators.base import Generator
 from likeness.generators.sampling import systematic
 from likeness.generators.weights import SPEC_DIGEST, check_weights
-from likeness.methods import METHODS
+from likeness.methods import METHODS, method_named
 
 GENERATORS: dict[str, Callable[[], type[Generator]]] = {
     name: load for method in METHODS.values() for name, load in method.generators.items()
@@ -38,9 +38,15 @@ def _check_shapes(spec: Mapping[str, Any]) -> None:
             raise ValueError(f"shape: height, width and perhaps 3 of images with 1 to {_MOST_VALUES} values")
 
 
+def _kind(spec: Mapping[str, Any]) -> type[Generator]:
+    """The class of a specification; that of a plug-in is known to the method that trained it."""
+    name = spec["generator"]
+    return (GENERATORS if name in GENERATORS else method_named(spec["provenance"]["method"]).generators)[name]()
+
+
 def _check_sizes(spec: Mapping[str, Any], weights: Path) -> None:
     """Refuse a specification whose sizes are not those of the weights, before it takes memory."""
-    shapes = GENERATORS[spec["generator"]]().shapes(spec)
+    shapes = _kind(spec).shapes(spec)
     with safe_open(weights, "np") as file:
         if shapes != {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}:  # noqa: SIM118
             raise ValueError("weights of other sizes than the specification's")
@@ -89,7 +95,7 @@ class SavedGenerator:
             spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
             _check_shapes(spec)
             _check_sizes(spec, folder / "weights.safetensors")
-            network = GENERATORS[spec["generator"]]().from_spec(spec)
+            network = _kind(spec).from_spec(spec)
             network.load(load_file(folder / "weights.safetensors"))
             provenance = spec["provenance"]
             class_weights = tuple(float(weight) for weight in spec["class_weights"])

@@ -187,11 +187,12 @@ def privacy_json(
         rules: of the schema, which every row keeps.
         card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
     """
-    private = plan.private
+    private, plugins = plan.private, sorted({receipt.plugin for receipt in receipts} - {""})
     return {
         "format": 1,
         "private": private,
         "method": params.method,
+        **({"plugin": ", ".join(plugins)} if plugins else {}),
         **_whose(params, plan),
         "target": {"epsilon": _finite(params.privacy.epsilon), "delta": params.privacy.delta},
         "total": _total(total),

@@ -256,6 +256,7 @@ class Project:
             PlanError: a later stage could not answer it.
         """
         from likeness.data.schema.rules import learned
+        from likeness.methods import distribution_of
         from likeness.pipeline.card import card_shares
         from likeness.privacy.adjacency import Adjacency
         from likeness.privacy.plan import SelectionShares, make_plan
@@ -283,6 +284,7 @@ class Project:
             unit=self.complete_params.ingest.unit,
             selection=SelectionShares(names, STAGE, categories.share, categories.delta_share) if names else None,
             card=card_shares(self.params.evaluate.card, facts),
+            plugin=distribution_of(self.params.method),
         )
 
     @cached_property

@@ -1,7 +1,7 @@
 """Preflight check of the settings of later stages, from public settings alone and before anything is spent."""
 
 from likeness.core.errors import ParamsError
-from likeness.methods import METHODS
+from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
 from likeness.pipeline.where import conditions, named
 
@@ -17,7 +17,7 @@ def refusals(project: Project) -> list[ParamsError]:
     params, schema = project.params, project.written_schema
     refused = []
     private = {column.name for column in schema.open_columns}
-    method = METHODS.get(params.method)  # building a method refuses an unknown one
+    method = known_methods().get(params.method)  # building a method refuses an unknown one
     histories = project.histories
     people = None if histories is None else [column.name for column in histories.person_columns]
     for name, value in named(params.sample.where).items():

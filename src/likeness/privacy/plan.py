@@ -69,6 +69,7 @@ class Plan:
 
     ``unit`` is the unit of privacy where a person may have several rows, None where a row is a person. Multipliers do
     not depend on it: they are noise in units of the sensitivity, and only the sensitivity grows with the rows.
+    ``plugin`` is name and version of the distribution that holds the method; empty for a method of Likeness.
     """
 
     method: str
@@ -79,6 +80,7 @@ class Plan:
     num_records: int | None
     queries: tuple[PlannedQuery, ...]
     unit: PrivacyUnit | None = None
+    plugin: str = ""
 
     @property
     def rho(self) -> float:
@@ -127,6 +129,7 @@ class Plan:
             num_records=value["num_records"],
             queries=queries,
             unit=None if value["unit"] is None else PrivacyUnit.from_dict(value["unit"]),
+            plugin=value["plugin"],
         )
 
 
@@ -142,6 +145,7 @@ def make_plan(
     unit: PrivacyUnit | None = None,
     selection: SelectionShares | None = None,
     card: Sequence[QueryShare] = (),
+    plugin: str = "",
 ) -> Plan:
     """Split the ρ of the target by shares.
 
@@ -160,6 +164,7 @@ def make_plan(
         unit: unit of privacy where a person may have several rows.
         selection: partition selections, if there are any.
         card: queries about the synthetic table, whose shares of all of ρ come off those of the others.
+        plugin: name and version of the distribution that holds the method, if it is none of Likeness.
 
     Raises:
         PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` or ``unit`` contradicts the
@@ -173,7 +178,7 @@ def make_plan(
     parts = _parts(shares, delta, selection, card)
     total = rho_for(epsilon, delta_left(delta, (part.delta_keys for part in parts)))
     queries = tuple(part.planned(total) for part in parts)
-    plan = Plan(method, identity, adjacency, epsilon, delta, num_records, queries, unit)
+    plan = Plan(method, identity, adjacency, epsilon, delta, num_records, queries, unit, plugin)
     reached = epsilon_left(plan.rho, delta, plan.delta_keys)
     if plan.private and reached > epsilon:
         raise PlanError(

@@ -47,6 +47,7 @@ class Receipt:
         unit: unit of privacy where a person may have several rows; None: a row is a person.
         threshold: T in lattice steps of a partition selection; None for other queries.
         delta_keys: δ of the partition selection.
+        plugin: name and version of the distribution that holds the method; empty for a method of Likeness.
     """
 
     query: str
@@ -74,6 +75,7 @@ class Receipt:
     unit: PrivacyUnit | None = None
     threshold: int | None = None
     delta_keys: float = 0.0
+    plugin: str = ""
 
     @property
     def private(self) -> bool:

@@ -142,6 +142,7 @@ def _reservation(
     facts = {
         "stage": query.stage,
         "method": plan.method,
+        "plugin": plan.plugin,
         "change": str(query.contributions.change(plan.adjacency)),
         "dimension": _coordinates(query, plan),
         "sensitivity": math.sqrt(squared) * 2.0**-query.lattice_bits,

@@ -17,13 +17,14 @@ def statement(privacy: dict[str, Any]) -> str:
     """The privacy account for a person, in Markdown."""
     total, target, lifetime = privacy["total"], privacy["target"], privacy["ledger"]["lifetime"]
     several = privacy.get("rows_of_a_person")
+    origin = f" of {privacy['plugin']}" if "plugin" in privacy else ""
     neighbors = _PEOPLE if several else _ADJACENCY[privacy["adjacency"]]
     lines = ["# Privacy statement", ""]
     if not privacy["private"]:
         lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
     lines += [
-        f"The synthetic table was made by the method **{privacy['method']}** from {len(trained_on(privacy))} noisy "
-        "statistics of the private table, and from nothing else that depends on it.",
+        f"The synthetic table was made by the method **{privacy['method']}**{origin} from "
+        f"{len(trained_on(privacy))} noisy statistics of the private table, and from nothing else that depends on it.",
         "",
         f"- **Whose data:** {in_markdown(privacy['identity'])}; unit of privacy: {in_markdown(privacy['unit'])}.",
         f"- **Neighboring tables:** `{privacy['adjacency']}`: {neighbors}.",

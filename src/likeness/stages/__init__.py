@@ -6,6 +6,7 @@ table below with the imports.
 """
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -29,14 +30,20 @@ FOLDERS = {
 """Folders of the package that a stage loads, beside those that all stages load. ``settings`` runs every time."""
 
 
-def code_digests(package: Path = _PACKAGE) -> dict[str, str]:
-    """For each stage a text that changes when a file of the package that it loads changes."""
+def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[str, str]:
+    """For each stage a text that changes when a file of the package that it loads changes.
+
+    ``plugin`` holds files and folders of the method, where it is none of the package. Each stage with methods loads it.
+    """
     names = {name for folders in FOLDERS.values() for name in f"{_ALL} {folders}".split()}
     folders = {name: _digest(package, sorted((package / name).rglob("*"))) for name in names}
+    own = [_digest(place.parent, sorted([place, *place.rglob("*")])) for place in plugin]
     texts = {}
     for stage, words in FOLDERS.items():
         digests = {name: folders[name] for name in f"{_ALL} {words}".split()}
         digests["stage"] = _digest(package, [package / "stages" / f"{stage}.py"])
+        if own and "methods" in words.split():
+            digests["plugin"] = " ".join(own)
         texts[stage] = "".join(f"{name} {digest}\n" for name, digest in digests.items())
     return texts
 

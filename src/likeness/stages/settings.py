@@ -7,7 +7,7 @@ Runs every time, because the package is no file of the project. So DVC sees what
 import yaml
 
 from likeness.config.load import read_params
-from likeness.methods import resolved
+from likeness.methods import code_of, resolved
 from likeness.pipeline.project import Project
 from likeness.stages import code_digests
 
@@ -19,5 +19,5 @@ def main(project: Project) -> None:
     del settings["tracking"]["uri"]  # a place, which may hold a password; the numbers do not depend on it
     paths.code.mkdir(parents=True, exist_ok=True)
     paths.settings.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
-    for stage, digests in code_digests().items():
+    for stage, digests in code_digests(plugin=code_of(settings["method"])).items():
         (paths.code / stage).write_text(digests, encoding="utf-8")

@@ -17,12 +17,12 @@ from likeness.config.params import (
     Privacy,
     Train,
 )
-from likeness.config.typed import allowed, build, require
+from likeness.config.typed import build, require
 from likeness.core.errors import ParamsError
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
-from likeness.methods import METHODS
+from likeness.methods import method_named
 from likeness.onboarding.first_list import FirstList
 from likeness.pipeline.other_ledgers import Named
 from likeness.pipeline.project import Project
@@ -42,7 +42,7 @@ def settings_of(given: "Synthesizer") -> Params:
     Raises:
         ParamsError: a parameter is wrong.
     """
-    allowed("method", given.method, METHODS)
+    method_named(given.method)
     unit = _unit(given)
     privacy = {name: plain(getattr(given, name)) for name in _PRIVACY_KEYS}
     privacy["population"] = "?" if given.population is None else given.population  # a fit refuses None

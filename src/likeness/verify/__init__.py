@@ -7,12 +7,14 @@ and does not count as passed.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, opened
 from likeness.bundle.verdict import Check, asked
+from likeness.config.typed import allowed
+from likeness.methods import plugins
 from likeness.synthesizer.published import draw
 from likeness.verify import ledger, noise, outputs, process, receipts
 
@@ -55,19 +57,25 @@ MOST_MINUTES = 120.0
 """Minutes that all checks of a bundle may take, unless the verifier allows more."""
 
 
-def verify(path: Path, retrain: bool = False, most_minutes: float = MOST_MINUTES) -> list[Check]:
+def verify(
+    path: Path, retrain: bool = False, most_minutes: float = MOST_MINUTES, trusted: Collection[str] = ()
+) -> list[Check]:
     """Run all checks of a bundle, in a process of their own: a stranger's bundle may ask for any amount of work.
 
     Args:
         path: a folder or a zip file.
         retrain: train the generator again from the released values. Else a check says that its weights are believed.
         most_minutes: for all checks together. Those that need more time, or more memory than there is, are not tested.
+        trusted: plug-ins whose code may run. Without it, checks that need a plug-in are not tested.
 
     Raises:
         ArtifactError: the path is missing, is no bundle, or holds a file that is not regular.
+        ParamsError: a trusted plug-in is not installed.
     """
+    for name in trusted:
+        allowed("trusted", name, plugins.installed())
     with opened(path) as folder:
-        done, reason = process.checks_within(folder, retrain, most_minutes)
+        done, reason = process.checks_within(folder, retrain, most_minutes, trusted)
     verdict = {check.name: check for check in done}
     for name in (name for name in _in_turn() if name not in verdict):
         verdict[name] = Check(name, None, reason)
@@ -75,13 +83,16 @@ def verify(path: Path, retrain: bool = False, most_minutes: float = MOST_MINUTES
     return [verdict[name] for name in CHECKS]
 
 
-def checks_of(folder: Path, retrain: bool = False, most_minutes: float = math.inf) -> Iterator[Check]:
+def checks_of(
+    folder: Path, retrain: bool = False, most_minutes: float = math.inf, trusted: Collection[str] = ()
+) -> Iterator[Check]:
     """Each check of a bundle when it is done, in this process.
 
     Args:
         folder: a bundle.
         retrain: see :func:`verify`.
         most_minutes: a training with a longer forecast does not start.
+        trusted: see :func:`verify`.
     """
     verdict: dict[str, Check] = {}
     for name in _in_turn():
@@ -90,7 +101,8 @@ def checks_of(folder: Path, retrain: bool = False, most_minutes: float = math.in
         if wrong:  # no check reads files that do not belong
             verdict[name] = Check(name, None, f"not done: see {', '.join(wrong)}")
         else:
-            verdict[name] = asked(name, CHECKS[name], Bundle(folder, retrain, most_minutes))
+            with plugins.only(trusted):
+                verdict[name] = asked(name, CHECKS[name], Bundle(folder, retrain, most_minutes))
         yield verdict[name]
 
 

@@ -12,14 +12,16 @@ from typing import Any
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
+from likeness.core.errors import MissingPackageError, ParamsError
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import NEXT
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.records import SALT, Record, digest_of
 from likeness.ledger.reservation import REDRAW
-from likeness.methods import METHODS
-from likeness.methods.maps import MAPS, SHARED
+from likeness.methods import METHODS, Method, method_named
+from likeness.methods.maps import SHARED, known_maps
+from likeness.methods.plugins import DISTRIBUTION
 from likeness.methods.row_set import rows_of
 from likeness.pipeline.card import CONFUSION, DISTANCES, paid
 from likeness.pipeline.card import STAGE as CARD
@@ -46,14 +48,13 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
-QUERIES = "|".join(sorted({DISTANCES, CONFUSION, *(name for method in METHODS.values() for name in method.queries)}))
-"""Patterns of the names of all queries that a method or a card asks."""
 _TABLES = 2  # of a source: people and their events
 FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
     **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
     **dict.fromkeys(("adjacency", "change", "mechanism", "method"), "[a-z0-9_]{1,60}"),
-    "query": f"categories_[0-9]{{1,5}}|({NEXT})?({QUERIES})",
+    "plugin": f"|{DISTRIBUTION}",
+    "query": "[a-z0-9_]{1,60}",
     "stage": f"{SELECTION_STAGE}|auxiliary|privatize|{CARD}",
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
@@ -305,9 +306,13 @@ class _Spending:
         require(costs, f"{name} has a cost that is no number, or too small")
         require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
-        require(body["method"] in METHODS, f"{name} is of a method that Likeness does not have")
-        foreign = (set(maps_in(body["feature"])) & MAPS.keys()) - maps_of(body["method"])
-        require(not foreign, f"{name} asks by {body['method']} what that method never asks")
+        method, maps = _method(body["method"]), list(maps_in(body["feature"]))
+        ours = body["method"] in METHODS
+        require(ours is (body["plugin"] == ""), f"{name} names another distribution than that of its method")
+        if method is not None:
+            foreign = (set(maps) & known_maps().keys()) - maps_of(method)
+            asks = re.fullmatch(query_form(method), body["query"])
+            require(asks is not None and not foreign, f"{name} asks by {method.name} what that method never asks")
         claim = Receipt.of(body, self.ledger_id, record.seq, "")
         facts = claim.to_dict()
         same = all(canonical_json(body[fact]) == canonical_json(facts[fact]) for fact in FACTS)
@@ -316,11 +321,12 @@ class _Spending:
         require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
-        maps, version = list(maps_in(claim.feature)), body["mechanism_version"]
-        if repr(version) == repr(MECHANISM_VERSION) and set(maps) <= MAPS.keys() | SPECIAL:
+        version, known = body["mechanism_version"], set(maps) <= known_maps().keys() | SPECIAL
+        if method is not None and repr(version) == repr(MECHANISM_VERSION) and known:
             check_claim(name, claim)
         else:
-            self.unknown.append(f"{name} (map {', '.join(map(repr, maps))}, mechanism {version!r})")
+            asked = f"map {', '.join(map(repr, maps))}, mechanism {version!r}, method {body['method']!r}"
+            self.unknown.append(f"{name} ({asked})")
         self.reserved[claim.key] = record
         self.budget = self.budget.after(Cost(claim.rho, claim.delta_keys))
         require(self.budget.fits, f"{name} spends more than the cap in force allows")
@@ -380,9 +386,22 @@ _TWINS = str.maketrans(
 """Letters of Cyrillic and Greek, and of IPA and Turkish, that look like a letter of ASCII."""
 
 
-def maps_of(method: str) -> set[str]:
+def _method(name: str) -> type[Method] | None:
+    """The class of a method; None for a plug-in that is not here, or that nobody here trusts."""
+    try:
+        return method_named(name)
+    except (MissingPackageError, ParamsError):
+        return None
+
+
+def query_form(method: type[Method]) -> str:
+    """Pattern of the names of the queries that a method, a selection or a card asks."""
+    return f"categories_[0-9]{{1,5}}|({NEXT})?({'|'.join((DISTANCES, CONFUSION, *method.queries))})"
+
+
+def maps_of(method: type[Method]) -> set[str]:
     """Names of the maps that a method, a selection or a card may ask for."""
-    return {kind.name for kind in (*SHARED, *METHODS[method].maps, *METHODS[method].others_maps)}
+    return {kind.name for kind in (*SHARED, *method.maps, *method.others_maps)}
 
 
 def _may_be(one: str, other: str) -> bool:

@@ -139,8 +139,8 @@ def _work(bundle: Bundle) -> tuple[float, str]:
             name.removeprefix(rows.prefix): size for name, size in coordinates.items() if name.startswith(rows.prefix)
         }
         seconds += training_seconds(recipe, rows.context, own) or 0.0
-    words = ", ".join(f"{name} {value:,}" for name, value in _sizes(asdict(train)))
-    return seconds / 60, f"{words}; about {max(1, seconds / 60):,.0f} min on one core"
+    words = "".join(f"{name} {value:,}, " for name, value in _sizes(asdict(train)))
+    return seconds / 60, f"{words}about {max(1, seconds / 60):,.0f} min on one core"
 
 
 def _sizes(train: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

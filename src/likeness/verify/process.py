@@ -10,6 +10,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Collection
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,22 +22,26 @@ from likeness.core.messages import LOG, show_messages
 # Isolated from environment and working folder; it searches packages where this process does.
 _PROGRAM = """
 import sys
-folder, retrain, minutes, shows, *sys.path = sys.argv[1:]
+folder, retrain, minutes, shows, trusted, *sys.path = sys.argv[1:]
 from likeness.verify.process import send
-send(folder, retrain == "True", float(minutes), shows == "True")
+send(folder, retrain == "True", float(minutes), shows == "True", trusted.split())
 """
 
 
-def checks_within(folder: Path, retrain: bool, most_minutes: float) -> tuple[list[Check], str]:
+def checks_within(
+    folder: Path, retrain: bool, most_minutes: float, trusted: Collection[str]
+) -> tuple[list[Check], str]:
     """The checks that were done in time and in memory, and why there are no more; empty where all are done.
 
     Args:
         folder: a bundle.
         retrain: whether to train the generator again.
         most_minutes: for all of them.
+        trusted: plug-ins that they may load.
     """
     path = [entry or str(Path.cwd()) for entry in sys.path if isinstance(entry, str)]
     words = [str(folder.absolute()), str(retrain), str(most_minutes), str(LOG.isEnabledFor(logging.INFO))]
+    words.append(" ".join(trusted))
     command = [sys.executable, "-I", "-c", _PROGRAM, *words, *path]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         try:
@@ -55,7 +60,7 @@ def checks_within(folder: Path, retrain: bool, most_minutes: float) -> tuple[lis
 _FOR_EVER = 1e6  # minutes
 
 
-def send(folder: str, retrain: bool, most_minutes: float, shows: bool) -> None:
+def send(folder: str, retrain: bool, most_minutes: float, shows: bool, trusted: Collection[str]) -> None:
     """Make the checks in a started process, and write each to the standard output, where nothing else is written."""
     from likeness.verify import checks_of
 
@@ -64,7 +69,7 @@ def send(folder: str, retrain: bool, most_minutes: float, shows: bool) -> None:
     _bound_memory()
     with os.fdopen(os.dup(1), "w") as sent:
         os.dup2(2, 1)
-        for check in checks_of(Path(folder), retrain, most_minutes):
+        for check in checks_of(Path(folder), retrain, most_minutes, trusted):
             sent.write(json.dumps([check.name, check.passed, check.text]) + "\n")
             sent.flush()
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
-from likeness.bundle.verdict import VERSION, Wrong, require
+from likeness.bundle.verdict import VERSION, Untestable, Wrong, require
 from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
 from likeness.core.errors import ReleaseError
@@ -19,7 +19,8 @@ from likeness.core.text import normal_text
 from likeness.features.base import CellMap, FeatureMap, Map
 from likeness.ledger.budget import budget_of
 from likeness.ledger.reservation import REDRAW
-from likeness.methods.maps import from_spec
+from likeness.methods import METHODS, distribution_of, method_named
+from likeness.methods.maps import from_spec, known_maps
 from likeness.pipeline.account import Standing, notes, privacy_json
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_figures
@@ -390,6 +391,10 @@ def plan(bundle: Bundle) -> str:
     released statistics alone.
     """
     params, plan, released = bundle.params, bundle.plan, bundle.released
+    here = distribution_of(params.method)
+    if plan.plugin != here:
+        require(params.method not in METHODS, f"{names.PLAN_FILE} names a distribution for a method of Likeness")
+        raise Untestable(f"{params.method} was that of {plan.plugin}. Here is {here}: install the same version")
     try:
         check_plan(bundle.project, plan)
     except ReleaseError:
@@ -414,6 +419,7 @@ def plan(bundle: Bundle) -> str:
             "identity": (receipt.identity, plan.identity),
             "unit of privacy": (receipt.unit, plan.unit),
             "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
+            "plugin": (receipt.plugin if receipt.plan == plan.digest else plan.plugin, plan.plugin),
             "stage": (receipt.stage, planned.stage),
             "delta": (receipt.delta_keys, planned.delta_keys),
             "slot": (_DRAW.sub("", receipt.slot), params.ledger.attempt),
@@ -477,8 +483,14 @@ def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
 
 
 def query_again(receipt: Receipt) -> Query | DistanceQuery:
-    """Build a query again from its public specification."""
+    """Build a query again from its public specification.
+
+    Raises:
+        MissingPackageError: it has a map of a plug-in that nobody here trusts.
+    """
     spec = dict(receipt.feature)
+    if set(maps_in(spec)) - known_maps().keys() - SPECIAL:
+        method_named(receipt.method)
     if spec.get("map") == DISTANCES:
         distances = DistanceQuery.from_spec(receipt.query, receipt.stage, spec)
         require(_same(distances.spec(), spec) and receipt.num_groups == 1, f"{receipt.query}: another map")

@@ -1,0 +1,125 @@
+"""Methods of other distributions: entry points of the group ``likeness.methods``, each loaded when settings name it."""
+
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from likeness.config.params import Params
+from likeness.core.errors import MissingPackageError, ParamsError
+from likeness.methods.base import Method
+
+GROUP = "likeness.methods"
+DISTRIBUTION = r"[A-Za-z0-9][A-Za-z0-9._-]{0,59} [0-9][0-9A-Za-z.+_-]{0,59}"
+"""Pattern of the name and version of a distribution in receipts."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A method of another distribution.
+
+    Attributes:
+        kind: its class.
+        distribution: name and version.
+        code: file or folders of its top-level module.
+    """
+
+    kind: type[Method]
+    distribution: str
+    code: tuple[Path, ...]
+
+
+_LOADED: dict[str, Plugin] = {}
+_TRUSTED: ContextVar[Collection[str] | None] = ContextVar("trusted", default=None)
+
+
+@contextmanager
+def only(names: Collection[str]) -> Iterator[None]:
+    """Load no plug-ins but these, whatever a file of a stranger names."""
+    before = _TRUSTED.set(names)
+    try:
+        yield
+    finally:
+        _TRUSTED.reset(before)
+
+
+def installed() -> list[str]:
+    """Names of all plug-ins. It imports none."""
+    return sorted({point.name for point in entry_points(group=GROUP)})
+
+
+def loaded() -> dict[str, type[Method]]:
+    """Plug-ins in memory, by name."""
+    return {name: plugin.kind for name, plugin in _LOADED.items() if _trusts(name)}
+
+
+def _trusts(name: str) -> bool:
+    names = _TRUSTED.get()
+    return names is None or name in names
+
+
+def check_trusted(name: str) -> None:
+    """Refuse a plug-in that only a stranger names.
+
+    Raises:
+        MissingPackageError: nobody here trusts it.
+    """
+    if not _trusts(name):
+        raise MissingPackageError(
+            f"the method '{name}' is none of Likeness. If you trust the code of its plug-in, install it and run: "
+            "likeness verify --trust-plugin NAME"
+        )
+
+
+def load(name: str, known: Mapping[str, type[Method]]) -> Plugin:
+    """Import an installed plug-in once.
+
+    Args:
+        name: in the settings.
+        known: methods in memory.
+
+    Raises:
+        ParamsError: several distributions offer it, it cannot be imported, or it is no method of its own.
+    """
+    if name not in _LOADED:
+        points = list(entry_points(group=GROUP, name=name))
+        offers = ", ".join(sorted(map(_distribution, points)))
+        if len(points) > 1:
+            raise ParamsError(f"method '{name}': several distributions offer it: {offers}. Uninstall all but one.")
+        try:
+            kind = points[0].load()
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise ParamsError(f"method '{name}': {offers} cannot be imported: {said}. Repair the plug-in.") from error
+        if fault := _fault(name, kind, offers, known):
+            raise ParamsError(f"method '{name}': {offers} {fault}. Repair the plug-in.")
+        top = sys.modules[points[0].module.partition(".")[0]]
+        _LOADED[name] = Plugin(kind, offers, tuple(map(Path, getattr(top, "__path__", [top.__file__]))))
+    return _LOADED[name]
+
+
+def _distribution(point: EntryPoint) -> str:
+    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def _fault(name: str, kind: type[Method], distribution: str, known: Mapping[str, type[Method]]) -> str:
+    """What makes an object no plug-in, as the end of a sentence; empty if it is one."""
+    if not re.fullmatch(DISTRIBUTION, distribution):
+        return "has a name or version that receipts cannot hold"
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        return "must give a subclass of likeness.methods.Method"
+    if kind.name != name or not re.fullmatch("[a-z0-9_]{1,60}", name):
+        return f"must give the method the name '{name}', in small letters, digits and underscores"
+    if name in {item.name for item in fields(Params)}:
+        return "takes the name of a section of the settings"
+    if kind.public_names:
+        return "names public files, which only methods of Likeness have"
+    maps = {one.name: one for method in known.values() for one in method.maps}
+    generators = {one: load for method in known.values() for one, load in method.generators.items()}
+    taken = [one.name for one in kind.maps if maps.get(one.name, one) is not one]
+    taken += [one for one, load in kind.generators.items() if generators.get(one, load) is not load]
+    return f"takes the name of a map or generator that exists: {', '.join(taken)}" if taken else ""
