@@ -16,13 +16,14 @@ from likeness.config.load import load_params
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
 from likeness.core.paths import ProjectPaths
+from likeness.data.encoding.bins import grid_of
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.quantiles import QUANTILES, shares_within
+from likeness.methods.marginals.quantiles import QUANTILES, cells_of_number, learned_bins, shares_within
 from likeness.pipeline import consistency
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import new_releases
@@ -168,6 +169,12 @@ def test_where_noise_hides_the_quantiles_bins_are_the_public_ones_and_the_statem
     (note,) = method.notes(CONTEXT, released)
     assert note == "Bins of `wide`, `gaps`: of equal width, because the noise of `quantiles` hides the quantiles."
     assert released["embedding"].receipt.feature == method.foreseen_queries(CONTEXT)[-1].spec()
+
+
+def test_missing_cells_are_in_no_bin() -> None:
+    column = SCHEMA.column("gaps")
+    fine = cells_of_number(column, 0, grid_of(column, 8))
+    assert learned_bins(column, fine, np.array([10] * 8 + [10_000]), 0.0, 4) == (0, 2, 4, 6)
 
 
 CHANGED: list[tuple[dict[str, Any], str]] = [

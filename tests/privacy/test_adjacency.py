@@ -20,7 +20,7 @@ SIGNED, COUNT, ONEHOT = Part(4, Fraction(1)), Part(1, Fraction(1), True), Part(3
         ([SIGNED], Stability.ONE_REPLACED, 1, 4 * 4**8),  # 2B
         ([SIGNED], Stability.ONE_REPLACED, 2, 4 * 4**8),  # max(2B, √2·B)
         ([COUNT], Stability.ONE_REPLACED, 1, 4**8),  # a number in [0, 1]
-        ([COUNT], Stability.ONE_REPLACED, 3, 2 * 4**8),  # class counts: √2
+        ([COUNT], Stability.ONE_REPLACED, 2, 2 * 4**8),  # counts of two classes: √2
         ([COUNT, COUNT], Stability.ONE_APPEARS_OR_REPLACED, 1, 2 * 4**8),
         ([ONEHOT], Stability.ONE_REPLACED, 1, 2 * (2 * 4**8 // 3)),  # √2·B of non-negative features
         ([SIGNED, ONEHOT], Stability.ONE_REPLACED, 2, 4 * 4**8 + 2 * (2 * 4**8 // 3)),

@@ -221,10 +221,15 @@ def test_the_ledgers_cap_rules(ledger: Ledger) -> None:
     ledger.declare_population("people", ADD, 1.0, 1e-5)
     with pytest.raises(BudgetError, match="likeness ledger cap"):
         ledger.declare_population("people", ADD, 5.0, 1e-5)
+    with pytest.raises(BudgetError, match="likeness ledger cap"):
+        ledger.declare_population("people", ADD, 1.0, 1e-6)
     with pytest.raises(BudgetError, match="add_remove_one"):
         ledger.declare_population("people", Adjacency.REPLACE_ONE, 1.0, 1e-5)
-    ledger.change_cap("people", 5.0, 1e-5)
+    ledger.change_cap("people", 5.0, 1e-5, selection_delta=2e-6)
     ledger.declare_population("people", ADD, 5.0, 1e-5)
+    ledger.reserve(dataclasses.replace(request("keys", CAP / 8), delta=1e-6))
+    with pytest.raises(LedgerError, match="took 1e-06 of delta already"):
+        ledger.change_cap("people", 5.0, 1e-5, selection_delta=5e-7)
 
 
 def test_other_bytes_for_a_committed_release_are_refused(ledger: Ledger) -> None:
