@@ -42,7 +42,8 @@ def commands(command: Any, name: str = "likeness") -> Iterator[tuple[str, Any]]:
     inner = getattr(command, "commands", None)
     if inner is None:
         yield name, command
-    for word, child in (inner or {}).items():
+    for word in inner or ():
+        child = command.get_command(None, word)
         if not child.hidden:
             yield from commands(child, f"{name} {word}")
 

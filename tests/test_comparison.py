@@ -97,13 +97,13 @@ def test_a_run_may_end_with_a_verified_bundle(
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
     monkeypatch.setattr("likeness.pipeline.project.Project.check_ready", lambda project: None)
-    monkeypatch.setattr("likeness.preflight.later_stages.check_estimators", lambda project: None)
+    monkeypatch.setattr("likeness.cli.run.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: done.append("run"))
-    monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: done.append(target.name) or [])
-    monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
-    monkeypatch.setattr("likeness.cli.summary.summary_json", lambda folder: {"method": "m"})
+    monkeypatch.setattr("likeness.cli.run.write_bundle", lambda params, target: done.append(target.name) or [])
+    monkeypatch.setattr("likeness.cli.run.summary_text", lambda folder: "the summary")
+    monkeypatch.setattr("likeness.cli.run.summary_json", lambda folder: {"method": "m"})
     checks = [Check("files", True, "13 files"), Check("noise", True, "as claimed")]
-    monkeypatch.setattr("likeness.verify.verify", lambda path: checks)
+    monkeypatch.setattr("likeness.cli.run.verify", lambda path: checks)
     code, text, _ = command("run", "--bundle", "out.zip")
     assert code == 0 and done == ["run", "out.zip"]
     assert text.splitlines()[0] == "the summary" and text.endswith("verdict: everything was recomputed and is right\n")
@@ -127,9 +127,9 @@ def test_a_run_leaves_out_stages_and_ends_at_ctrl_c(
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((root / name).read_text())
     monkeypatch.setattr("likeness.pipeline.project.Project.check_ready", lambda project: None)
-    monkeypatch.setattr("likeness.preflight.later_stages.check_estimators", lambda project: None)
+    monkeypatch.setattr("likeness.cli.run.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, stages, force: ran.append(list(stages)))
-    monkeypatch.setattr("likeness.cli.summary.summary_text", lambda folder: "the summary")
+    monkeypatch.setattr("likeness.cli.run.summary_text", lambda folder: "the summary")
     code, text, error = command("run", "--without", "evaluate")
     assert code == 0 and "left out: evaluate, report, track\n" in error and text == "the summary\n"
     assert ran[0][-1] == "account" and {"evaluate", "report", "track"}.isdisjoint(ran[0])

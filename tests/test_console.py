@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from likeness.cli.console import say, table
-from likeness.cli.init_and_check import _ask
+from likeness.cli.init import _ask
 
 ROWS = [("[red]scores[/red] of " + "a long name " * 8, "0.5"), ("f1", "12.25")]
 

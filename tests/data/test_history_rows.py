@@ -215,6 +215,7 @@ def test_events_of_nobody_are_few_or_stop_the_run() -> None:
         ({"which": "last"}, "which 'last' is no choice"),
         ({"order": "state"}, "order 'state' must be a number or date"),
         ({"order": "hour"}, "'hour' is not a column"),
+        ({"events": {**SPEC["events"], "day": {**SPEC["events"]["day"], "nullable": True}}}, "that each event has"),
         ({"ends": {"state": ["gone"]}}, "'gone' is not a category"),
         ({"person": "sex"}, "names people and is never released"),
         ({"fixed": ["sex", "day"]}, "order 'day'"),

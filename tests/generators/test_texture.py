@@ -62,7 +62,7 @@ def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_
     """With detail and without. 20,000 images a class; a share of 20,000 within six deviations, 2e-9."""
     shares = np.stack([np.linspace(0.9, 0.2, 54), np.linspace(0.4, 0.0, 54)])
     high, detail = cosine_basis(SHAPE, 54)[KNOWN:], []
-    for options in ({}, {"texture": 2.0}):
+    for options in ({}, {"texture": 20.0}):
         network = GaussianImages(SHAPE, 2, KNOWN, 2.4, levels=2, **options)
         network.start_from(Moments(np.zeros((2, KNOWN)), factors(2)), np.stack([shares, shares]))
         x = network.draw(np.tile([0, 1], 20_000), np.random.default_rng(2), {})

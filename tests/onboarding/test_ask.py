@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from likeness.cli import init_and_check as cli_own
-from likeness.cli import run as cli_run
+from likeness.cli import init as cli_own
 from likeness.cli.app import app
 from likeness.config.load import load_params
 from likeness.core.errors import LikenessError, SchemaError
@@ -401,7 +400,7 @@ def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path)
 
 def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[Path] = []
-    monkeypatch.setattr(cli_run, "run", lambda bundle: runs.append(bundle))
+    monkeypatch.setattr(cli_own, "run", lambda bundle: runs.append(bundle))
     for place, name in enumerate(("own", "again")):
         arguments = [*ARGUMENTS, "--name", name]
         result = CliRunner().invoke(app, arguments, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)

@@ -9,7 +9,7 @@ import pytest
 from test_ask import ROOT, Person
 from typer.testing import CliRunner
 
-import likeness.cli.init_and_check as cli_init
+import likeness.cli.init as cli_init
 from likeness.cli.app import app
 from likeness.core.errors import SchemaError
 from likeness.data.histories.draft import HistoryDraft

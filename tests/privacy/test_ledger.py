@@ -275,6 +275,16 @@ def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
     assert ledger.records()[-1].time == "2999-01-01"  # a clock that is set back
 
 
+@pytest.mark.parametrize(
+    "change", [{"seq": 9}, {"time": "2000-01-01"}, {"kind": "cap"}, {"previous": "0" * 64}, {"body": {"rho": 0.0}}]
+)
+def test_the_digest_of_a_record_holds_all_of_it(ledger: Ledger, change: dict[str, object]) -> None:
+    ledger.reserve(request("k", CAP / 2))
+    record = ledger.records()[-1]
+    body = {"body": {**record.body, **change["body"]}} if isinstance(change.get("body"), dict) else {}
+    assert digest_of(dataclasses.replace(record, **{**change, **body})) != digest_of(record) == record.digest
+
+
 def test_files_are_published_once_and_only_from_releases_of_these_people(ledger: Ledger) -> None:
     ledger.declare_population("others", ADD, 1.0, 1e-5)
     for key in ("a", "b", "open"):

@@ -1,14 +1,16 @@
-"""Two runs side by side: the account of each and, if a folder has them, internal scores."""
+"""``likeness compare``: two runs side by side, and internal scores where a folder has them."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from likeness.bundle.contents import PRIVACY
 from likeness.bundle.files import opened
-from likeness.cli.console import table
+from likeness.cli.console import JSON, say, say_json, table
 from likeness.cli.summary import scores
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths, read_json
@@ -18,6 +20,26 @@ from likeness.synthesizer.published import check_given
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 NOT_PRIVATE = "computed on real rows, NOT private: keep them inside"
+
+
+def compare(
+    run_a: Annotated[
+        Path,
+        typer.Argument(metavar="RUN_A", help="A project's folder, a bundle, a saved synthesizer, or an MLflow run id."),
+    ],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another one.")],
+    as_json: JSON = False,
+) -> None:
+    """Compare two runs: method, ε, lifetime, and internal scores where a project's folder has them.
+
+    A bundle has no internal scores. Those of a folder, or of a run tracked with tracking.internal_metrics, come from
+    real rows and are NOT private. This command believes both accounts; `likeness verify` recomputes that of a bundle.
+    """
+    comparison = compared(read_run(run_a), read_run(run_b))
+    if as_json:
+        say_json({"runs": [str(run_a), str(run_b)], **comparison, "internal_is": NOT_PRIVATE})
+    else:
+        say(comparison_text(comparison, (str(run_a), str(run_b))))
 
 
 @dataclass(frozen=True)
@@ -53,7 +75,7 @@ def read_run(path: Path) -> Run:
     )
 
 
-def compare(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
+def compared(a: Run, b: Run) -> dict[str, dict[str, list[Any]]]:
     """Compare both runs: ``{"account": {field: [a, b]}, "internal": {...}}``, with None for a missing value."""
     facts = [_facts(run.privacy) for run in (a, b)]
     account = {name: [one[name] for one in facts] for name in facts[0]}

@@ -4,7 +4,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
+
+
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
 class App(typer.Typer):

@@ -2,16 +2,18 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from pandas import DataFrame
 
-from likeness.cli.console import say, say_json, table
-from likeness.cli.run import JSON
+from likeness.bundle.files import opened
+from likeness.cli.console import JSON, say, say_json, table
 from likeness.core.errors import LikenessError
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from likeness.data.schema.kinds import pieces
+from likeness.inference.estimates import Question
+from likeness.inference.estimates import estimate as answer
+from likeness.synthesizer.published import Published
 
 _QUOTES = "Put a name with a comma in double quotes (CSV)."
 
@@ -34,12 +36,6 @@ def estimate(
     It reads the noisy statistics of a bundle, no synthetic rows and no private rows. It checks form and checksums of
     the bundle, and no more: `likeness verify` does.
     """
-    from likeness.bundle.files import opened
-    from likeness.data.schema.kinds import pieces
-    from likeness.inference.estimates import Question
-    from likeness.inference.estimates import estimate as answer
-    from likeness.synthesizer.published import Published
-
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
@@ -71,7 +67,7 @@ def _missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _records(frame: "DataFrame") -> list[dict[str, Any]]:
+def _records(frame: DataFrame) -> list[dict[str, Any]]:
     """Rows as JSON: the cell, and its numbers; null for missing."""
     names, numbers = [str(name) for name in frame.index.names], frame.to_dict("records")
     plain = [{str(name): None if _missing(value) else value for name, value in row.items()} for row in numbers]

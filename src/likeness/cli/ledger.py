@@ -1,36 +1,38 @@
-"""``likeness ledger ...``: costs, their users, the rest of each cap, and the decisions of a person."""
+"""The ledger of every release of this machine or team."""
 
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from likeness.cli.console import App, say, say_json, table
+from likeness.cli.console import JSON, App, say, say_json, table
+from likeness.config.typed import require
 from likeness.core.errors import ArtifactError, LedgerError, LikenessError
+from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
+from likeness.ledger.budget import Budget, Cost
+from likeness.ledger.chain import Chain
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.records import Record
+from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness, trailer, write_trailer
+from likeness.methods import method_named
+from likeness.pipeline.project import Project
+from likeness.pipeline.provenance import provenance
+from likeness.preflight.cost import afford, remainder, with_target
+from likeness.release.released import check_against, load_released
+from likeness.release.store import restore, stored_bytes
 
-if TYPE_CHECKING:
-    from likeness.ledger.budget import Budget, Cost
-    from likeness.ledger.home import Home
-    from likeness.ledger.ledger import Ledger
-    from likeness.ledger.records import Record
-    from likeness.pipeline.project import Project
-
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-
-ledger_app = App(no_args_is_help=True, help="The ledger of every release of this machine or team.")
+ledger_app = App(
+    no_args_is_help=True, add_completion=False, help="The ledger of every release of this machine or team."
+)
 
 
 @ledger_app.command("init")
 def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a ledger exists.")] = False) -> None:
     """Start a ledger. Refused if one exists, or existed here, or if files of this project name another one."""
-    from likeness.ledger.chain import Chain
-    from likeness.ledger.ledger import Ledger
-    from likeness.ledger.witness import git_witnesses
-    from likeness.pipeline.project import Project
-
     home = _home()
     there = Chain.exists(home)
     ledger = Ledger.open(home) if there and if_absent else None
@@ -62,7 +64,7 @@ def ledger_show(as_json: JSON = False) -> None:
     say(table(("#", "time", "kind", ""), rows, words=4))
 
 
-def _text(record: "Record") -> str:
+def _text(record: Record) -> str:
     body = record.body
     if record.kind == "reserve":
         slot = "" if body["slot"] == "1" else f"  slot {body['slot']}"
@@ -107,11 +109,6 @@ def ledger_verify(
     as_json: JSON = False,
 ) -> None:
     """Check chain, anchor, every released file and outside witnesses. Print the head for an outside witness."""
-    from likeness.core.hashing import sha256_bytes
-    from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness
-    from likeness.release.released import check_against, load_released
-    from likeness.release.store import stored_bytes
-
     ledger = _open()
     lost, given_up = [], ledger.lost()
     commits = ledger.commits()
@@ -123,8 +120,7 @@ def ledger_verify(
     receipts = {path: load_released(path).receipt for path in files or []}
     witnesses += [receipt_witness(receipt, str(path)) for path, receipt in receipts.items()]
     if mlflow:
-        from likeness.pipeline.project import Project
-        from likeness.tracking.run import run_witnesses
+        from likeness.tracking.run import run_witnesses  # MLflow is an extra
 
         witnesses += run_witnesses(Project.load())
     right = check_witnesses(ledger.records(), witnesses, other or [])
@@ -167,7 +163,7 @@ def ledger_budget(as_json: JSON = False) -> None:
             )
 
 
-def _budget(ledger: "Ledger", name: str) -> dict[str, Any]:
+def _budget(ledger: Ledger, name: str) -> dict[str, Any]:
     """The budget of a population for scripts."""
     budget = ledger.budget(name)
     assert budget is not None
@@ -198,10 +194,6 @@ def ledger_afford(
 
     Without options it is one run with params.yaml. With them it is each method with each epsilon.
     """
-    from likeness.ledger.budget import Cost
-    from likeness.pipeline.project import Project
-    from likeness.preflight.cost import afford, remainder
-
     project = Project.load()
     params = project.params
     projects = _grid(project, method or [params.method], epsilon or [params.privacy.epsilon])
@@ -226,12 +218,8 @@ def ledger_afford(
     say(remainder(budget, total))
 
 
-def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "list[Project]":
+def _grid(project: Project, methods: list[str], epsilons: list[float]) -> list[Project]:
     """The project with each method and each epsilon."""
-    from likeness.config.typed import require
-    from likeness.methods import method_named
-    from likeness.preflight.cost import with_target
-
     for name in methods:
         method_named(name, "--method")
     for epsilon in epsilons:
@@ -239,7 +227,7 @@ def _grid(project: "Project", methods: list[str], epsilons: list[float]) -> "lis
     return [with_target(project, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
 
 
-def _cap_after(budget: "Budget", cost: "Cost") -> dict[str, Any]:
+def _cap_after(budget: Budget, cost: Cost) -> dict[str, Any]:
     """The cap for scripts, and its rest after a cost."""
     return {
         "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta},
@@ -276,8 +264,6 @@ def ledger_reanchor(
     head: Annotated[str, typer.Argument(help="The ledger's newest head, from an outside witness.")],
 ) -> None:
     """Write a lost anchor again. Take the head from a receipt's tracking run or another copy."""
-    from likeness.ledger.ledger import Ledger
-
     Ledger.reanchor(_home(), head)
     say("anchor written")
 
@@ -287,8 +273,6 @@ def ledger_witness(
     into: Annotated[Path | None, typer.Option(help="A commit message that gets the trailer.")] = None,
 ) -> None:
     """Print the head as a git trailer for a commit message. A prepare-commit-msg hook gives --into "$1"."""
-    from likeness.ledger.witness import trailer, write_trailer
-
     line = trailer(_open().head())
     if into is None:
         typer.echo(line)  # a terminal must not break it
@@ -299,8 +283,6 @@ def ledger_witness(
 @ledger_app.command("restore")
 def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released files.")]) -> None:
     """Put released files back into a store that lost them. It costs nothing, because the ledger knows every byte."""
-    from likeness.release.store import restore
-
     ledger = _open()
     for path in files:
         if not path.is_file():
@@ -312,10 +294,6 @@ def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released fi
 @ledger_app.command("redraw")
 def ledger_redraw(key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")]) -> None:
     """Give up lost bytes. The next run draws the release again at the full cost. It stays on record for ever."""
-    from likeness.core.hashing import sha256_bytes
-    from likeness.pipeline.provenance import provenance
-    from likeness.release.store import stored_bytes
-
     ledger = _open()
     matches = [committed for committed in ledger.commits() if committed.startswith(key)]
     if len(key) < 8 or len(matches) != 1:
@@ -333,14 +311,9 @@ def ledger_redraw(key: Annotated[str, typer.Argument(help="Key of the release, o
     say(f"{key} is given up. The next dvc repro draws it again and costs rho {reserved.body['rho']:.6g} again.")
 
 
-def _home() -> "Home":
-    from likeness.ledger.home import locate
-    from likeness.pipeline.project import Project
-
+def _home() -> Home:
     return Project.load().ledger_session.home if ProjectPaths.params.exists() else locate()
 
 
-def _open() -> "Ledger":
-    from likeness.ledger.ledger import Ledger
-
+def _open() -> Ledger:
     return Ledger.open(_home())

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from likeness.cli.console import say
+from likeness.cli.init import init
 from likeness.core.errors import LikenessError
 from likeness.core.paths import ProjectPaths
+from likeness.pipeline.new_project import upgrade_project, write_project
 
 
 def new(
@@ -28,9 +30,6 @@ def new(
 
     It writes params.yaml, dvc.yaml, stages/, flows/, data/ and what git and DVC need. With --table it drafts a schema.
     """
-    from likeness.cli.init_and_check import init
-    from likeness.pipeline.new_project import upgrade_project, write_project
-
     if upgrade:
         names = upgrade_project(folder)
         say(f"{folder}: {', '.join(names) or 'nothing'} changed.")

@@ -6,10 +6,14 @@ from typing import Annotated
 
 import typer
 
+from likeness.config.explain import defaults, with_help
+from likeness.config.load import read_params
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import did_you_mean
+from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolved
+from likeness.methods.plugins import installed
 
 
 def params(
@@ -18,11 +22,6 @@ def params(
     ] = None,
 ) -> None:
     """Print settings with their help texts, ready for params.yaml."""
-    from likeness.config.explain import defaults, with_help
-    from likeness.config.load import read_params
-    from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolved
-    from likeness.methods.plugins import installed
-
     if section is None:
         here = ProjectPaths.params
         values = {**defaults(Params), "method": DEFAULT, DEFAULT: defaults(METHODS[DEFAULT])}

@@ -1,24 +1,26 @@
-"""``likeness run`` and ``likeness compare``: the whole pipeline as one command, and two runs side by side."""
+"""``likeness run``: the whole pipeline as one command."""
 
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from likeness.cli.console import say, say_json, table
+from likeness.bundle.write import write_bundle
+from likeness.cli.bars import stage_bars
+from likeness.cli.bundles import checks_text, give_verdict
+from likeness.cli.console import JSON, say, say_json
+from likeness.cli.summary import summary_json, summary_text
 from likeness.core.errors import LikenessError
 from likeness.core.extras import need
 from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
 from likeness.flows.reproduce import last_seconds, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
-
-if TYPE_CHECKING:
-    from likeness.bundle.verdict import Check
-
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+from likeness.pipeline.project import Project
+from likeness.preflight.later_stages import check_estimators
+from likeness.verify import verify
 
 
 def run(
@@ -40,10 +42,6 @@ def run(
     second run spends nothing, because the ledger's store has all releases. Ctrl-C loses nothing. Exit code 2 if a stage
     fails, 1 if the bundle is wrong, 130 after Ctrl-C.
     """
-    from likeness.cli.summary import summary_json, summary_text
-    from likeness.pipeline.project import Project
-    from likeness.preflight.later_stages import check_estimators
-
     if bundle is not None and bundle.exists():  # refused now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
     need("dvc", "likeness run")
@@ -68,9 +66,6 @@ def run(
     if bundle is None:
         say_json(summary_json(paths)) if as_json else say(summary_text(paths))
         return
-    from likeness.bundle.write import write_bundle
-    from likeness.verify import verify
-
     write_bundle(Project.load(), bundle)
     checks = verify(bundle)
     if as_json:
@@ -82,69 +77,12 @@ def run(
         raise typer.Exit(1)
 
 
-def checks_text(checks: "Sequence[Check]") -> str:
-    """The output of ``likeness verify``, one line a check."""
-    words = {True: "ok", False: "WRONG", None: "not tested"}
-    return table(("", "check", ""), [(words[check.passed], check.name, check.text) for check in checks], words=3)
-
-
-UNTESTED = 3
-"""Exit code of a bundle without a wrong check, of which not everything could be tested."""
-
-
-def give_verdict(checks: "Sequence[Check]", quiet: bool) -> int:
-    """Print whether to trust a bundle.
-
-    Args:
-        checks: of the bundle.
-        quiet: standard output is JSON.
-
-    Returns:
-        the exit code: 0, 1 for a wrong bundle, :data:`UNTESTED`.
-    """
-    wrong = [check.name for check in checks if check.passed is False]
-    untested = [check.name for check in checks if check.passed is None]
-    if wrong:
-        say(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
-        return 1
-    if untested:
-        say(f"verdict: nothing is wrong, but not everything was tested ({', '.join(untested)})", err=quiet)
-        return UNTESTED
-    say("verdict: everything was recomputed and is right", err=quiet)
-    return 0
-
-
-def compare(
-    run_a: Annotated[
-        Path,
-        typer.Argument(metavar="RUN_A", help="A project's folder, a bundle, a saved synthesizer, or an MLflow run id."),
-    ],
-    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another one.")],
-    as_json: JSON = False,
-) -> None:
-    """Compare two runs: method, ε, lifetime, and internal scores where a project's folder has them.
-
-    A bundle has no internal scores. Those of a folder, or of a run tracked with tracking.internal_metrics, come from
-    real rows and are NOT private. This command believes both accounts; `likeness verify` recomputes that of a bundle.
-    """
-    from likeness.cli.compare import NOT_PRIVATE, comparison_text, read_run
-    from likeness.cli.compare import compare as compared
-
-    comparison = compared(read_run(run_a), read_run(run_b))
-    if as_json:
-        say_json({"runs": [str(run_a), str(run_b)], **comparison, "internal_is": NOT_PRIVATE})
-    else:
-        say(comparison_text(comparison, (str(run_a), str(run_b))))
-
-
 def _reproduce(paths: ProjectPaths, stages: Sequence[str], force: bool) -> None:
     """Run every stage that is out of date, with a bar for each; messages of stages go to standard error.
 
     Raises:
         LikenessError: a stage failed.
     """
-    from likeness.cli.bars import stage_bars
-
     ran = 0
     with stage_bars() as bars:
         for stage in stages:

@@ -1,12 +1,20 @@
-"""The summary of a run."""
+"""``likeness summary``: the results of the last run."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from likeness.cli.console import table
+from likeness.cli.console import JSON, say, say_json, table
+from likeness.core.errors import ParamsError, no_project
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.pipeline.dvc_repair import locked_stages
+
+
+def summary(as_json: JSON = False) -> None:
+    """Print the results of the last run: their places, their cost and their scores."""
+    if not ProjectPaths.params.exists():
+        raise ParamsError(no_project(ProjectPaths.params))
+    say_json(summary_json(ProjectPaths())) if as_json else say(summary_text(ProjectPaths()))
 
 
 def summary_text(paths: ProjectPaths) -> str:

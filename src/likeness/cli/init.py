@@ -1,4 +1,4 @@
-"""Commands for a new table: ``likeness init`` drafts its schema, ``likeness check`` lists what is missing."""
+"""``likeness init``: the draft of a new table's schema."""
 
 import contextlib
 import csv
@@ -9,22 +9,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from likeness.cli.console import say, say_json, wrapped
+from likeness.cli.check import report_of
+from likeness.cli.console import say, wrapped
+from likeness.cli.ledger import ledger_init
+from likeness.cli.run import run
+from likeness.config.load import read_content
 from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import RemotePath, place_at
 from likeness.core.text import normal_text
-
-if TYPE_CHECKING:
-    from likeness.data.schema.draft import SchemaDraft
-    from likeness.onboarding.interview import Completed, Interview
-    from likeness.preflight.report import Report
+from likeness.data.histories.draft import HistoryDraft
+from likeness.data.schema.answers import chosen
+from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.schema import Schema, entries
+from likeness.data.schema.yaml import read_mapping
+from likeness.data.source.databases import Database
+from likeness.data.source.header import dtypes_of, kinds_of, kinds_of_query
+from likeness.data.source.opening import table_name
+from likeness.onboarding.interview import Completed, Interview
+from likeness.onboarding.settings import check_columns, draft_params
+from likeness.onboarding.sheet import new_sheet, read_sheet
+from likeness.pipeline.new_project import fit_stages
+from likeness.pipeline.project import Project
 
 _PARAMS = ProjectPaths.params
 _FILL_IN = """{sheet}: one row for each column of the table. Fill it in with a spreadsheet or an editor. Save it as CSV.
@@ -32,12 +44,6 @@ All you write becomes PUBLIC: from a codebook or law, never from the rows. The k
   possible values   0..110, or red, green, blue, or no/yes, or 1990-01-01..2026-12-31
   missing           no, yes, or the words that mean a missing value, as NA, ?
 Then run the same command again, best with --ask: it asks what the sheet leaves open."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command()(init)
-    app.command()(check)
 
 
 def init(
@@ -100,12 +106,6 @@ def init(
     ] = False,
 ) -> None:
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
-    from likeness.config.load import read_content
-    from likeness.data.schema.answers import chosen
-    from likeness.onboarding.interview import Interview
-    from likeness.onboarding.settings import draft_params
-    from likeness.pipeline.new_project import fit_stages
-
     if not _PARAMS.is_file():
         raise ParamsError(no_project(_PARAMS))
     if ask and not _terminal():
@@ -171,8 +171,6 @@ class _Source:
     @property
     def dtypes(self) -> dict[str, str]:
         """The dtypes of a file; of a database none."""
-        from likeness.data.source.header import dtypes_of
-
         if Ingest(self.place, "", query=self.query).from_database:
             return {}
         return dtypes_of(place_at(Path(), self.place), self.layout)
@@ -180,13 +178,8 @@ class _Source:
 
 def _draft_of_table(
     table: _Source, label: str | None, person: str | None, split: str | None, answers: Path | None
-) -> tuple["SchemaDraft", str | None]:
+) -> tuple[SchemaDraft, str | None]:
     """The draft with the answers of a completed schema, and the column of the split. The options are those of init."""
-    from likeness.data.schema.draft import SchemaDraft
-    from likeness.data.schema.schema import Schema, entries
-    from likeness.data.schema.yaml import read_mapping
-    from likeness.onboarding.settings import check_columns
-
     split = next((each for each in table.kinds if each.casefold() == "split"), None) if split is None else split
     earlier: Mapping[str, Any] = {}
     if answers is not None:
@@ -205,11 +198,8 @@ def _draft_of_table(
 
 def _draft_of_histories(
     events: _Source, people: str | None, person: str | None, order: str | None, alone: Mapping[str, Any]
-) -> tuple["SchemaDraft", str | None]:
+) -> tuple[SchemaDraft, str | None]:
     """The draft, and the table of people as params.yaml writes it. It refuses options that are for a table alone."""
-    from likeness.data.histories.draft import HistoryDraft
-    from likeness.onboarding.settings import check_columns
-
     if wrong := next((name for name, value in alone.items() if value), None):
         raise LikenessError(f"--{wrong} does not go with --people and --order, which are for histories. Leave it out.")
     if person is None:
@@ -231,10 +221,8 @@ def _draft_of_histories(
     return HistoryDraft(tables, person, order, events.name, dtypes), people
 
 
-def _filled(sheet: Path, draft: "SchemaDraft") -> bool:
+def _filled(sheet: Path, draft: SchemaDraft) -> bool:
     """Whether a sheet is there, whose answers go into the draft. Else it is written."""
-    from likeness.onboarding.sheet import new_sheet, read_sheet
-
     if not sheet.exists():
         sheet.write_text(new_sheet(draft), encoding="utf-8-sig")  # the mark that Excel looks for
         say(_FILL_IN.format(sheet=sheet))
@@ -250,10 +238,6 @@ def _filled(sheet: Path, draft: "SchemaDraft") -> bool:
 
 def _opened(source: str, query: str | None, name: str | None, layout: FileFormat) -> _Source:
     """A source with a name for its table, and the guessed kind of each column."""
-    from likeness.data.source.databases import Database
-    from likeness.data.source.header import kinds_of, kinds_of_query
-    from likeness.data.source.opening import table_name
-
     if not query and source.startswith(DATABASES):
         raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
     database = Database(source, query or "") if Ingest(source, "", query=query).from_database else None
@@ -276,7 +260,7 @@ def _new_schema(name: str) -> Path:
     return target
 
 
-def _complete(interview: "Interview", target: Path, settings: Callable[..., str], source: str) -> None:
+def _complete(interview: Interview, target: Path, settings: Callable[..., str], source: str) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     kept = target.with_suffix(".answers.json")
     answered = _answered(interview, kept)
@@ -285,7 +269,7 @@ def _complete(interview: "Interview", target: Path, settings: Callable[..., str]
     say(f"Written: {target}, params.yaml. For details: likeness check")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
         say(f"Keep {source} out of git.")
-    report = _report(None)
+    report = report_of(None)
     if report.faults:
         say(report.text())
         return
@@ -294,7 +278,7 @@ def _complete(interview: "Interview", target: Path, settings: Callable[..., str]
         _offer_run(Path(f"{interview.draft.name}.zip"))
 
 
-def _answered(interview: "Interview", kept: Path) -> "Completed":
+def _answered(interview: Interview, kept: Path) -> Completed:
     """The interview to its end. If a person stops it, the answers so far stay in a file."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (arrow keys, and lines longer than a terminal's buffer)
@@ -331,10 +315,6 @@ def _keep(path: Path, lines: Sequence[tuple[str, str]]) -> None:
 
 def _offer_run(bundle: Path) -> None:
     """Offer to spend now, or print the commands that do it later."""
-    from likeness.cli.ledger import ledger_init
-    from likeness.cli.run import run
-    from likeness.pipeline.project import Project
-
     project = Project.load()
     home = project.ledger_session.home
     # A team's database has a ledger already.
@@ -373,39 +353,3 @@ def _write(target: Path, schema: str, settings: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(schema, encoding="utf-8")
     _PARAMS.write_text(settings, encoding="utf-8")
-
-
-def check(
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Number of training records, public or approximate. It is never counted.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-) -> None:
-    """List all faults, and forecast cost and noise. Spends nothing, opens no row. Exit code 0 or 1."""
-    if not _PARAMS.exists():
-        raise ParamsError(no_project(_PARAMS))
-    report = _report(rows)
-    say_json(report.to_dict()) if as_json else say(report.text())
-    if not report.passed:
-        raise typer.Exit(1)
-
-
-def _report(rows: int | None) -> "Report":
-    from likeness.preflight.cost import refusal_ahead
-    from likeness.preflight.faults import examine, of_params
-    from likeness.preflight.forecast import forecast
-    from likeness.preflight.later_stages import refusals
-    from likeness.preflight.report import Report
-
-    examined = examine()
-    project, faults, foreseen, refusal = examined.project, examined.faults, None, ""
-    if project is not None:
-        with contextlib.suppress(SchemaError):  # which is among the faults
-            faults = (*faults, *map(of_params, refusals(project)))
-    if project is not None and not faults:
-        try:
-            foreseen = forecast(project, rows)
-            refusal = refusal_ahead(project)
-        except LikenessError as error:
-            faults, foreseen = (of_params(error),), None
-    return Report(faults, examined.notes, foreseen, refusal)

@@ -1,0 +1,90 @@
+"""``likeness bundle`` and ``likeness verify``: what may be published, and every claim of it recomputed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from likeness.bundle.verdict import Check
+from likeness.bundle.write import write_bundle
+from likeness.cli.console import JSON, say, say_json, table
+from likeness.pipeline.project import Project
+from likeness.verify import MOST_MINUTES
+from likeness.verify import verify as checks_of
+
+
+def bundle(
+    target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .zip.")] = Path("bundle"),
+    open_others: Annotated[
+        bool,
+        typer.Option("--open-others", help="Publish the names of the other populations in the ledger, and only these."),
+    ] = False,
+    as_json: JSON = False,
+) -> None:
+    """Put everything that may be published about the last run in one place, and nothing else.
+
+    A verifier can test the lifetime cost only with --open-others, or if the ledger holds no other population.
+    """
+    names = write_bundle(Project.load(), target, open_others)
+    if as_json:
+        say_json({"bundle": str(target), "files": names})
+    else:
+        say(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
+
+
+def verify(
+    path: Annotated[Path, typer.Argument(help="A bundle: a folder or a zip file.")],
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train the generator again too. It takes as long as the training.")
+    ] = False,
+    most_minutes: Annotated[
+        float | None, typer.Option(min=0.1, help="Stop after so many minutes: the rest is not tested. Default: 120.")
+    ] = None,
+    trust_plugin: Annotated[
+        list[str] | None, typer.Option(help="A method of another distribution whose code may run; several times.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+) -> None:
+    """Recompute every claim of a bundle.
+
+    Exit code 0: everything was recomputed and is right. 1: something is wrong. 2: this is no bundle. 3: nothing is
+    wrong, but not everything could be tested.
+    """
+    checks = checks_of(path, retrain, most_minutes or MOST_MINUTES, trust_plugin or ())
+    say_json([vars(check) for check in checks]) if as_json else say(checks_text(checks))
+    code = give_verdict(checks, as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+def checks_text(checks: Sequence[Check]) -> str:
+    """The output of ``likeness verify``, one line a check."""
+    words = {True: "ok", False: "WRONG", None: "not tested"}
+    return table(("", "check", ""), [(words[check.passed], check.name, check.text) for check in checks], words=3)
+
+
+UNTESTED = 3
+"""Exit code of a bundle without a wrong check, of which not everything could be tested."""
+
+
+def give_verdict(checks: Sequence[Check], quiet: bool) -> int:
+    """Print whether to trust a bundle.
+
+    Args:
+        checks: of the bundle.
+        quiet: standard output is JSON.
+
+    Returns:
+        the exit code: 0, 1 for a wrong bundle, :data:`UNTESTED`.
+    """
+    wrong = [check.name for check in checks if check.passed is False]
+    untested = [check.name for check in checks if check.passed is None]
+    if wrong:
+        say(f"verdict: WRONG ({', '.join(wrong)}). Do not trust this bundle.", err=True)
+        return 1
+    if untested:
+        say(f"verdict: nothing is wrong, but not everything was tested ({', '.join(untested)})", err=quiet)
+        return UNTESTED
+    say("verdict: everything was recomputed and is right", err=quiet)
+    return 0
