@@ -25,7 +25,7 @@ sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 """
 
 # Modules that may import a package of an extra when they are imported: nobody in the core imports these ones then.
-NETWORKS = ("features.", "generators.", "methods.", "flows.", "tracking.serving")
+NETWORKS = ("features.", "generators.", "methods.", "flows.", "stages.track", "tracking.")
 
 IMPORT_ALL = f"""
 import importlib, pkgutil, likeness

@@ -36,7 +36,7 @@ MAY_LOAD = {
     "evaluate": {"pandas", "sklearn", "xgboost", "matplotlib"},
     "account": {"sqlalchemy"},
     "report": {"matplotlib", "pandas", "sklearn"},
-    "track": set(),
+    "track": {"mlflow", "pandas", "sqlalchemy"},
 }
 # Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {

@@ -33,6 +33,7 @@ from likeness.data.schema.yaml import schema_text
 from likeness.ledger.records import Record
 from likeness.methods.base import Context
 from likeness.methods.row_set import RowSet
+from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.project import Project
@@ -366,8 +367,6 @@ def form(bundle: Bundle) -> str:
         named = name == f"{names.RELEASED}/{one.receipt.query}.safetensors"
         require(named, f"{name} has the answer to {one.receipt.query}")
     with tempfile.TemporaryDirectory() as temporary:
-        from likeness.methods.saved_generator import SavedGenerator
-
         for folder in bundle.project.outputs.generators:
             SavedGenerator.load(bundle.folder / folder).save(Path(temporary) / folder)
         for name in bundle.project.outputs.generator_files:

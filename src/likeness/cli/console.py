@@ -4,15 +4,17 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 from typer.core import TyperCommand
 
+from likeness.config.params import Params
 from likeness.core.text import did_you_mean, doc_of, escaped
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
 
@@ -49,7 +51,6 @@ class _Command(TyperCommand):
 def _no_option(option: str, known: Iterable[str]) -> str:
     """What to say about an option that is not known."""
     from likeness.config.explain import keys
-    from likeness.config.params import Params
     from likeness.methods import METHODS
 
     settings = [key.name for where, section in {"": Params, **METHODS}.items() for key in keys(section, where)]
@@ -84,10 +85,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
         rows: the cells of each.
         words: the number of first columns with text. All others are numbers, aligned right.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     console = _console()
     grid = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
     for place, name in enumerate(header):
@@ -100,8 +97,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) 
 
 
 def _console(err: bool = False) -> "Console":
-    from rich.console import Console
-
     # Without colors, so that no text has an escape sequence of ours, and all others are escaped.
     console = Console(file=sys.stderr if err else sys.stdout, highlight=False, color_system=None)
     if not console.is_terminal:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import platformdirs
 from filelock import BaseFileLock, FileLock
 
 from likeness.core.errors import LikenessError
@@ -29,8 +30,6 @@ def user_folders() -> tuple[Path, Path]:
     Raises:
         LikenessError: the system knows no home folder of the user.
     """
-    import platformdirs
-
     with _home_known():
         folders = platformdirs.user_data_dir("likeness"), platformdirs.user_state_dir("likeness")
     return expanded(folders[0]), expanded(folders[1])

@@ -9,6 +9,10 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from prefect.client.orchestration import get_client
+from prefect.concurrency.sync import concurrency
+from prefect.settings import PREFECT_API_URL
+
 from likeness.core.errors import LikenessError
 from likeness.core.files import file_lock
 from likeness.pipeline.project import Project
@@ -41,8 +45,6 @@ def exclusive_run(project: Project, wait: float, limit: str | None) -> Iterator[
             if locks.is_dir():  # without a ledger the first stage refuses to run
                 held.enter_context(file_lock(locks / f"run-{people}.lock", wait))
             if limit is not None:
-                from prefect.concurrency.sync import concurrency
-
                 held.enter_context(
                     concurrency(limit, timeout_seconds=wait, strict=True, raise_on_lease_renewal_failure=False)
                 )
@@ -59,9 +61,6 @@ def server_limit(project: Project) -> str | None:
 
     A server that ends with its flow could not take a slot back from a flow that was killed.
     """
-    from prefect.client.orchestration import get_client
-    from prefect.settings import PREFECT_API_URL
-
     if not PREFECT_API_URL.value():
         return None
     name = limit_name(project.params.privacy.population)

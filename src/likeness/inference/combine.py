@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
 
 from likeness.config.typed import require
 from likeness.core.errors import ParamsError
@@ -54,9 +56,6 @@ def combine(
     Raises:
         ParamsError: fewer than two replicates, other shapes, or a variance below 0.
     """
-    import pandas as pd
-    from scipy.special import stdtrit
-
     names = getattr(estimates[0], "index", None) if len(estimates) else None
     given = _matrix(estimates, "estimates")
     count = len(given)

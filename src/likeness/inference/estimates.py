@@ -24,7 +24,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
@@ -135,8 +137,6 @@ class Answers:
         Raises:
             ReleaseError: the release does not have these cells.
         """
-        import pandas as pd
-
         if question.statistic in ("share", "count"):
             self._refuse_unmeasured((*question.columns, *question.by))
             return self._cells(question)
@@ -200,8 +200,6 @@ class Answers:
 
     def _quantile(self, question: Question, column: str) -> "DataFrame":
         """Quantiles of one number in each group, from the shares below all edges of its cells."""
-        from scipy.optimize import isotonic_regression
-
         axis, fine = self._axis(question, column)
         count, q, z = len(axis.lows), question.quantile, _normal(question.level)
         below = np.tril(np.ones((count + 1, count)), -1)  # row k: the cells below edge k
@@ -294,8 +292,6 @@ class Answers:
 
     def _indexed(self, names: Sequence[str], values: dict[str, Any]) -> "DataFrame":
         """A frame with the cells of the named columns as index."""
-        import pandas as pd
-
         labels = [self.measured.axes[name].labels for name in names]
         if not names:
             return pd.DataFrame(values)

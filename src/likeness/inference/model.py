@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError
@@ -77,8 +78,6 @@ class FittedModel:
 
 
 def _series(table: Any, axes: dict[str, Axis]) -> "Series":
-    import pandas as pd
-
     index: Any = pd.MultiIndex.from_product([list(axis.labels) for axis in axes.values()], names=list(axes))
     if len(axes) == 1:
         ((name, axis),) = axes.items()

@@ -22,6 +22,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.config.typed import allowed, require
@@ -107,8 +108,6 @@ def coefficients(measured: Measurements, model: Model) -> "DataFrame":
     Raises:
         ReleaseError: the release does not have these pairs, or too much noise for so many regressors.
     """
-    import pandas as pd
-
     for place, name in enumerate(model.columns):
         for pair in ((name, model.outcome), *((name, other) for other in model.columns[:place])):
             if not measured.terms.measured(pair):

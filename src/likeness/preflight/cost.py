@@ -7,7 +7,6 @@ hash of the source and the manifest of the encoded table identify the rows of an
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from likeness.config.load import read_params
 from likeness.config.params import Ingest
@@ -15,13 +14,17 @@ from likeness.config.typed import build
 from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Budget, Cost
+from likeness.pipeline.card import paid
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
-
-if TYPE_CHECKING:
-    from likeness.release.request import Dataset
+from likeness.release.door import current_draw, noise_scale
+from likeness.release.partition_selection import completed, partition_queries
+from likeness.release.released import Released, from_bytes
+from likeness.release.request import AnyQuery, Dataset, request_of
+from likeness.release.store import stored_bytes
 
 
 def with_target(project: Project, name: str, epsilon: float) -> Project:
@@ -59,9 +62,6 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     Raises:
         PlanError: the settings cannot be planned.
     """
-    from likeness.pipeline.card import paid
-    from likeness.release.request import Dataset
-
     params, ledger, plan = project.params, project.ledger, project.plan
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     records = ledger.records()
@@ -85,13 +85,6 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
         rows: whose rows.
         reserved: keys on record.
     """
-    from likeness.data.encoding.layout import encoding_digest
-    from likeness.release.door import current_draw, noise_scale
-    from likeness.release.partition_selection import completed, partition_queries
-    from likeness.release.released import Released, from_bytes
-    from likeness.release.request import AnyQuery, request_of
-    from likeness.release.store import stored_bytes
-
     plan, recipe, schema, ledger = project.plan, project.method, project.written_schema, project.ledger
     lost = ledger.lost()
 

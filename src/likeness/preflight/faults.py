@@ -25,6 +25,7 @@ from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.rule_proposals import proposed
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
+from likeness.data.source.databases import Database
 from likeness.data.source.encoded_images import image_column, is_image_folder
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.parquet_files import texts_without_cells
@@ -129,8 +130,6 @@ def faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
 
 def _missing_columns(project: Project, key: str, names: Iterable[str]) -> list[Fault]:
     """Columns of a schema that the header of a source lacks."""
-    from likeness.data.source.databases import Database
-
     try:
         place = project.sources.people if key == "people" else project.sources.rows
         assert place is not None

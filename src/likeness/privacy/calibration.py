@@ -13,6 +13,9 @@ conversions of a total ρ hold for such releases, and the better one is the guar
 
 import math
 
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import log_ndtr
+
 from likeness.core.errors import PlanError
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.privacy.thresholds import delta_left
@@ -51,7 +54,6 @@ def epsilon_renyi(rho: float, delta: float) -> float:
         return 0.0
     if math.isinf(rho):
         return math.inf
-    from scipy.optimize import minimize_scalar
 
     def epsilon(log_order: float) -> float:
         above = math.exp(log_order)  # α − 1
@@ -73,7 +75,6 @@ def epsilon_gaussian(rho: float, delta: float) -> float:
         return math.inf
     if delta_of_mu(0.0, mu) <= target:
         return ALLOWANCE
-    from scipy.optimize import brentq
 
     epsilon = float(brentq(lambda value: delta_of_mu(value, mu) - target, 0.0, MOST_GAUSSIAN, xtol=1e-13, rtol=1e-13))
     return epsilon * (1 + _SAFETY / 2) + ALLOWANCE
@@ -99,7 +100,6 @@ def rho_for(epsilon: float, delta: float) -> float:
 
 def _rho_renyi(epsilon: float, delta: float) -> float:
     """Largest ρ by Rényi divergence; 0 where floating point cannot hold it."""
-    from scipy.optimize import brentq
 
     def excess(log_rho: float) -> float:
         return epsilon_renyi(math.exp(log_rho), delta) - epsilon
@@ -121,7 +121,6 @@ def _rho_gaussian(epsilon: float, delta: float) -> float:
     """Largest ρ by exact Gaussian accounting; 0 where the lattice takes all of ε or floating point cannot hold ρ."""
     if epsilon <= ALLOWANCE or delta < _LEAST_DELTA:
         return 0.0
-    from scipy.optimize import brentq
 
     inner, target = epsilon - ALLOWANCE, _gaussian_delta(delta)
 
@@ -150,7 +149,6 @@ def delta_of_mu(epsilon: float, mu: float) -> float:
     """Exact δ(ε) of a Gaussian mechanism with ``μ = Δ/σ`` (Balle and Wang 2018, Theorem 8), stable in log space."""
     if mu == 0:
         return 0.0
-    from scipy.special import log_ndtr
 
     first = log_ndtr(mu / 2 - epsilon / mu)
     second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)

@@ -62,17 +62,14 @@ def add_discrete_gaussian(values: np.ndarray, scale: float) -> np.ndarray:
 def _added(values: np.ndarray, scale: float) -> np.ndarray:
     """Add noise in this process, by OpenDP."""
     # No opendp.prelude: it loads pandas and scikit-learn, which take ten times as long.
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_gaussian
-    from opendp.metrics import l2_distance
-    from opendp.mod import enable_features
+    from opendp import domains, measurements, metrics, mod
 
-    enable_features("contrib")
+    mod.enable_features("contrib")
     noisy = np.empty(len(values), dtype=np.int64)
     for start in range(0, len(values), _AT_ONCE):
         part = values[start : start + _AT_ONCE].tolist()
-        space = (vector_domain(atom_domain(T="i64"), size=len(part)), l2_distance(T="f64"))
-        noisy[start : start + len(part)] = make_gaussian(*space, scale=scale)(part)
+        domain = domains.vector_domain(domains.atom_domain(T="i64"), size=len(part))
+        noisy[start : start + len(part)] = measurements.make_gaussian(domain, metrics.l2_distance(T="f64"), scale)(part)
     return noisy
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import save
 
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import canonical_json, sha256_bytes
@@ -44,8 +46,6 @@ class Released:
 
 def to_bytes(released: Released) -> bytes:
     """One safetensors file; the receipt is its only metadata entry, so the bytes are determined."""
-    from safetensors.numpy import save
-
     tensors = {"lattice": released.lattice}
     if released.receipt.threshold is not None:
         tensors["keys"] = np.frombuffer(canonical_json(list(released.keys)).encode(), dtype=np.uint8)
@@ -59,7 +59,6 @@ def from_bytes(data: bytes, where: str) -> Released:
     Raises:
         ReleaseError: it is no released file, or its numbers contradict its receipt.
     """
-    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:

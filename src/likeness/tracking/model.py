@@ -5,6 +5,12 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mlflow.pyfunc
+from mlflow.entities import LoggedModelOutput
+from mlflow.models import Model, ModelSignature
+from mlflow.types import ColSpec, ParamSchema, ParamSpec
+from mlflow.types import Schema as Columns
+
 from likeness import __version__
 from likeness.core.paths import Outputs, read_json
 from likeness.data.schema.schema import Schema
@@ -13,7 +19,6 @@ from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
 
 if TYPE_CHECKING:
-    from mlflow.models import ModelSignature
     from mlflow.tracking import MlflowClient
 
 NAME = "generator"
@@ -27,10 +32,6 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
     model is a script, :mod:`likeness.tracking.serving`, and files of safetensors and JSON. ``settings`` are shown
     beside the model.
     """
-    import mlflow.pyfunc
-    from mlflow.entities import LoggedModelOutput
-    from mlflow.models import Model
-
     experiment = client.get_run(run).info.experiment_id
     shown = {name: str(value) for name, value in settings.items()}
     model = client.create_logged_model(experiment, name=NAME, source_run_id=run, params=shown, model_type="generator")
@@ -59,10 +60,6 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
 
 def signature(schema: Schema | None) -> "ModelSignature":
     """Columns of one table, and parameters. The input is open: a number, or a column ``rows``."""
-    from mlflow.models import ModelSignature
-    from mlflow.types import ColSpec, ParamSchema, ParamSpec
-    from mlflow.types import Schema as Columns
-
     columns = [] if schema is None else [schema.column(name) for name in schema.names]
     return ModelSignature(
         outputs=Columns([ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]) if columns else None,

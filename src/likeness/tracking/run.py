@@ -15,8 +15,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
+
+from mlflow.entities import Dataset, DatasetInput, Metric, Param, RunTag
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
 
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
@@ -27,10 +31,8 @@ from likeness.ledger.witness import Witness
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
+from likeness.report.files import read_losses
 from likeness.tracking.model import log_generator
-
-if TYPE_CHECKING:
-    from mlflow.tracking import MlflowClient
 
 # Outputs and dependencies of stages whose duration depends on private rows.
 _PRIVATE = (ProjectPaths.private, ProjectPaths.internal)
@@ -126,10 +128,6 @@ def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, f
     Raises:
         LikenessError: the store cannot be used, or does not hold the account of that run.
     """
-    _quiet()
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracking import MlflowClient
-
     uri, _ = tracking_store(project)
     if uri.startswith(_SQLITE) and not Path(uri.removeprefix(_SQLITE)).exists():
         raise LikenessError(f"{uri} does not exist, so it holds no run '{run}'. Check tracking.uri.")
@@ -148,10 +146,6 @@ def run_witnesses(project: Project) -> list[Witness]:
     Raises:
         LikenessError: the tracking store cannot be used.
     """
-    _quiet()
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracking import MlflowClient
-
     uri, _ = tracking_store(project)
     witnesses: list[Witness] = []
     try:
@@ -176,10 +170,6 @@ def run_witnesses(project: Project) -> list[Witness]:
 @contextmanager
 def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient", str]]:
     """A new MLflow run: it finishes with the block, and fails if the block raises."""
-    _quiet()
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracking import MlflowClient
-
     name = params.tracking.experiment
     # A server chooses the place of artifacts. Beside a database they would land in the working folder.
     place = (folder / "artifacts" / name).as_uri() if uri.startswith(_SQLITE) else None
@@ -209,8 +199,6 @@ def _log(
     client: "MlflowClient", run: str, project: Project, privacy: dict[str, Any], endings: dict[str, str]
 ) -> str | None:
     """Log everything of a run; return the URI of its model, if it may leave."""
-    from mlflow.entities import Dataset, DatasetInput, Metric, Param, RunTag
-
     params, paths, head, now = project.params, project.paths, project.ledger.head(), _today()
     tags = {
         "git_commit": project.provenance["git_commit"],
@@ -249,10 +237,6 @@ def _log(
 
 def _log_results(client: "MlflowClient", run: str, now: int, paths: ProjectPaths) -> list[Any]:
     """Documents and figures of the run; the loss curve as metrics."""
-    from mlflow.entities import Metric
-
-    from likeness.report.files import read_losses
-
     for path in (paths.privacy, paths.report):
         client.log_artifact(run, str(path))
     losses = read_losses(paths.loss)
@@ -289,14 +273,6 @@ def _flatten(value: Any, where: str) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _flatten(item, f"{where}.{key}" if where else str(key))]
     return [(where, value)]
-
-
-def _quiet() -> None:
-    """Set what MLflow reads when it is imported. A set value wins."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each small file
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # its database tells of every migration
 
 
 def _today() -> int:

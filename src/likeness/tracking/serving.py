@@ -11,6 +11,12 @@ import mlflow
 import pandas as pd
 from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
+from likeness.core.errors import ParamsError
+from likeness.core.text import shown
+from likeness.data.histories.schema import HistorySchema, read_schema
+from likeness.pipeline.synthetic_table import Request, saved_generators, tables_of
+from likeness.pipeline.where import pairs
+
 MOST_ROWS = 1_000_000
 """Of one request: a server holds all rows of a request in memory."""
 
@@ -23,9 +29,6 @@ class Generator(PythonModel):
 
     def load_context(self, context: PythonModelContext) -> None:
         """Read generator and schema."""
-        from likeness.data.histories.schema import HistorySchema, read_schema
-        from likeness.pipeline.synthetic_table import saved_generators
-
         schema = read_schema(context.artifacts["schema"], aliases=False)
         self.histories = schema if isinstance(schema, HistorySchema) else None
         self.schema = schema.first_rows if isinstance(schema, HistorySchema) else schema
@@ -45,9 +48,6 @@ class Generator(PythonModel):
         Raises:
             ParamsError: naming the impossible wish, and what is possible.
         """
-        from likeness.pipeline.synthetic_table import Request, tables_of
-        from likeness.pipeline.where import pairs
-
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])
         request = Request(_rows(model_input), int(wishes.get("seed", 0)), given)
@@ -57,9 +57,6 @@ class Generator(PythonModel):
 
 def _rows(model_input: Any) -> int:
     """The number of rows: a number, or the value in the column ``rows`` of a table or mapping."""
-    from likeness.core.errors import ParamsError
-    from likeness.core.text import shown
-
     try:
         value = model_input["rows"] if hasattr(model_input, "keys") else model_input
         (number,) = value if hasattr(value, "__len__") else (value,)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
+from scipy.special import chdtr, chdtrc
 
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
@@ -35,8 +36,6 @@ def noise(bundle: Bundle) -> str:
 
     A few tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
-    from scipy.stats import chi2
-
     tested = []
     for name, one in bundle.released.items():
         if one.receipt.noise_scale < 2 ** (_LOW_BITS + 2):
@@ -45,19 +44,19 @@ def noise(bundle: Bundle) -> str:
         expected = one.lattice.size / 2**_LOW_BITS
         if expected >= 5:
             statistic = float(((low - expected) ** 2).sum() / expected)
-            require(chi2.sf(statistic, 2**_LOW_BITS - 1) > _FALSE_ALARM, f"{name}: the low bits are not those of noise")
+            require(chdtrc(2**_LOW_BITS - 1, statistic) > _FALSE_ALARM, f"{name}: the low bits are not those of noise")
             tested.append(f"{one.receipt.query} (bits)")
         if one.receipt.threshold is not None or one.receipt.feature.get("map") == DISTANCES:
             continue  # keys have no common total, and distances have no cells
         feature = query_again(one.receipt).feature
         if isinstance(feature, CellMap) and len(feature.parts) > 1:
             statistic, freedom = _block_sums(feature, one)
-            tails = chi2.cdf(statistic, freedom), chi2.sf(statistic, freedom)
+            tails = chdtr(freedom, statistic), chdtrc(freedom, statistic)
             require(min(tails) > _FALSE_ALARM, f"{name}: the noise is not of the scale that the receipt claims")
             tested.append(f"{one.receipt.query} (scale)")
         if isinstance(feature, Map) and (differences := feature.differences(one.values)).size:
             statistic = float(np.square(differences).sum() / (2 * one.noise_std**2))
-            enough = chi2.cdf(statistic, differences.size) > _FALSE_ALARM
+            enough = chdtr(differences.size, statistic) > _FALSE_ALARM
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
             tested.append(f"{one.receipt.query} (scale, from below)")
     _check_steps(bundle.released)
@@ -93,8 +92,6 @@ def _may_be(equal: int, expected: float) -> bool:
 
 def _check_totals(bundle: Bundle) -> None:
     """Refuse numbers of records, by class and in all, that differ by more than the noise of their releases."""
-    from scipy.stats import chi2
-
     counted: dict[tuple[str, int], list[tuple[str, np.ndarray, float]]] = {}
     for name, one in bundle.released.items():
         receipt = one.receipt
@@ -115,7 +112,7 @@ def _check_totals(bundle: Bundle) -> None:
             totals.append((names.PLAN_FILE, np.array([float(public)]), 0.0))
         for (name, one_total, variance), (other, other_total, more) in combinations(totals, 2):
             statistic = float(np.square(one_total - other_total).sum()) / (variance + more)
-            likely = chi2.sf(statistic, groups) > _FALSE_ALARM
+            likely = chdtrc(groups, statistic) > _FALSE_ALARM
             require(bool(likely), f"{name}: counts another number of records than {other}")
 
 

@@ -20,9 +20,16 @@ from likeness.core.errors import ReleaseError
 from likeness.core.messages import LOG
 from likeness.core.paths import ONE_TABLE
 from likeness.core.text import fault_of, texts_in
+from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.layout import encoding_digest
+from likeness.data.histories.rows import broken_links
+from likeness.data.schema.ruled_tables import contradictions, to_model
+from likeness.generators.base import Compute
+from likeness.methods.fit import fit_all, with_provenance
+from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE, card_queries
 from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, read_synthetic, sample_request
+from likeness.preflight.forecast import training_seconds
 from likeness.release.request import check_answer
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
@@ -33,7 +40,6 @@ if TYPE_CHECKING:
 
     from likeness.data.schema.column import Column
     from likeness.methods.row_set import RowSet
-    from likeness.methods.saved_generator import SavedGenerator
 
 _ROUNDING = 1e-3  # share of a column's categories that may differ on another processor
 _DIGITS = 1e-5  # part of a column's range by which a number may differ on another processor
@@ -71,8 +77,6 @@ def texts(bundle: Bundle) -> str:
 
 def generator(bundle: Bundle) -> str:
     """The generator's specification follows from settings and releases. The training check covers its weights."""
-    from likeness.methods.saved_generator import SavedGenerator
-
     for rows in bundle.row_sets:
         saved = SavedGenerator.load(bundle.folder / rows.generator)
         spec = _untrained(bundle, rows, saved).spec()
@@ -88,8 +92,6 @@ def generator(bundle: Bundle) -> str:
 
 def _untrained(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
-    from likeness.methods.fit import with_provenance
-
     receipts, where = [one.receipt for one in bundle.training_answers], saved.provenance["environment"]
     method = bundle.project.method
     auxiliary = rows.auxiliary(bundle.auxiliary)
@@ -111,9 +113,6 @@ def training(bundle: Bundle) -> str:
     """
     if not bundle.retrain:
         raise Untestable("not done: the weights of the generator are believed. Run: likeness verify --retrain")
-    from likeness.generators.base import Compute
-    from likeness.methods.fit import fit_all
-    from likeness.methods.saved_generator import SavedGenerator
 
     minutes, work = _work(bundle)
     LOG.info("training again: %s", work)
@@ -129,8 +128,6 @@ def training(bundle: Bundle) -> str:
 
 def _work(bundle: Bundle) -> tuple[float, str]:
     """The forecast minutes of a second training, and the work in words: its numbers are those of a stranger."""
-    from likeness.preflight.forecast import training_seconds
-
     seconds, recipe = 0.0, bundle.project.method
     train: Any = vars(recipe)["train"]
     coordinates = {one.receipt.query: one.lattice.size for one in bundle.training_answers}
@@ -230,8 +227,6 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
     Raises:
         Wrong: the two files hold different tables, or rounding does not explain a difference.
     """
-    from likeness.data.encoding.dtypes import in_dtypes, typed_again
-
     schema, name = bundle.tables[stem], f"{stem}.parquet"
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
     csv = (bundle.folder / f"{stem}.csv").read_bytes()
@@ -246,9 +241,6 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
 
 def rules(bundle: Bundle) -> str:
     """No row of the table breaks a rule of the schema."""
-    from likeness.data.histories.rows import broken_links
-    from likeness.data.schema.ruled_tables import contradictions
-
     schema, histories = bundle.schema, bundle.project.histories
     if histories is None and not schema.rules:
         return "the schema has none"
@@ -265,8 +257,6 @@ def rules(bundle: Bundle) -> str:
 
 def card(bundle: Bundle) -> str:
     """The card is about this table: the questions, computed again from the table, are those that were answered."""
-    from likeness.data.schema.ruled_tables import to_model
-
     answers = {one.receipt.query: one for one in bundle.answers if one.receipt.stage == STAGE}
     settings = bundle.params.evaluate.card
     if settings is None:

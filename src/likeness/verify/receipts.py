@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from scipy.special import erfcx
+
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import VERSION, Untestable, Wrong, require
@@ -174,8 +176,6 @@ def _log_delta(threshold: int, scale: float, rows: int, step: float) -> float:
     With c rows a key there are at most ``k/c`` keys: the union bound. The scaled complementary error function gives
     tails of the Gaussian that do not round to 0.
     """
-    from scipy.special import erfcx
-
     worst = -math.inf
     for count in range(1, rows + 1):
         distance = (threshold - count * step - 0.5) / scale / math.sqrt(2)
