@@ -135,7 +135,7 @@ def test_params_change_in_place_and_ask_what_is_to_be_decided(clone: Path) -> No
     assert [line[2:].partition("#")[0].strip() for line in changed] == values
     assert all(line.index("#") == 36 for line in changed if "{" not in line)  # each comment in its column
     assert "  population: null                # ? a name for the PEOPLE" in text
-    assert "max_rows: null}  # ? several rows a person" in text
+    assert "max_rows: null} # ? several rows a person" in text
     with pytest.raises(ParamsError, match=r"privacy\.population is an open question"):
         load_params()
     (clone / "params.yaml").write_text(mine.replace("  workers: 2", "  workers: 0"))
@@ -158,6 +158,18 @@ def test_a_value_is_changed_and_every_comment_stays(text: str, name: str, value:
         section = section[key]
     assert section == value and yaml.safe_load(changed)["last"] == 1
     assert all(comment in changed for comment in re.findall(r"# (?!b).*", f"{text}\n# end"))
+
+
+def test_settings_in_braces_get_lines_and_an_alias_is_refused(clone: Path) -> None:
+    Path("params.yaml").write_text(
+        "{method: marginals, ingest: {source: null, schema: s}, privacy: {epsilon: 1, delta: 1e-5}}"
+    )
+    run("own.csv")
+    text = Path("params.yaml").read_text()
+    assert "  source: own.csv\n" in text and "  population: null                # ? a name for the PEOPLE" in text
+    assert yaml.safe_load(text)["privacy"] == {"epsilon": 1, "delta": "1e-5", "population": None}
+    with pytest.raises(ParamsError, match=r"params\.yaml: write out what stands behind an alias in b\."):
+        edited("a: &x {c: 1}\nb: *x\n", {"b.c": 2}, {})
 
 
 def test_a_draft_of_histories_has_both_tables_and_nothing_of_the_rows(clone: Path) -> None:

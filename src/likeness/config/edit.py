@@ -1,87 +1,70 @@
-"""Values of params.yaml changed in place: every other line stays as it is, and so does each comment."""
+"""Values of params.yaml changed in place: other lines and their comments stay as they are."""
 
-import copy
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 
-from likeness.config.explain import yaml_value
+from likeness.config.explain import plain, yaml_value
 from likeness.core.errors import ParamsError
 
 _QUESTION = "# ? "
+_NULL = "tag:yaml.org,2002:null"  # the library would write nothing
 _COLUMN = 34  # where a new comment begins
 
 
 def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) -> str:
-    """The text with other values. A key that it lacks comes at the end of its section.
+    """The text with other values. A new key stands before the last one: comments below a section may not be its own.
 
     Args:
-        text: of params.yaml, one key a line.
+        text: of params.yaml.
         changes: values by dotted name.
         questions: what a person must decide, by dotted name. The comment of that key becomes a question.
 
     Raises:
-        ParamsError: a section stands on one line, in braces, or behind an alias.
+        ParamsError: two sections are one by an alias.
     """
-    wanted = copy.deepcopy(yaml.safe_load(text))
+    writer, wanted = YAML(), plain(yaml.safe_load(text))  # a copy without aliases
+    writer.width, writer.preserve_quotes = 2**31, True
+    writer.indent(mapping=2, sequence=4, offset=2)
+    writer.representer.add_representer(type(None), lambda one, _: one.represent_scalar(_NULL, "null"))
+    content, written = writer.load(text), io.StringIO()
     for name, value in changes.items():
-        path = name.split(".")
-        text = _with(text, path, value, questions.get(name, ""))
-        section = wanted
-        for key in path[:-1]:
-            section[key] = section.get(key) or {}
-            section = section[key]
-        section[path[-1]] = value
-    try:
-        correct = yaml.safe_load(text) == wanted
-    except yaml.YAMLError:
-        correct = False
-    if not correct:
+        *path, last = name.split(".")
+        section, goal = content, wanted
+        section.fa.set_block_style()  # comments need lines
+        for key in path:
+            section, goal[key] = _put(section, key, section.get(key) or CommentedMap()), goal.get(key) or {}
+            section.fa.set_block_style()
+            goal = goal[key]
+        goal[last] = value
+        _put(section, last, writer.load(yaml_value(value)))
+        _ask(section, last, questions.get(name, ""))
+    writer.dump(content, written)
+    if yaml.safe_load(written.getvalue()) != wanted:
         names = ", ".join(sorted({name.partition(".")[0] for name in changes}))
-        raise ParamsError(f"params.yaml: write each key of {names} on a line of its own, without braces and aliases.")
-    return text
+        raise ParamsError(f"params.yaml: write out what stands behind an alias in {names}.")
+    return written.getvalue()
 
 
-def _with(text: str, path: Sequence[str], value: Any, question: str) -> str:
-    """The text with one value."""
-    lines = text.split("\n")
-    section: Any = yaml.compose(text)
-    for depth, key in enumerate(path):
-        pair = next((pair for pair in section.value if pair[0].value == key), None)
-        inner = None if pair is None else pair[1]
-        if depth == len(path) - 1 or not isinstance(inner, yaml.MappingNode):
-            for name in reversed(path[depth + 1 :]):
-                value = {name: value}
-            break
-        section = inner
-    if pair is None:
-        place, comment, column = _last_line(section) + 1, "", _COLUMN
-        start, rest = f"{' ' * section.start_mark.column}{key}:", lines[place:]
-    else:
-        place, last = pair[0].start_mark.line, _last_line(inner)
-        start, rest = lines[place][: pair[0].end_mark.column + 1], lines[last + 1 :]
-        comment, column = _comment(lines, pair[0], inner)
-    comment = comment.replace(_QUESTION, "# ", 1)
+def _put(section: CommentedMap, key: str, value: Any) -> Any:
+    if key not in section:
+        section.insert(max(0, len(section) - 1), key, value)
+    section[key] = value
+    return value
+
+
+def _ask(section: CommentedMap, key: str, question: str) -> None:
+    """Make the comment of a key a question, or no question."""
+    token = section.ca.items[key][2] if key in section.ca.items else None
+    said, end, rest = ("", "", "") if token is None else token.value.partition("\n")
+    said = said.replace(_QUESTION, "# ", 1)
     if question:
-        comment = f"{_QUESTION}{comment.removeprefix('#').lstrip() or question}"
-    line = f"{start} {yaml_value(value)}"
-    line = f"{line:<{max(column, len(line) + 2)}}{comment}" if comment else line
-    return "\n".join([*lines[:place], line, *rest])
-
-
-def _comment(lines: Sequence[str], key: Any, value: Any) -> tuple[str, int]:
-    """The comment beside a key or its value, and where it begins."""
-    below = value.start_mark.line > key.start_mark.line
-    mark = key.end_mark if below else value.end_mark
-    column = lines[mark.line].find("#", mark.column) if mark.column or below else -1
-    return ("", _COLUMN) if column < 0 else (lines[mark.line][column:], column)
-
-
-def _last_line(node: Any) -> int:
-    """The last line that a value stands on. Marks of blocks end behind the comments that follow."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _last_line(last[1] if isinstance(last, tuple) else last)
-    end = node.end_mark
-    return int(end.line - (end.column == 0 and end.line > node.start_mark.line))
+        said = f"{_QUESTION}{said.removeprefix('#').lstrip() or question}"
+    if token is not None:
+        token.value = said + end + rest
+    elif said:
+        section.yaml_add_eol_comment(said, key, column=_COLUMN)
