@@ -1,5 +1,6 @@
 # make install: what developers need. make demo: the whole pipeline on the bundled Adult table. make docs: the site.
-# make quick: lint, types, floors, tests that start and train nothing. make test: all but the slow ones. make test-slow: those.
+# make quick: lint, types, floors, tests that start and train nothing. make test: all but the slow ones.
+# make test-slow: those. make test-all: all.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,8 +16,8 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # A second run takes the compiled tests of the first.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install quick test test-slow fuzz lint style types quick-tests most-tests docs clean
-PYTEST = $(BIN)/python -m pytest --dist loadfile
+.PHONY: demo install quick test test-slow test-all fuzz lint style types quick-tests most-tests all-tests docs clean
+PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -59,6 +60,13 @@ test: style
 # Three workers on two cores: tests that start programs wait a third of their time.
 most-tests: $(VENV)/.installed
 	$(PYTEST) --numprocesses 3 -m "not slow"
+
+# Both in one go: what tests share is made once.
+test-all: style
+	$(MAKE) --jobs 2 types all-tests
+
+all-tests: $(VENV)/.installed
+	$(PYTEST) --numprocesses 3
 
 test-slow: $(VENV)/.installed
 	$(PYTEST) --numprocesses 3 -m slow

@@ -26,6 +26,7 @@ STARTING = {"toy", "outside", "prefect_server", "cluster", "socket"}
 WHOLE = {"benchmarks", "pipeline"}
 CHEAP = {"git", "uname"}
 MOST_STEPS = 100  # of an optimizer, in a test that is about one step or two
+GROUP = pytest.StashKey[str]()
 started: list[str] = []
 steps = [0]
 
@@ -41,10 +42,19 @@ def watch(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(watch)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts programs. One worker has a file, or all that use the finished project; slow ones begin."""
+    slow: dict[str, bool] = {}
     for item in items:
-        if item.path.parent.name in WHOLE or STARTING & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if item.path.parent.name in WHOLE or STARTING & fixtures:
             item.add_marker("process")
+        group = "finished" if "finished" in fixtures else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+        item.stash[GROUP] = group
+        slow[group] = slow.get(group, False) or item.get_closest_marker("slow") is not None
+    items.sort(key=lambda item: not slow[item.stash[GROUP]])
 
 
 @pytest.fixture(autouse=True)

@@ -285,7 +285,7 @@ def test_processes_that_start_a_database_together_all_log(project: Path) -> None
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
+        for _ in range(2)
     ]
     for process in processes:
         assert process.wait(timeout=100) == 0, process.communicate()[1]

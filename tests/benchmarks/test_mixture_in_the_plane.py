@@ -57,22 +57,3 @@ def test_density_by_hand_and_in_sum() -> None:
     plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     mass = sum(np.exp(grid.log_density(plane, np.full(len(plane), label))).sum() for label in range(5))
     assert mass * (side[1] - side[0]) ** 2 == pytest.approx(1, abs=1e-6)
-
-
-def test_true_rows_have_the_entropy_and_the_papers_number() -> None:
-    grid = GaussianGrid()
-    x, labels = grid.sample(400, 0)
-    assert len(x) == 10_000 and np.bincount(labels).tolist() == [2000] * 5
-    entropy = math.log(25) + 1 + math.log(2 * math.pi * 0.04)  # the Gaussians of a class hardly overlap
-    assert grid.negative_log_likelihood(x, labels) / len(x) == pytest.approx(entropy, abs=0.05)  # 5 standard errors
-    published = grid.negative_log_likelihood(x, labels, as_published=True)
-    assert published * 9 == pytest.approx(3.1e5, rel=0.04)  # for 90,000 rows
-    assert np.array_equal(grid.sample(3, 1)[0], grid.sample(3, 1)[0])
-
-
-def test_wrong_classes_and_far_points_cost() -> None:
-    grid = GaussianGrid()
-    x, labels = grid.sample(20, 0)
-    right = grid.negative_log_likelihood(x, labels)
-    assert grid.negative_log_likelihood(x, (labels + 1) % 5) > right + 5 * len(x)
-    assert math.isfinite(grid.negative_log_likelihood(x + 50.0, labels))

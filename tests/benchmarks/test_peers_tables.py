@@ -7,7 +7,7 @@ import pytest
 from benchmarks.common import load
 from benchmarks.peers_shared import exact_rho, rho_of
 from benchmarks.small import contradicting, small
-from benchmarks.tables import asked_for, peer_columns, through_cells, with_settings
+from benchmarks.tables import peer_columns, through_cells
 from likeness.config.load import load_params
 from likeness.methods import method_from
 from likeness.pipeline.project import Project
@@ -39,16 +39,6 @@ def test_rows_through_the_cells_keep_categories_and_bins(monkeypatch: pytest.Mon
     assert (found["hours-per-week"] != rows["hours-per-week"]).any()
 
 
-def test_another_number_of_bins_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    usual, finer = with_settings("adult"), with_settings("adult_32")
-    assert finer.params.sections["marginals"]["privatize"]["bins"] == 32
-    assert usual.params == load("adult").params and usual.params.sections["marginals"]["privatize"]["bins"] == 16
-    assert len(usual.train) == len(finer.train) and usual.schema == finer.schema
-    sizes = [[column.cells.size for column in peer_columns(own.params)] for own in (usual, finer)]
-    assert sizes[0][0] == 16 and sizes[1][0] == 32 and len(sizes[0]) == len(sizes[1])
-
-
 def test_rows_that_contradict_the_codebook_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real rows keep that ``education`` says ``education-num``; five changed rows in 500 do not."""
     monkeypatch.chdir(ROOT)
@@ -58,14 +48,6 @@ def test_rows_that_contradict_the_codebook_are_counted(monkeypatch: pytest.Monke
     level = rows["education-num"].iloc[:5]
     rows.loc[level.index, "education-num"] = level % 16 + 1
     assert contradicting(rows, table.schema) == {"contradicting": 1.0}
-
-
-def test_aim_on_mbi_and_clones_run_only_where_they_are_asked_for() -> None:
-    everything = ("ours", "mst", "aim")
-    assert asked_for(everything, None) == list(everything)
-    assert asked_for(everything, "mst") == ["mst"] and asked_for(everything, "aim_mbi") == ["aim_mbi"]
-    assert asked_for(("ours",), "mst") == asked_for(("ours",), "aim_mbi") == []
-    assert asked_for(everything, "gsd") == ["gsd"] and asked_for(("ours",), "gsd") == []
 
 
 def test_a_peer_spends_what_the_epsilon_allows() -> None:

@@ -41,20 +41,6 @@ def tiny_table() -> pd.DataFrame:
     )
 
 
-def test_known_codes_and_features() -> None:
-    encoder = Encoder(TINY)
-    codes = encoder.encode(tiny_table())
-    assert codes["size"].tolist() == [2, 3, 0] and codes["size"].dtype == np.int32
-    assert codes["gain"].tolist() == pytest.approx([0.0, 0.5, 1.0])
-    assert encoder.labels(codes).tolist() == [1, 0, 1]
-    expected = [
-        [0.0, 0, 0.0, 0, 0, 1, 0, 1, 0],
-        [0.5, 1, 0.5, 0, 0, 0, 1, 0, 1],
-        [0.5, 0, 1.0, 1, 0, 0, 0, 0, 1],
-    ]
-    np.testing.assert_allclose(encoder.expand(codes), expected, atol=1e-15)
-
-
 # Every kind of column, with and without missing values. The label stands in the middle, so that it must be left out.
 GOLDEN = (
     Column("length", "numeric", -1.0, 3.0),

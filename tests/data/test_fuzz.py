@@ -320,17 +320,6 @@ def test_a_bad_parquet_file_is_named_without_a_value_or_read_right(
         read(path, data.draw(st.sampled_from(["split", None])))
 
 
-def test_a_file_without_its_header_does_not_tell_its_first_row(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "fuzz.csv"
-    path.write_text("\n".join(",".join(row) for row in ROWS) + "\n")
-    with no_private_value_is_told(caplog):
-        read(path)
-    with pytest.raises(LikenessError, match=r"fuzz\.csv: columns 'n', 'i'"):
-        read(path)
-
-
 def test_the_valid_table_is_read(tmp_path: Path) -> None:
     path = tmp_path / "fuzz.csv"
     pd.DataFrame(ROWS, columns=COLUMNS).to_csv(path, index=False)

@@ -178,12 +178,6 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
         read_source(write(tmp_path, good, "people.txt"), PEOPLE)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
-    path = tmp_path / "people.csv"
-    path.write_bytes(b"\xef\xbb\xbfage,code,city,height\n1,7,Rome,1\n")
-    assert read_source(path, PEOPLE)[0]["age"].tolist() == [1]
-
-
 # Private files
 
 

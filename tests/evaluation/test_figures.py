@@ -16,7 +16,6 @@ from likeness.report import style
 from likeness.report.curves import loss_curve, rdp_curve
 from likeness.report.histograms import _landmarks, _shares, histograms
 from likeness.report.score_figures import correlations, query_chart, score_chart
-from likeness.report.style import cut, draw, label
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -120,15 +119,3 @@ def test_wide_tables_are_cut(monkeypatch: pytest.MonkeyPatch, schema: Schema, ta
     monkeypatch.setattr("likeness.report.histograms.MOST_COLUMNS", 2)
     part = Image.open(io.BytesIO(histograms(table_of(20, 1), table_of(20, 2), schema)))
     assert part.height < whole.height
-
-
-def test_only_secret_figures_are_padded() -> None:
-    public = [draw(1, 1, lambda figure: None, secret=False) for _ in range(2)]
-    secret = [draw(1, 1, lambda figure: None, secret=True) for _ in range(2)]
-    assert public[0] == public[1] and len(public[0]) < 1 << 16 and b"Salt" not in public[0]
-    assert secret[0] != secret[1] and len(secret[0]) == len(secret[1]) == 1 << 16
-
-
-def test_names_for_people() -> None:
-    assert label("roc_auc_hard") == "ROC AUC, hard"
-    assert cut("abcdef", 4) == "abc…" and cut("abcd", 4) == "abcd"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.layout import Block, Layout
@@ -20,7 +19,6 @@ from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, ro
 from likeness.methods.marginals.objective import MarginalObjective
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.rare_cells import RareCells
-from likeness.methods.marginals.training import minimize
 from likeness.methods.saved_generator import SavedGenerator
 
 COLUMNS = [
@@ -31,7 +29,6 @@ COLUMNS = [
 LAYOUT = Layout((Block("a", "unit", 0, 1), Block("c", "onehot", 1, 4)), num_classes=2)
 FEATURE = PairMarginals(tuple(column.cells for column in COLUMNS))
 PAIRS_OF_FIVE = tuple(itertools.combinations(range(5), 2))
-PAIRS = list(zip([(0, 1), (0, 2), (1, 2)], FEATURE.sizes, strict=True))
 
 
 def seeded(seed: int) -> np.random.Generator:
@@ -84,10 +81,6 @@ def exact(model: ProductMixture) -> tuple[np.ndarray, np.ndarray]:
 
 def loss(made: MarginalObjective, model: ProductMixture) -> float:
     return made.loss(model.logits, model.weights)[0]
-
-
-def learn(model: ProductMixture, made: MarginalObjective, iterations: int) -> None:
-    minimize(made, model.logits, model.weights, TrainingSettings(iterations, 1, 0.1, "cosine"), lambda *_: None)
 
 
 def sums(feature: PairMarginals, x: np.ndarray) -> np.ndarray:
@@ -247,26 +240,6 @@ def test_the_price_goes_with_the_noise_of_all_that_is_asked() -> None:
     assert prices[1] / prices[0] == pytest.approx(((3 + 5) / 3) ** 0.35, rel=1e-4)
 
 
-@pytest.mark.long
-def test_a_named_table_teaches_what_no_pair_shows() -> None:
-    """The third column says whether the first two are alike: every pair is uniform."""
-    generator = np.random.default_rng(0)
-    bits = generator.integers(0, 2, (8_000, 2))
-    chosen = np.c_[bits, bits.sum(axis=1) % 2]
-    x, labels = np.eye(2)[chosen].reshape(-1, 6), generator.integers(0, 2, 8_000)
-    columns = [MixtureColumn(Cells(start, 2)) for start in (0, 2, 4)]
-    alike = {}
-    for tables in ((), ((0, 1, 2),)):
-        feature = PairMarginals(tuple(column.cells for column in columns), tables=tables)
-        values = np.stack([sums(feature, x[labels == y]) for y in range(2)])
-        model = started(ProductMixture(columns, num_classes=2, num_components=20, width=6))
-        made = with_tables(feature, values, [2, 2, 2], 8_000)
-        learn(model, made, 400)
-        drawn = model.draw(labels, seeded(3))
-        alike[len(tables)] = ((drawn[:, 1] + drawn[:, 3] + drawn[:, 5]) % 2 == 0).mean()
-    assert alike[1] > 0.97 and alike[0] < 0.9
-
-
 def test_marginals_that_noise_made_negative_still_give_a_start() -> None:
     blocks = [
         (i, j, -np.ones((2, a, b))) for (i, j), (a, b) in zip([(0, 1), (0, 2), (1, 2)], FEATURE.sizes, strict=True)
@@ -286,21 +259,6 @@ def test_one_way_marginals_are_the_nearest_distribution(values: list[float]) -> 
     for other in np.eye(len(counts)):
         nearer = 0.999 * found + 0.001 * other
         assert np.linalg.norm(nearer - scaled) >= np.linalg.norm(found - scaled) - 1e-9
-
-
-@pytest.mark.long
-def test_a_price_on_information_makes_components_alike() -> None:
-    generator = np.random.default_rng(1)
-    noise = [(i, j, 50 + 5 * generator.standard_normal((2, a, b))) for (i, j), (a, b) in PAIRS]
-    spread = []
-    for price in (0.0, 10.0):
-        model = mixture(components=20)
-        made = objective(noise, 1000, kl_penalty=price)
-        learn(model, made, 200)
-        probabilities, weights = exact(model)
-        mean = (weights @ probabilities)[:, None, :]
-        spread.append((weights[:, :, None] * np.square(probabilities - mean)).sum())
-    assert spread[1] < spread[0] / 5
 
 
 def test_a_column_pays_less_the_more_it_depends_on_others() -> None:
@@ -367,19 +325,6 @@ def test_pieces_that_are_none_are_refused(changed: dict[str, object]) -> None:
     column = MixtureColumn(Cells(0, 2, (0.5,)), edges, edges[:-1], edges[1:], (0, 3), (0.5, 0.0, 0.5, 0.9, 0.1))
     with pytest.raises((ValueError, TypeError)):
         MixtureColumn.from_dict({**column.to_dict(), **changed})
-
-
-def test_given_cells_come_from_the_exact_conditional_distribution() -> None:
-    """Against rejection: rows of the whole model that happen to have the cells. 5 standard deviations, 1e-5 in all."""
-    model = mixture(components=5)
-    saved = SavedGenerator(model, (0.7, 0.3), {})
-    whole, labels = saved.draw(400_000, seed=0)
-    kept = (whole[:, 1] == 1) & (whole[:, 6] == 1)
-    given, given_labels = saved.draw(100_000, seed=1, conditions={0: Condition((1,)), 2: Condition((1,))})
-    assert (given[:, 1] == 1).all() and (given[:, 6] == 1).all()
-    assert given_labels.mean() == pytest.approx(labels[kept].mean(), abs=5 * (0.25 / kept.sum()) ** 0.5)
-    for column in (3, 4):
-        assert given[:, column].mean() == pytest.approx(whole[kept, column].mean(), abs=5 * (0.25 / kept.sum()) ** 0.5)
 
 
 def test_rows_with_equal_given_cells_are_alike_and_other_values_stay_in_their_cells() -> None:

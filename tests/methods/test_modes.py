@@ -12,28 +12,22 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import door_to, ledger_of_people, plan_with, schema_with
+from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.explain import defaults
-from likeness.config.load import load_params
-from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
-from likeness.core.paths import ProjectPaths
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.constant import Constant
-from likeness.methods import METHODS
 from likeness.methods.base import Context
 from likeness.methods.pearl.method import Pearl
 from likeness.methods.pearl.modal_generator import ModalGenerator
 from likeness.methods.pearl.modal_map import Modal
 from likeness.methods.pearl.mode import Modes
 from likeness.methods.pearl.mode_statistics_map import ModeStatistics
-from likeness.methods.pearl.modes import Mixture, maximized
-from likeness.pipeline import consistency
-from likeness.pipeline.project import Project
+from likeness.methods.pearl.modes import maximized
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
@@ -48,7 +42,6 @@ from likeness.verify.receipts import query_again
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = defaults(Pearl)
-ADULT = Schema.load(ROOT / "data/schema/adult.yaml")
 SCHEMA = schema_with(
     {
         "c": {"kind": "categorical", "categories": ["u", "v"]},
@@ -237,16 +230,6 @@ def test_rows_are_split_and_joined_within_the_clipping() -> None:
     assert np.array_equal(table["b"].isna().to_numpy(), x[:, 4].numpy() == 1)
 
 
-def test_the_generator_draws_the_original_columns() -> None:
-    layout = Layout.from_schema(SCHEMA)
-    network = ModalGenerator(layout, MODES, 4, (8,)).eval()
-    x = network.draw(np.zeros(50, dtype=np.int64), np.random.default_rng(0))
-    assert x.shape == (50, layout.width)
-    near = np.abs(x[:, 2, None] - np.array(MODES[0].means)) / np.array(MODES[0].deviations)
-    assert near.min(axis=1).max() <= 4 + 1e-4
-    assert ModalGenerator.from_spec(json.loads(json.dumps(network.spec()))).spec() == network.spec()
-
-
 def test_a_verifier_rebuilds_every_query_from_its_receipt(
     through_the_door: Callable[[Pearl, Plan, np.ndarray], dict[str, Released]],
 ) -> None:
@@ -258,38 +241,6 @@ def test_a_verifier_rebuilds_every_query_from_its_receipt(
         assert query.spec() == receipt.feature
         squared = query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
         assert math.sqrt(squared) * 2.0**-receipt.lattice_bits == pytest.approx(receipt.sensitivity, rel=1e-12)
-
-
-CHANGED: list[tuple[dict[str, Any], str]] = [
-    ({"components": 4}, "mixture_1.safetensors: answers another question"),
-    ({"columns": ["age"]}, "mixture_1.safetensors: answers another question"),
-    ({"iterations": 3}, "is not the plan of params.yaml"),
-]
-
-
-def test_the_account_refuses_releases_of_another_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(consistency, "_check_generator", lambda *_: None)
-    shipped = load_params(ROOT / "params.yaml")
-    shares = {"class_counts": 0.05, "mixture": 0.3, "mean_pairwise_distance": 0.05, "embedding": 0.6}
-
-    def settings_with(**mixture: Any) -> Params:
-        section = {**SHIPPED, "plan": {"shares": shares}, "auxiliary": {**SHIPPED["auxiliary"], "mixture": mixture}}
-        return dataclasses.replace(shipped, method="pearl", sections={"pearl": section})
-
-    own = {"components": 3, "iterations": 2, "columns": ["age", "hours-per-week"]}
-    params = settings_with(**own)
-    project = Project(ROOT, params)
-    plan, method, context = project.plan, project.method, project.context
-    _, answer = door_to(project, rows=100, epsilon=1.0)
-
-    auxiliary = method.ask(context, answer)
-    released = {Path(f"{name}.safetensors"): one for name, one in auxiliary.items()}
-    released[ProjectPaths.embedding] = answer(method.embedding_query(context, auxiliary))
-    consistency.check_run(project, plan, released)
-    for change, message in CHANGED:
-        with pytest.raises(ReleaseError, match=message):
-            consistency.check_run(Project(ROOT, settings_with(**{**own, **change})), plan, released)
 
 
 @pytest.mark.parametrize(
@@ -316,8 +267,3 @@ def test_numbers_that_are_no_mixture_are_refused(change: dict[str, Any]) -> None
         Modes.from_dict({**MODES[0].to_dict(), **change})
     with pytest.raises(ReleaseError, match="order of their places"):
         ModeStatistics(MODES[::-1])
-
-
-def test_off_asks_for_nothing() -> None:
-    assert METHODS["pearl"] is Pearl
-    assert Mixture().shares(0.0) == [] and list(Mixture().queries(CONTEXT, {})) == [] and Mixture().modes({}) == ()

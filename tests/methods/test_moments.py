@@ -257,17 +257,6 @@ def test_few_records_split_no_class_and_the_first_look_is_not_lost() -> None:
     assert SPLIT.fit_generator(CONTEXT, auxiliary, second, Compute()).losses[0][0] == 0
 
 
-def test_clusters_cost_what_the_plan_says() -> None:
-    """The moments' share is divided, and no other changes."""
-    whole = {one.query: one.share for one in METHOD.shares(CONTEXT)}
-    split = {one.query: one.share for one in SPLIT.shares(CONTEXT)}
-    parts = [split.pop(name) for name in (FIRST, CLUSTER_COUNTS, "embedding")]
-    assert sum(parts) == pytest.approx(whole.pop("embedding"), rel=1e-12) and split == whole
-    foreseen = {query.name: query for query in SPLIT.foreseen_queries(CONTEXT)}
-    for name, one in released(SPLIT, rows=two_shapes()).items():
-        assert (foreseen[name].dimension, foreseen[name].num_groups) == (one.receipt.dimension, one.receipt.num_groups)
-
-
 def check_again(method: Method, context: Context, found: dict[str, Released], other: str = "", **changed: Any) -> None:
     """Every query, made again from the released values, is the one that was answered.
 
@@ -346,16 +335,6 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     assert {"plan", "generator"} <= {check.name for check in verify(tmp_path / "colors") if check.passed is False}
 
 
-def test_the_bounds_are_those_of_all_classes() -> None:
-    """Class 1 is white and three quarters of all: its median is the median."""
-    x = np.full((4_000, 54), 0.1)
-    labels = (np.arange(4_000) % 4 > 0).astype(np.int64)
-    x[labels == 1] = 1.0
-    found = released(rows=Records(x, labels))
-    assert found["embedding"].receipt.feature["bound"] == pytest.approx(math.sqrt(54), rel=1e-5)
-    assert found[LEVELS].receipt.feature["share"] == 1.0
-
-
 def test_what_levels_depend_on_has_to_be_released_first() -> None:
     """A forecast takes a stand-in; a price does not, or it would pass for a release that is on record."""
     queries = METHOD.auxiliary_queries(CONTEXT, {})
@@ -428,20 +407,6 @@ def test_cells_of_noise_alone_do_not_count() -> None:
         ),
         ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
     ],
-    ids=[
-        "paid for nothing",
-        "not paid for",
-        "detail without levels",
-        "less than none",
-        "features for nothing",
-        "features not there",
-        "a network of rows",
-        "two layers",
-        "no length",
-        "centers of nothing",
-        "parts in a mirror",
-        "too many",
-    ],
 )
 def test_what_is_asked_is_paid_for_or_not_there(section: dict[str, Any], message: str) -> None:
     with pytest.raises(ParamsError, match=message):
@@ -449,9 +414,7 @@ def test_what_is_asked_is_paid_for_or_not_there(section: dict[str, Any], message
 
 
 def test_without_levels_pixels_are_clipped_and_a_verifier_is_content() -> None:
-    shares = {"class_counts": 0.03, "norms": 0.02, "level_counts": 0.0, "levels": 0.0, "embedding": 0.95}
-    section = {"plan": {"shares": shares}, "auxiliary": {"cells": 32, "levels": 0}, "train": {"texture": 0.0}}
-    method = build(moments.Moments, {**section, "privatize": {"num_coefficients": 20}}, "moments")
+    method = WITHOUT_LEVELS
     found = released(method)
     assert sorted(found) == ["class_counts", "embedding", "norms"] and len(method.notes(CONTEXT, found)) == 1
     auxiliary = {name: one for name, one in found.items() if name != "embedding"}
@@ -471,11 +434,6 @@ def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
     # A twentieth is more than six deviations of the noise on means and numbers of records together.
     assert saved.network.means[:, 0].tolist() == pytest.approx([gray, gray], rel=0.05)  # type: ignore
     assert [iteration for iteration, _ in losses] == [0] and 0 < losses[0][1] < 0.05
-
-
-def test_what_a_network_leaves_out_is_that_of_images() -> None:
-    few = build(moments.Moments, {"train": {"network": {"iterations": 7}}}, "moments").train.network
-    assert (few.iterations, few.batch_size, few.hidden, few.latent_dim) == (7, 500, (200,), 10)
 
 
 def test_too_many_frequencies_are_refused_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:

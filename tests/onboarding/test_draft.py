@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -20,7 +19,6 @@ from likeness.config.edit import edited
 from likeness.config.load import load_params
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, LikenessError, ParamsError
-from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.header import kinds_of
@@ -345,16 +343,3 @@ def test_kinds_are_guessed_from_a_csv(tmp_path: Path, cells: list[str], kind: st
         with opener(tmp_path / name, "wt") as file:
             file.write("\n".join(["x,y", *(f"{cell},z" for cell in cells)]) + "\n")
         assert kinds_of(tmp_path / name) == {"x": kind, "y": "categorical"}
-
-
-@given(
-    st.lists(
-        st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1), min_size=1, unique=True
-    )
-)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_column_name_is_read_back(tmp_path: Path, names: list[str]) -> None:
-    text = SchemaDraft(dict.fromkeys(names, "numeric"), "own").text()
-    path = tmp_path / "own.yaml"
-    path.write_text(text, encoding="utf-8")
-    assert [str(name) for name in read_mapping(path)["columns"]] == names

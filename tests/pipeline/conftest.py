@@ -45,9 +45,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory, environment: Callable[[Pa
 
 
 @pytest.fixture
-def another(tmp_path: Path, finished: Clone, environment: Callable[[Path], dict[str, str]]) -> Clone:
-    """A second clone of the same project, nothing run yet, sharing the ledger."""
+def alone(tmp_path: Path, environment: Callable[[Path], dict[str, str]]) -> Clone:
+    """A project, nothing run yet, with a ledger of its own: the same rows cannot have two identities in one."""
     root = tmp_path / "clone"
     root.mkdir()
     copy_project(root)
-    return Clone(root, environment(root))
+    project = Clone(root, environment(root))
+    project.environment |= {name: str(tmp_path / name.lower()) for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")}
+    project.run("likeness", "ledger", "init")
+    return project
+
+
+@pytest.fixture
+def another(alone: Clone, finished: Clone, environment: Callable[[Path], dict[str, str]]) -> Clone:
+    """The same, sharing the ledger of the finished project."""
+    return Clone(alone.root, environment(alone.root))

@@ -112,12 +112,6 @@ class Clone:
             if name not in without:
                 self.run(f"stages.{name}")
 
-    def own_ledger(self) -> None:
-        """A ledger for this project alone: the same rows cannot have two identities in one."""
-        for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
-            self.environment[name] = str(self.root.parent / name.lower())
-        self.run("likeness", "ledger", "init")
-
     def set(self, **values: Any) -> None:
         """Change params.yaml; keys with two underscores for a dot."""
         path = self.root / "params.yaml"

@@ -216,16 +216,15 @@ def test_a_refusal_leaves_no_statement_of_an_earlier_run(copy: Clone) -> None:
     assert not (copy.root / "reports/PRIVACY_STATEMENT.md").exists()
 
 
-def test_rows_of_other_people_never_go_through_the_door_under_this_name(another: Clone) -> None:
+def test_rows_of_other_people_never_go_through_the_door_under_this_name(alone: Clone) -> None:
     """Encoded rows made under one name, settings changed to another, no stage in between."""
-    another.own_ledger()  # it will hold a cap of other people
-    another.stages("preprocess")
-    another.set(privacy__population="somebody else")
-    another.run("stages.plan")
-    assert "written under another privacy.population" in another.run("stages.auxiliary", ok=False)
-    another.set(privacy__population="uci-adult-1994", privacy__adjacency="replace_one", privacy__num_records=1000)
-    another.run("stages.plan")
-    output = another.run("stages.auxiliary", ok=False)
+    alone.stages("preprocess")
+    alone.set(privacy__population="somebody else")
+    alone.run("stages.plan")
+    assert "written under another privacy.population" in alone.run("stages.auxiliary", ok=False)
+    alone.set(privacy__population="uci-adult-1994", privacy__adjacency="replace_one", privacy__num_records=1000)
+    alone.run("stages.plan")
+    output = alone.run("stages.auxiliary", ok=False)
     assert "written under another privacy.adjacency" in output or "is accounted under" in output
 
 

@@ -18,28 +18,28 @@ MARKER = "Xq7Secret"
         ("split", MARKER, "split"),
     ],
 )
-def test_a_bad_cell_is_named_by_column_and_rule(another: Clone, column: str, value: str, message: str) -> None:
-    path = another.root / "table.csv"
+def test_a_bad_cell_is_named_by_column_and_rule(alone: Clone, column: str, value: str, message: str) -> None:
+    path = alone.root / "table.csv"
     header, first, *rest = path.read_text().splitlines()
     cells = first.split(",")
     cells[header.split(",").index(column)] = value
     path.write_text("\n".join([header, ",".join(cells), *rest]) + "\n")
-    output = another.run("stages.ingest", ok=False)
+    output = alone.run("stages.ingest", ok=False)
     assert message in output
     assert MARKER not in output and "Traceback" not in output
-    assert not (another.root / "data/private/table.parquet").exists()
+    assert not (alone.root / "data/private/table.parquet").exists()
 
 
-def test_files_that_are_no_tables(another: Clone) -> None:
+def test_files_that_are_no_tables(alone: Clone) -> None:
     for content in (b"", b"\xff\xfe\x00garbage", b"a,b\n1,2\n"):
-        (another.root / "table.csv").write_bytes(content)
-        output = another.run("stages.ingest", ok=False)
+        (alone.root / "table.csv").write_bytes(content)
+        output = alone.run("stages.ingest", ok=False)
         assert "table.csv" in output and "Traceback" not in output
 
 
-def test_a_missing_source_and_a_missing_ledger_say_what_to_do(another: Clone, tmp_path: Path) -> None:
-    another.set(ingest__source="nowhere.csv")
-    assert "ingest.source nowhere.csv does not exist" in another.run("stages.ingest", ok=False)
-    another.set(ingest__source="table.csv")
-    another.environment |= {"LIKENESS_HOME": str(tmp_path / "none"), "LIKENESS_ANCHOR": str(tmp_path / "anchors")}
-    assert "likeness ledger init" in another.run("stages.fingerprint", ok=False)
+def test_a_missing_source_and_a_missing_ledger_say_what_to_do(alone: Clone, tmp_path: Path) -> None:
+    alone.set(ingest__source="nowhere.csv")
+    assert "ingest.source nowhere.csv does not exist" in alone.run("stages.ingest", ok=False)
+    alone.set(ingest__source="table.csv")
+    alone.environment |= {"LIKENESS_HOME": str(tmp_path / "none"), "LIKENESS_ANCHOR": str(tmp_path / "anchors")}
+    assert "likeness ledger init" in alone.run("stages.fingerprint", ok=False)

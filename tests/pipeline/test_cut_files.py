@@ -55,12 +55,12 @@ def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path, monkeypatch:
     assert set_aside(root) == []
 
 
-def test_a_run_goes_on_where_dvc_alone_would_not(another: Clone) -> None:
-    (another.root / ".dvc/tmp/rwlock").write_text("")
-    (another.root / "dvc.lock").write_text("")
-    told = another.repro("fingerprint", ok=False)  # if this goes well one day, DVC mends its files itself
+def test_a_run_goes_on_where_dvc_alone_would_not(alone: Clone) -> None:
+    (alone.root / ".dvc/tmp/rwlock").write_text("")
+    (alone.root / "dvc.lock").write_text("")
+    told = alone.repro("fingerprint", ok=False)  # if this goes well one day, DVC mends its files itself
     assert "validation failed" in told
-    dvc_yaml = another.root / "dvc.yaml"  # so that the run ends with its first stage
+    dvc_yaml = alone.root / "dvc.yaml"  # so that the run ends with its first stage
     dvc_yaml.write_text(dvc_yaml.read_text().replace("cmd: python -m stages.settings", "cmd: python -m nowhere"))
-    told = another.start("likeness", "run", ok=False)
+    told = alone.start("likeness", "run", ok=False)
     assert told.count("A kill cut ") == 2 and "settings: it failed. Run it alone to see why" in told

@@ -55,11 +55,10 @@ def write_source(project: Clone) -> None:
 
 
 @pytest.mark.long
-def test_own_table_from_parquet_without_a_split_column(another: Clone) -> None:
-    another.own_ledger()
-    write_source(another)
-    (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
-    another.set(
+def test_own_table_from_parquet_without_a_split_column(alone: Clone) -> None:
+    write_source(alone)
+    (alone.root / "data/schema/own.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
+    alone.set(
         method="marginals",
         ingest={
             "source": "own.parquet",
@@ -73,8 +72,8 @@ def test_own_table_from_parquet_without_a_split_column(another: Clone) -> None:
         ledger__cap={"epsilon": 20.0, "delta": 1e-5},
         evaluate__classifiers=["ridge"],
     )
-    another.stages("report")
-    path = another.root / "data/synthetic/synthetic.parquet"
+    alone.stages("report")
+    path = alone.root / "data/synthetic/synthetic.parquet"
     synthetic = pd.read_parquet(path)
     assert list(synthetic.columns) == ["code", "born", "seen", "smoker", "x", "y"]
     assert set(synthetic["code"].dropna()) <= {"1", "2", "3"}
@@ -91,14 +90,14 @@ def test_own_table_from_parquet_without_a_split_column(another: Clone) -> None:
     # this epsilon is about one record a cell, so that a false alarm (a quarter of them wrong) is out of reach.
     smokers = born[synthetic["smoker"] == "yes"].dropna()
     assert (smokers < "1970-01-01").mean() > 0.75
-    assert "r2" in json.loads(another.bytes("reports/internal/metrics.json"))["scores"]["synthetic"]
+    assert "r2" in json.loads(alone.bytes("reports/internal/metrics.json"))["scores"]["synthetic"]
 
     schema = {key: value for key, value in SCHEMA.items() if key != "label"} | {"task": "none"}
     schema["columns"] = {name: {**spec, **DTYPES.get(name, {})} for name, spec in SCHEMA["columns"].items()}
-    (another.root / "data/schema/own.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
-    before = another.bytes("data/released/embedding.safetensors")
-    another.stages("report")
-    assert another.bytes("data/released/embedding.safetensors") == before  # a dtype is no part of the question
+    (alone.root / "data/schema/own.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
+    before = alone.bytes("data/released/embedding.safetensors")
+    alone.stages("report")
+    assert alone.bytes("data/released/embedding.safetensors") == before  # a dtype is no part of the question
     synthetic = pd.read_parquet(path)  # where pandas has no categories of numbers
     assert synthetic["code"].isna().any() and set(synthetic["code"].dropna()) <= {1, 2, 3}
     assert list(map(str, synthetic.dtypes.iloc[1:5])) == [
@@ -108,12 +107,12 @@ def test_own_table_from_parquet_without_a_split_column(another: Clone) -> None:
         "float32",
     ]
     assert set(pd.read_csv(path.with_suffix(".csv"))["smoker"].dropna()) == {True, False}
-    assert json.loads(another.bytes("reports/internal/metrics.json"))["marginals"]["synthetic"]
-    assert json.loads(another.bytes("reports/privacy.json"))["total"]["epsilon"] <= 20
+    assert json.loads(alone.bytes("reports/internal/metrics.json"))["marginals"]["synthetic"]
+    assert json.loads(alone.bytes("reports/privacy.json"))["total"]["epsilon"] <= 20
 
-    another.run("likeness", "bundle", "own")
-    assert "WRONG" not in another.run("likeness", "verify", "--retrain", "own")
-    another.run("likeness", "sample", "own", "--rows", "50", "--where", "smoker=True", "--out", "more.csv")
-    assert set(pd.read_csv(another.root / "more.csv")["smoker"]) == {True}
-    public = [path for path in another.root.rglob("*") if path.is_file() and path.name != "own.parquet"]
+    alone.run("likeness", "bundle", "own")
+    assert "WRONG" not in alone.run("likeness", "verify", "--retrain", "own")
+    alone.run("likeness", "sample", "own", "--rows", "50", "--where", "smoker=True", "--out", "more.csv")
+    assert set(pd.read_csv(alone.root / "more.csv")["smoker"]) == {True}
+    public = [path for path in alone.root.rglob("*") if path.is_file() and path.name != "own.parquet"]
     assert not [path for path in public if SOURCE_ID.encode() in path.read_bytes()]

@@ -53,9 +53,9 @@ def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
     assert drawn["rows"] == 5 and drawn["where"] == {"income": ">50K"} and "age" in drawn["columns"]
 
 
-def test_a_stage_that_fails_is_heard_and_ends_with_code_two(another: Clone) -> None:
-    another.set(ingest__source="nowhere.csv")
+def test_a_stage_that_fails_is_heard_and_ends_with_code_two(alone: Clone) -> None:
+    alone.set(ingest__source="nowhere.csv")
     command = [sys.executable, "-m", "likeness", "run"]
-    done = subprocess.run(command, cwd=another.root, env=another.environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=alone.root, env=alone.environment, capture_output=True, text=True)
     assert done.returncode == 2 and "ingest.source nowhere.csv does not exist" in done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""

@@ -73,13 +73,11 @@ def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(fin
 
 
 @pytest.mark.slow
-def test_an_experiment_in_a_copy_finds_source_and_ledger_and_leaves_no_row_behind(
-    another: Clone, tmp_path: Path
-) -> None:
+def test_an_experiment_in_a_copy_finds_source_and_ledger_and_leaves_no_row_behind(alone: Clone, tmp_path: Path) -> None:
     """`dvc exp run --temp` and the queue run in a copy that holds what git holds: not the source, not the ledger."""
-    another.set(ledger__home="own-ledger", tracking__uri="sqlite:///runs.db")
-    own = {name: value for name, value in another.environment.items() if name != "LIKENESS_HOME"}
-    project = Clone(another.root, own | {"LIKENESS_ANCHOR": str(tmp_path / "own-anchor")})
+    alone.set(ledger__home="own-ledger", tracking__uri="sqlite:///runs.db")
+    own = {name: value for name, value in alone.environment.items() if name != "LIKENESS_HOME"}
+    project = Clone(alone.root, own | {"LIKENESS_ANCHOR": str(tmp_path / "own-anchor")})
     project.environment.pop("PYTHONPATH")  # the copy's own code
     project.environment["PYTHONPATH"] = str(project.root / "src")
     project.run("likeness", "ledger", "init")

@@ -1,4 +1,4 @@
-"""The wheel in an environment without the repository: two projects in two folders, and an upgrade of both."""
+"""The wheel in an environment without the repository: projects of its files, and an upgrade."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from likeness.core.paths import ProjectPaths, read_json
 from likeness.pipeline.new_project import project_files
 from likeness.stages import FOLDERS
 
-STAGES = ["settings", *FOLDERS]
+STAGES, CODE = ["settings", *FOLDERS], "plan/code"
 SETTINGS = {
     ("marginals", "privatize", "bins"): 4,
     ("marginals", "train", "iterations"): 5,
@@ -108,8 +108,8 @@ def test_the_wheel_makes_projects_of_the_repositorys_files(environment: dict[str
             assert (project / name).read_text() == text, name
     start(environment, first, "-m", "dvc", "repro", "settings")
     start(environment, second, "-m", "stages.settings")
-    assert set(tree(first, "plan/code")) == {f"data/plan/code/{stage}" for stage in FOLDERS}
-    assert tree(first, "plan/code") == tree(second, "plan/code")
+    assert set(tree(first, CODE)) == {f"data/plan/code/{stage}" for stage in FOLDERS}
+    assert tree(first, CODE) == tree(second, CODE)
 
 
 RUN = """
@@ -122,28 +122,21 @@ for name in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_projects_run_side_by_side_and_an_upgrade_spends_nothing(environment: dict[str, str], tmp_path: Path) -> None:
-    """The stages of both run without DVC, in one process each; test_settings_stage.py shows what DVC makes of them."""
-    first, second = (make(environment, tmp_path, name) for name in ("first", "second"))
+def test_an_upgrade_spends_nothing(environment: dict[str, str], tmp_path: Path) -> None:
+    """The stages run without DVC, in one process; test_settings_stage.py shows what DVC makes of them."""
+    project = make(environment, tmp_path, "first")
     start(environment, tmp_path, "-m", "likeness", "ledger", "init")
     stages = [stage for stage in STAGES[: STAGES.index("account") + 1] if stage != "evaluate"]
-    for project in (first, second):
-        start(environment, project, "-c", RUN, *stages)
-    account, released, code = (
-        read_json(first / ProjectPaths.privacy),
-        tree(first, "released"),
-        tree(first, "plan/code"),
-    )
-    assert account["identity"] == "first" and released.keys() == tree(second, "released").keys()
-    assert released != tree(second, "released")
-
+    start(environment, project, "-c", RUN, *stages)
+    account, released, code = read_json(project / ProjectPaths.privacy), tree(project, "released"), tree(project, CODE)
+    assert account["identity"] == "first" and released
     module = next(Path(environment["VIRTUAL_ENV"]).glob("lib/*/site-packages/likeness/ledger/ledger.py"))
     before = module.read_text()
     module.write_text(f"{before}# of the next version\n")
     try:
-        start(environment, first, "-c", RUN, *stages)
+        start(environment, project, "-c", RUN, *stages)
     finally:
         module.write_text(before)
-    changed = {Path(name).name for name, data in tree(first, "plan/code").items() if data != code[name]}
+    changed = {Path(name).name for name, data in tree(project, CODE).items() if data != code[name]}
     assert changed == {stage for stage, folders in FOLDERS.items() if "ledger" in folders}
-    assert tree(first, "released") == released and read_json(first / ProjectPaths.privacy) == account
+    assert tree(project, "released") == released and read_json(project / ProjectPaths.privacy) == account

@@ -145,47 +145,44 @@ def test_an_edited_release_is_refused_downstream(finished: Clone) -> None:
         finished.run("stages.account")  # a refusal deletes the statement
 
 
-def test_the_same_rows_under_another_name_are_refused(another: Clone) -> None:
-    another.own_ledger()
-    another.stages("auxiliary")
-    another.set(privacy__population="somebody else")
+def test_the_same_rows_under_another_name_are_refused(alone: Clone) -> None:
+    alone.stages("auxiliary")
+    alone.set(privacy__population="somebody else")
     refusal = "accounted under population 'uci-adult-1994'"
-    assert refusal in another.run("likeness", "check", ok=False)
-    assert refusal in another.run("stages.ingest", ok=False)  # also where nothing is left of the first run
-    another.set(privacy__population="uci-adult-1994")
-    assert refusal not in another.run("likeness", "check")
+    assert refusal in alone.run("likeness", "check", ok=False)
+    assert refusal in alone.run("stages.ingest", ok=False)  # also where nothing is left of the first run
+    alone.set(privacy__population="uci-adult-1994")
+    assert refusal not in alone.run("likeness", "check")
 
 
-def test_no_privacy_is_stamped_everywhere(another: Clone) -> None:
-    another.own_ledger()
-    another.set(
+def test_no_privacy_is_stamped_everywhere(alone: Clone) -> None:
+    alone.set(
         privacy__epsilon=float("inf"),
         privacy__population="nobody",
         ledger__cap={"epsilon": float("inf"), "delta": 1e-5},
     )
-    another.stages("report")
-    assert json.loads(another.bytes("reports/privacy.json"))["private"] is False
+    alone.stages("report")
+    assert json.loads(alone.bytes("reports/privacy.json"))["private"] is False
     for path in ("reports/PRIVACY_STATEMENT.md", "reports/index.html", "reports/internal/index.html"):
-        assert "NOT PRIVATE" in another.bytes(path).decode()
-    assert "NOT PRIVATE" in another.run("likeness", "summary")
+        assert "NOT PRIVATE" in alone.bytes(path).decode()
+    assert "NOT PRIVATE" in alone.run("likeness", "summary")
 
 
-def test_replace_one_and_merf(another: Clone) -> None:
-    another.own_ledger()
-    another.set(
+def test_replace_one_and_merf(alone: Clone) -> None:
+    alone.set(
         method="merf",
         privacy__adjacency="replace_one",
         privacy__population="others",
         privacy__num_records=1000,
         sample__rows="auto",
     )
-    another.stages("account", without=["evaluate"])
-    privacy = json.loads(another.bytes("reports/privacy.json"))
+    alone.stages("account", without=["evaluate"])
+    privacy = json.loads(alone.bytes("reports/privacy.json"))
     assert privacy["sample"]["rows"] == 1000
     assert (privacy["adjacency"], privacy["method"]) == ("replace_one", "merf")
     assert privacy["queries"][0]["sensitivity"] == pytest.approx(2**0.5)
-    another.set(privacy__num_records=999)
-    assert "num_records is 999" in another.run("stages.ingest", ok=False)
+    alone.set(privacy__num_records=999)
+    assert "num_records is 999" in alone.run("stages.ingest", ok=False)
 
 
 def test_marginals(another: Clone, tmp_path: Path) -> None:

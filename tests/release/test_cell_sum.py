@@ -187,14 +187,6 @@ def test_chunks_and_order_do_not_change_the_sum() -> None:
     assert np.array_equal(lattice_sum(query, parts), whole)
 
 
-def test_sums_of_version_1() -> None:
-    """See test_mechanism_version: another sum for these rows is another mechanism."""
-    query = Query("q", "privatize", PLAIN, num_groups=2)
-    counts = lattice_sum(query, [table(20, 0)]) >> query.lattice_bits
-    assert query.lattice_bits == 29
-    assert counts[:, :12].tolist() == [[1, 1, 1, 1, 1, 0, 1, 0, 2, 0, 1, 1], [0, 0, 1, 1, 0, 2, 3, 1, 0, 0, 1, 1]]
-
-
 @pytest.mark.parametrize("classes", [1, 3])
 def test_records_are_counted_exactly(classes: int) -> None:
     """By cells, as by vectors: so many steps of a record's unit for each."""
