@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.common import adjacent, commit, keep, load, read_results, score, synthesize
+from benchmarks.common import Results, adjacent, load, score, synthesize
 from likeness.config.params import Card, Params
 from likeness.methods.base import CLASS_COUNTS, class_counts_query, number_of_records
 from likeness.pipeline.card import CONFUSION, DISTANCES, card_figures, card_queries
@@ -33,7 +33,8 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness.release.sums.lattice_sum import lattice_sum
 
-RESULTS = Path("benchmarks/results")
+COVERAGE = Results(Path("benchmarks/results/card_coverage.csv"), ["epsilon", "adjacency", "claimed"])
+COST = Results(Path("benchmarks/results/card_cost.csv"), ["share", "draw"])
 SHARE = 0.03
 
 
@@ -121,37 +122,33 @@ def main() -> None:
 
 def coverage(draws: int) -> None:
     """Coverage at three ε under both adjacencies, and of receipts that claim half of the noise."""
-    path, keys = RESULTS / "card_coverage.csv", ["epsilon", "adjacency", "claimed"]
     table = load("adult")
     synthetic = None
     for epsilon in (0.2, 1.0, 10.0):
         for adjacency in ("add_remove_one", "replace_one"):
             for claimed in (1.0, 0.5):
-                if (read_results(path, keys)[keys] == [epsilon, adjacency, claimed]).all(axis=1).any():
+                if not COVERAGE.of(epsilon, adjacency, claimed).empty:
                     continue
                 if synthetic is None:
                     synthetic = synthesize(table.params, table.train, 1)
                 params = adjacent(with_card(table.params, SHARE, epsilon), adjacency, len(table.train))
                 simulation = Simulation(Project(Path(), params), table.train, synthetic, claimed)
                 widths = {f"width_{one['measure']}": one["high"] - one["low"] for one in simulation.figures()}
-                row = {"epsilon": epsilon, "adjacency": adjacency, "claimed": claimed, "draws": draws}
-                keep(path, {**row, **simulation.covered(draws), **widths, "commit": commit()}, keys)
+                found = {"draws": draws, **simulation.covered(draws), **widths}
+                COVERAGE.add([epsilon, adjacency, claimed], found)
 
 
 def cost(draws: int) -> None:
     """Scores of the table with a card and without, at ε = 1."""
-    path, keys = RESULTS / "card_cost.csv", ["share", "draw"]
     table = load("adult")
     for draw in range(1, draws + 1):
         for share in (0.0, SHARE):
-            if (read_results(path, keys)[keys] == [share, draw]).all(axis=1).any():
+            if not COST.of(share, draw).empty:
                 continue
             synthetic = synthesize(with_card(table.params, share), table.train, draw)
             scores = score(synthetic, table)
             names = ("roc_auc_score", "accuracy", "tv_1_train", "tv_2_train", "tv_3_train")
-            keep(
-                path, {"share": share, "draw": draw, **{name: scores[name] for name in names}, "commit": commit()}, keys
-            )
+            COST.add([share, draw], {name: scores[name] for name in names})
 
 
 if __name__ == "__main__":

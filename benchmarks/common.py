@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -217,9 +219,29 @@ def _at_most(table: pd.DataFrame, seed: int, most: int) -> pd.DataFrame:
     return table.iloc[sorted(public(seed, "benchmarks.rows").choice(len(table), most, replace=False))]
 
 
-def read_results(path: Path, keys: list[str]) -> pd.DataFrame:
-    """Rows so far."""
-    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=keys)
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """Rows of a benchmark in a CSV file, each under its keys; a row that is there is not measured again."""
+
+    path: Path
+    keys: list[str]
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """All so far."""
+        return pd.read_csv(self.path) if self.path.exists() else pd.DataFrame(columns=self.keys)
+
+    def of(self, *values: object) -> pd.DataFrame:
+        """Those of some keys: one or none."""
+        rows = self.rows
+        return rows[(rows[self.keys] == [*values]).all(axis=1)]
+
+    def add(self, values: Sequence[object], found: Mapping[str, object]) -> None:
+        """One more, with the commit that made it."""
+        row = {**dict(zip(self.keys, values, strict=True)), "commit": commit(), **found}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        pd.concat([self.rows, pd.DataFrame([row])]).to_csv(self.path, index=False, float_format="%.6g")
+        print(row, flush=True)
 
 
 def in_a_process(module: str, *options: object) -> tuple[pd.DataFrame, dict[str, float]]:
@@ -239,11 +261,11 @@ def measured(params: Params, train: pd.DataFrame, draw: int, folder: Path) -> No
     (folder / "cost.json").write_text(json.dumps({**cost, "peak_mb": peak_mb()}))
 
 
-def keep(path: Path, row: dict[str, object], keys: list[str]) -> None:
-    """Add a row to the CSV file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pd.concat([read_results(path, keys), pd.DataFrame([row])]).to_csv(path, index=False, float_format="%.6g")
-    print(row, flush=True)
+def processor() -> str:
+    """The model of this machine's processor."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), platform.machine())
 
 
 def commit() -> str:

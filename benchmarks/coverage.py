@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import SHARED, adjacent, keep, load, on_page, read_results, releases
+from benchmarks.common import SHARED, Results, adjacent, load, on_page, releases
 from likeness.config.params import Params
 from likeness.core.rng import public
 from likeness.data.encoding.encoder import Encoder
@@ -43,9 +43,9 @@ from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.release.sums.lattice_sum import lattice_sum
 
-RESULTS = Path("benchmarks/results/coverage.csv")
 PAGE = Path("docs/trust.md")
-KEYS = ["table", "epsilon", "adjacency", "sampling", "draws", "statistic"]
+KEYS = ["table", "epsilon", "adjacency", "sampling", "draws"]
+RESULTS = Results(Path("benchmarks/results/coverage.csv"), [*KEYS, "statistic"])
 PAIRS, SAMPLE, AT_ONCE = 6, 10_000, 20
 _CODES = {
     "PUMA": ["25-00503", "25-00703", "25-01000", "25-01300", "25-02800"],
@@ -191,7 +191,9 @@ class Truth:
         return self._answers.frame(replace(question, sampling=False)).estimate.to_numpy()
 
 
-def measure(study: Study, epsilon: float, adjacency: Adjacency, draws: int, sampling: bool) -> Iterator[dict[str, Any]]:
+def measure(
+    study: Study, epsilon: float, adjacency: Adjacency, sampling: bool, draws: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """A row for each kind of number."""
     count = SAMPLE if sampling else len(study.rows)
     receipts = study.receipts(epsilon, adjacency, count)
@@ -209,14 +211,8 @@ def measure(study: Study, epsilon: float, adjacency: Adjacency, draws: int, samp
     for kind, by_question in covered.items():
         each = [np.concatenate(parts) for parts in by_question.values()]
         means = [float(part.mean()) for part in each]
-        yield {
-            **dict(zip(KEYS, (study.name, epsilon, str(adjacency), sampling, draws, kind), strict=True)),
-            "rows": count,
-            "intervals": sum(map(len, each)),
-            "covered": float(np.concatenate(each).mean()),
-            "lowest": min(means),
-            "highest": max(means),
-        }
+        own = {"rows": count, "intervals": sum(map(len, each)), "covered": float(np.concatenate(each).mean())}
+        yield kind, {**own, "lowest": min(means), "highest": max(means)}
 
 
 def section(results: pd.DataFrame) -> str:
@@ -242,19 +238,17 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=["adult", "acs"])
     parser.add_argument("--epsilon", nargs="+", type=float, default=[0.2, 1.0, 10.0])
     parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     for name in options.tables:
         study = Study.of(name)
         settings = [(epsilon, adjacency, False) for epsilon in options.epsilon for adjacency in Adjacency]
         settings += [(1.0, adjacency, True) for adjacency in Adjacency]
-        for setting in settings:
-            done = read_results(options.out, KEYS)
-            same = zip(done.table, done.epsilon, done.adjacency, done.sampling, done.draws, strict=True)
-            if (name, setting[0], str(setting[1]), setting[2], options.draws) not in set(same):
-                for row in measure(study, setting[0], setting[1], options.draws, setting[2]):
-                    keep(options.out, row, KEYS)
-    on_page(PAGE, {"coverage": section(read_results(options.out, KEYS))})
+        for epsilon, adjacency, sampling in settings:
+            keys = [name, epsilon, str(adjacency), sampling, options.draws]
+            if not (RESULTS.rows[KEYS] == keys).all(axis=1).any():
+                for kind, row in measure(study, epsilon, adjacency, sampling, options.draws):
+                    RESULTS.add([*keys, kind], row)
+    on_page(PAGE, {"coverage": section(RESULTS.rows)})
 
 
 if __name__ == "__main__":

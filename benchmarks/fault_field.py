@@ -19,14 +19,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from likeness.core.hashing import sha256_bytes
 from likeness.privacy.calibration import rho_for
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "pipeline"))
-from small_project import copy_project  # noqa: E402
+from small_project import Clone, copy_project  # noqa: E402
 
 IDENTITY = "fault-people"
 EPSILON, ROOM = 1.0, 1e6  # of a plan; of a cap that nothing in a trial of kills reaches
@@ -83,15 +81,7 @@ class Field:
 
     def set(self, **values: Any) -> None:
         """Change params.yaml; keys with two underscores for a dot."""
-        path = self.root / "params.yaml"
-        content = yaml.safe_load(path.read_text())
-        for key, value in values.items():
-            *sections, last = key.split("__")
-            place = content
-            for section in sections:
-                place = place[section]
-            place[last] = value
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
+        Clone(self.root).set(**values)
 
     def start(self, body: Callable[[], None], most_bytes: int | None = None) -> "Child":
         """Fork; the child works in the project's folder and may write files of ``most_bytes`` at most."""
@@ -270,20 +260,7 @@ def preload() -> None:
     import likeness.pipeline.run_stage
     from likeness.stages import auxiliary, fingerprint, ingest, plan, preprocess, privatize
 
-    used = (
-        opendp,
-        pandas,
-        pyarrow,
-        scipy,
-        torch,
-        likeness,
-        auxiliary,
-        fingerprint,
-        ingest,
-        plan,
-        preprocess,
-        privatize,
-    )
+    used = opendp, pandas, pyarrow, scipy, torch, likeness, auxiliary, fingerprint, ingest, plan, preprocess, privatize
     assert all(used)
 
 

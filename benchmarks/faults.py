@@ -26,13 +26,12 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks import lies
-from benchmarks.common import commit, keep, read_results
+from benchmarks.common import Results
 from benchmarks.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
 from benchmarks.fault_runs import KilledRuns, terminate_flow
 from likeness.privacy.calibration import rho_for
 
 RESULTS = Path("benchmarks/results/faults.csv")
-KEYS = ["kind", "trial"]
 
 
 class Skipped(Exception):
@@ -338,8 +337,9 @@ def _mounted(folder: Path, source: list[str], remount: str | None = None) -> Ite
 
 def campaign(results: Path, most: dict[str, int]) -> pd.DataFrame:
     """Run what is missing of every kind; all results so far."""
-    done = {(row.kind, row.trial) for row in read_results(results, KEYS).itertuples()}
-    missing = [(kind, trial) for kind in most for trial in range(1, most[kind] + 1) if (kind, trial) not in done]
+    known = Results(results, ["kind", "trial"])
+    trials = ((kind, trial) for kind in most for trial in range(1, most[kind] + 1))
+    missing = [trial for trial in trials if known.of(*trial).empty]
     if missing:
         preload()
         with tempfile.TemporaryDirectory() as folder:
@@ -352,9 +352,9 @@ def campaign(results: Path, most: dict[str, int]) -> pd.DataFrame:
                     told = [f"(skipped: {reason})"]
                 wrong = [text for text in told if not text.startswith("(")]
                 note = " ".join(text.strip("()") for text in told if text.startswith("("))
-                row = {"kind": kind, "trial": trial, "broken": "; ".join(wrong), "note": note}
-                keep(results, {**row, "seconds": time.monotonic() - started, "commit": commit()}, KEYS)
-    return read_results(results, KEYS)
+                found = {"broken": "; ".join(wrong), "note": note, "seconds": time.monotonic() - started}
+                known.add([kind, trial], found)
+    return known.rows
 
 
 def summary(results: pd.DataFrame) -> str:

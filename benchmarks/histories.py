@@ -89,44 +89,38 @@ def synthesizer(schema: Any, population: str, **more: Any) -> Synthesizer:
     return Synthesizer(schema=schema, population=population, delta=1e-6, cap=(1e4, 1e-3), **{"epsilon": 1.0, **more})
 
 
+def purchases() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All purchases of CDNOW in order, and those that count."""
+    events = pd.read_parquet(SHARED / "cdnow.parquet").sort_values(["customer_id", "date"], kind="stable")
+    return events, events[events.groupby("customer_id").cumcount() < MOST]
+
+
 def cdnow(draws: int) -> list[dict[str, Any]]:
     """Both ways, each released ``draws`` times, and two halves of the customers beside each other."""
-    events = pd.read_parquet(SHARED / "cdnow.parquet")
-    events = events.sort_values(["customer_id", "date"], kind="stable")
-    real = events[events.groupby("customer_id").cumcount() < MOST]
+    events, real = purchases()
     true_lengths, rows = lengths(real), lagged(real)
     true_transitions = transitions(rows)
     even, odd = rows[rows["customer_id"] % 2 == 0], rows[rows["customer_id"] % 2 == 1]
-    results = [
-        {
-            "data": "cdnow", "method": "one half of the customers beside the other", "draw": 0,
-            "tv_lengths": total_variation(lengths(even), lengths(odd)),
-            "tv_transitions": total_variation(transitions(even), transitions(odd)),
-        }
-    ]  # fmt: skip
+
+    def row(method: str, draw: int, drawn: pd.DataFrame, start: float, **more: float) -> dict[str, Any]:
+        error = total_variation(true_transitions, transitions(drawn))
+        cost = {"tv_transitions": error, "seconds": round(time.perf_counter() - start)}
+        return {"data": "cdnow", "method": method, "draw": draw, **more, **cost}
+
+    halves = {"tv_lengths": total_variation(lengths(even), lengths(odd))}
+    halves["tv_transitions"] = total_variation(transitions(even), transitions(odd))
+    results = [{"data": "cdnow", "method": "one half of the customers beside the other", "draw": 0, **halves}]
     for draw in range(draws):
         start = time.perf_counter()
         model = synthesizer(HistorySchema.from_dict(CDNOW), "cdnow", attempt=f"draw {draw}").fit(events)
         drawn = model.sample(seed=draw)["events"]
-        results.append(
-            {
-                "data": "cdnow", "method": "histories", "draw": draw,
-                "tv_lengths": total_variation(true_lengths, lengths(drawn)),
-                "tv_transitions": total_variation(true_transitions, transitions(lagged(drawn))),
-                "seconds": round(time.perf_counter() - start),
-            }
-        )  # fmt: skip
+        length = total_variation(true_lengths, lengths(drawn))
+        results.append(row("histories", draw, lagged(drawn), start, tv_lengths=length))
         start = time.perf_counter()
         table = rows.drop(columns="date").assign(gap=rows["gap"].astype("Int64"))
         single = synthesizer(LAGGED, "cdnow rows", attempt=f"draw {draw}", unit_column="customer_id", max_rows=MOST)
         drawn = single.fit(table).sample(seed=draw)
-        results.append(
-            {
-                "data": "cdnow", "method": "marginals on single rows, with a lag", "draw": draw,
-                "tv_transitions": total_variation(true_transitions, transitions(drawn)),
-                "seconds": round(time.perf_counter() - start),
-            }
-        )  # fmt: skip
+        results.append(row("marginals on single rows, with a lag", draw, drawn, start))
     return results
 
 
@@ -178,8 +172,7 @@ def prediction(draws: int) -> list[dict[str, Any]]:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
 
-    events = pd.read_parquet(SHARED / "cdnow.parquet").sort_values(["customer_id", "date"], kind="stable")
-    events = events[events.groupby("customer_id").cumcount() < MOST]
+    _, events = purchases()
     even = events[events["customer_id"] % 2 == 0]
     seen, label = buys_again(events[events["customer_id"] % 2 == 1])
 
@@ -210,8 +203,7 @@ def habits(events: pd.DataFrame) -> dict[str, float]:
 
 def lasting_habits(draws: int) -> list[dict[str, Any]]:
     """How long habits of customers of CDNOW last, by what histories remember."""
-    events = pd.read_parquet(SHARED / "cdnow.parquet").sort_values(["customer_id", "date"], kind="stable")
-    real = events[events.groupby("customer_id").cumcount() < MOST]
+    events, real = purchases()
     true_lengths, true_transitions = lengths(real), transitions(lagged(real))
     head = {"data": "cdnow, habits"}
     results = [{**head, "method": "real", "draw": 0, **habits(real)}]

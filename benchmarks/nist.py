@@ -22,16 +22,15 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.common import SHARED, Table, cell, commit, keep, on_page, read_results
+from benchmarks.common import SHARED, Results, Table, cell, on_page
 from benchmarks.tables import NAMES as METHODS
 from benchmarks.tables import PROGRAMS, run_peer, unlabeled, with_epsilon
 from likeness.data.schema.schema import Schema
 from likeness.ledger.ledger import Ledger
 from likeness.synthesizer import Synthesizer
 
-RESULTS = Path("benchmarks/results/nist.csv")
+RESULTS = Results(Path("benchmarks/results/nist.csv"), ["state", "variant", "rules", "draw"])
 PAGE = Path("docs/evidence/TABLES.md")
-KEYS = ["state", "variant", "rules", "draw"]
 DATA = SHARED / "acs"
 STATES = {"MA": ("massachusetts", "ma2019"), "TX": ("texas", "tx2019")}
 DENSITY = {
@@ -63,15 +62,14 @@ def main() -> None:
         for rules in NAMES:
             if arguments.state in (None, state) and arguments.rules in (None, rules):
                 run(state, rules, arguments)
-    on_page(PAGE, {"nist": section(read_results(RESULTS, KEYS))})
+    on_page(PAGE, {"nist": section(RESULTS.rows)})
 
 
 def run(state: str, rules: str, arguments: argparse.Namespace) -> None:
     """Every draw that is not in the CSV file."""
-    results = read_results(RESULTS, KEYS)
     for draw in range(1, arguments.draws + 1):
         keys = [state, arguments.variant, rules, draw]
-        if (results[KEYS] == keys).all(axis=1).any():
+        if not RESULTS.of(*keys).empty:
             continue
         start = time.monotonic()
         if arguments.variant in PROGRAMS:
@@ -79,8 +77,7 @@ def run(state: str, rules: str, arguments: argparse.Namespace) -> None:
         else:
             table = synthesize(state, rules == "on", arguments.variant, arguments.epsilon)
         seconds = time.monotonic() - start
-        scores = scored(table, state, arguments.sdnist)
-        keep(RESULTS, dict(zip(KEYS, keys, strict=True)) | {"commit": commit(), "seconds": seconds} | scores, KEYS)
+        RESULTS.add(keys, {"seconds": seconds, **scored(table, state, arguments.sdnist)})
 
 
 def rows_of(state: str) -> pd.DataFrame:
@@ -185,8 +182,7 @@ def by_peer(python: str, state: str, method: str, epsilon: float) -> pd.DataFram
     table = excerpt(state)
     sample = dataclasses.replace(table.params.sample, rows=len(table.train))
     params = with_epsilon(dataclasses.replace(table.params, sample=sample), epsilon)
-    with tempfile.TemporaryDirectory() as folder:
-        synthetic, _ = run_peer(python, method, params, table, Path(folder))
+    synthetic, _ = run_peer(python, method, params, table)
     return synthetic.astype(object).where(synthetic.notna(), "N")
 
 
@@ -221,7 +217,9 @@ def scored(table: pd.DataFrame, state: str, environment: Path) -> dict[str, floa
 
 def section(results: pd.DataFrame) -> str:
     """Mean ± standard deviation by state and rules."""
-    columns = [name for name in results.columns if name not in (*KEYS, "commit", "seconds", "unique_matches_percent")]
+    columns = [
+        name for name in results.columns if name not in (*RESULTS.keys, "commit", "seconds", "unique_matches_percent")
+    ]
     heads = ["state", "method", "draws", *(name.replace("_", " ") for name in columns)]
     lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     digits = {"pmse": 4, "k_marginal": 0, "worst_area": 0}

@@ -28,16 +28,14 @@ from matplotlib.image import imsave
 from benchmarks.common import (
     NAMES,
     ONLY_IMAGES,
+    Results,
     Table,
     adjacent,
     cell,
-    commit,
     in_a_process,
-    keep,
     load,
     measured,
     on_page,
-    read_results,
     score,
 )
 from likeness.config.params import Params
@@ -46,10 +44,9 @@ from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import METHODS
 from likeness.report.image_figures import MOST_CLASSES, grid
 
-RESULTS = Path("benchmarks/results/papers.csv")
+RESULTS = Results(Path("benchmarks/results/papers.csv"), ["data", "method", "epsilon", "adjacency", "draw"])
 PAGE = Path("docs/evidence/RESULTS.md")
 PICTURES = Path("docs/img")
-KEYS = ["data", "method", "epsilon", "adjacency", "draw"]
 CONTROLS = ("real", "shuffled")
 SHOWN = {
     "classification": ["roc_auc_hard", "average_precision_hard", "roc_auc_score", "f1", "tv_2_test", "tv_3_test"],
@@ -150,17 +147,17 @@ def main() -> None:
     if arguments.one:
         make(arguments, int(arguments.one[0]), Path(arguments.one[1]))
     elif arguments.list:
-        print(listed(read_results(RESULTS, KEYS)))
+        print(listed(RESULTS.rows))
     else:
         if not arguments.page:
             run_all(arguments)
-        write_page(read_results(RESULTS, KEYS))
+        write_page(RESULTS.rows)
 
 
 def listed(results: pd.DataFrame) -> str:
     """The number of draws in the CSV, by table, method, epsilon and adjacency."""
-    counts = results.groupby(KEYS[:-1], sort=False).size().rename("draws").reset_index()
-    return f"{RESULTS}:\n{counts.to_string(index=False)}"
+    counts = results.groupby(RESULTS.keys[:-1], sort=False).size().rename("draws").reset_index()
+    return f"{RESULTS.path}:\n{counts.to_string(index=False)}"
 
 
 def run_all(arguments: argparse.Namespace) -> None:
@@ -196,7 +193,7 @@ def run(name: str, arguments: argparse.Namespace) -> None:
     for method in [arguments.method] if arguments.method else RUN:
         for draw in range(1, arguments.draws + 1) if method != "none" else ():
             keys = [name, method, arguments.epsilon, arguments.adjacency, draw]
-            if committed(keys) is None and not fits(method, table()):
+            if RESULTS.of(*keys).empty and not fits(method, table()):
                 print(f"{name}, {method} is skipped: the method is not meant for this table.", flush=True)
                 break
             row(arguments, keys, partial(drawn, method, draw), arguments.again)
@@ -216,25 +213,19 @@ def fits(method: str, table: Table) -> bool:
     return variant.method in table.params.sections and not (table.schema.image is None and variant.only_images)
 
 
-def committed(keys: list[Any]) -> pd.Series | None:
-    """The row of the CSV with these keys."""
-    results = read_results(RESULTS, KEYS)
-    rows = results[(results[KEYS] == keys).all(axis=1)]
-    return None if rows.empty else rows.iloc[0]
-
-
 def row(arguments: argparse.Namespace, keys: list[Any], measure: Callable[[], dict[str, float]], again: bool) -> None:
     """Show the row of the CSV, and measure what it lacks. A row that is measured again is not written."""
-    earlier = committed(keys)
-    if earlier is not None and not again:
-        print(f"\n{' '.join(map(str, keys))}: skipped, because {RESULTS} has it. --again runs it.", flush=True)
-        print(beside(earlier, None), flush=True)
+    earlier = RESULTS.of(*keys)
+    if not earlier.empty and not again:
+        print(f"\n{' '.join(map(str, keys))}: skipped, because {RESULTS.path} has it. --again runs it.", flush=True)
+        print(beside(earlier.iloc[0], None), flush=True)
         return
     values = measure()
-    if earlier is None:
+    if earlier.empty:
         add(keys, values, arguments.mlflow, arguments.precision)
     else:
-        print(f"\n{' '.join(map(str, keys))}: the row of {RESULTS}, and the new one\n{beside(earlier, values)}")
+        print(f"\n{' '.join(map(str, keys))}: the row of {RESULTS.path}, and the new one")
+        print(beside(earlier.iloc[0], values))
 
 
 def beside(earlier: pd.Series, values: dict[str, float] | None) -> str:
@@ -314,15 +305,14 @@ def with_fourier(params: Params) -> dict[str, Any]:
 
 def add(keys: list[object], values: dict[str, float], uri: str | None, precision: str = PRECISIONS[0]) -> None:
     """Add a row, with the commit that made it; to MLflow too where asked."""
-    own = dict(zip(KEYS, keys, strict=True))
-    keep(RESULTS, {**own, "commit": commit(), "precision": precision, **values}, KEYS)
+    RESULTS.add(keys, {"precision": precision, **values})
     if uri is not None:
         import mlflow
 
         mlflow.set_tracking_uri(uri)
         mlflow.set_experiment("likeness papers")
         with mlflow.start_run(run_name=" ".join(str(key) for key in keys)):
-            mlflow.log_params({**own, "commit": commit(), "precision": precision})
+            mlflow.log_params({**dict(zip(RESULTS.keys, keys, strict=True)), "precision": precision})
             mlflow.log_metrics({key: value for key, value in values.items() if math.isfinite(value)})
 
 

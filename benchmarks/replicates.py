@@ -10,7 +10,6 @@ replicates. Rules and numbers were chosen on other draws of the second table.
 """
 
 import argparse
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import Table, keep, load, on_page, read_results
+from benchmarks.common import Results, Table, load, on_page
 from benchmarks.coverage import Study, noisy
 from benchmarks.tables import run_peer
 from likeness.core.rng import public
@@ -31,12 +30,11 @@ from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import draw as draw_rows
 from likeness.privacy.adjacency import Adjacency
 
-RESULTS = Path("benchmarks/results/replicates.csv")
+RESULTS = Results(Path("benchmarks/results/replicates.csv"), ["table", "draw", "way"])
 PAGE = Path("docs/trust.md")
 _RICH = "50000+."
 _LOOK_ALIKE = {True: 7_815, False: 24_746}
 ROWS, COUNT = 10_000, 20
-KEYS = ["table", "draw", "way"]
 _TRAIN = {"num_components": 300, "swap_rounds": 1}
 _AIM, _AIM_DRAWS = "one table of AIM, naive", 10
 
@@ -144,8 +142,7 @@ def of_aim(regression: Regression, draw: int, python: str) -> pd.DataFrame:
     study = regression.study
     table = Table(study.params, study.schema, study.rows.iloc[rows_of(study, draw)], study.rows.iloc[:0])
     params = replace(study.params, sample=replace(study.params.sample, rows=ROWS))
-    with tempfile.TemporaryDirectory() as folder:
-        rows, _ = run_peer(python, "aim", params, table, Path(folder))
+    rows, _ = run_peer(python, "aim", params, table)
     return _usual(*regression.fit(rows))
 
 
@@ -171,12 +168,11 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--draws", type=int, default=50)
     parser.add_argument("--peers", help="Python of benchmarks/peers.txt: AIM beside it, on the first 10 draws")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     for name in options.tables:
         regression = TABLES[name]()
         true, _ = regression.fit(regression.study.rows)
-        results = read_results(options.out, KEYS).query("table == @name")
+        results = RESULTS.rows.query("table == @name")
         done, peers = set(results.draw), set(results.draw[results.way == _AIM])
         missing = [draw for draw in range(options.draws) if draw not in done]
         answers: Iterator[tuple[int, dict[str, pd.DataFrame]]] = intervals(regression, missing)
@@ -188,9 +184,8 @@ def main() -> None:
                 inside = ((frame.low <= true) & (true <= frame.high)).astype(int)
                 covered = "c" + "".join(map(str, inside))  # a digit a coefficient; the letter keeps the cell a text
                 width = float((frame.high - frame.low).mean())
-                row = {"table": name, "draw": draw, "way": way, "covered": covered, "width": width}
-                keep(options.out, row, KEYS)
-    on_page(PAGE, {"replicates": section(read_results(options.out, KEYS))})
+                RESULTS.add([name, draw, way], {"covered": covered, "width": width})
+    on_page(PAGE, {"replicates": section(RESULTS.rows)})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ benchmarks/results/scale.csv.
 
 import argparse
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -27,25 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from benchmarks.common import keep
+from benchmarks.common import Results, processor
 from likeness.release.released import load_released
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks/results/scale.csv"
-KEYS = [
-    "rows",
-    "method",
-    "engine",
-    "stage",
-    "seconds",
-    "cpu_seconds",
-    "rows_per_second",
-    "peak_mb",
-    "sums",
-    "killed",
-    "load",
-    "cpu",
-]
+RESULTS = Results(ROOT / "benchmarks/results/scale.csv", ["rows", "method", "engine", "stage"])
 STAGES = ("ingest", "preprocess", "plan", "auxiliary", "privatize")
 FILE_ROWS = 1_000_000
 JOBS, REGIONS = [f"job {place}" for place in range(12)], [f"region {place}" for place in range(30)]
@@ -152,22 +137,10 @@ class Project:
             sums = self.sums() if stage == "privatize" else ""
             if stage == "privatize":
                 self.last = seconds
-            row = {
-                "rows": self.rows,
-                "method": self.method,
-                "engine": engine,
-                "stage": stage,
-                "seconds": seconds,
-                "cpu_seconds": cpu_seconds,
-                "rows_per_second": self.rows / seconds,
-                "peak_mb": peak / 2**20,
-                "sums": sums,
-                "killed": killed,
-                "load": load,
-                "cpu": _processor(),
-            }
+            found = {"seconds": seconds, "cpu_seconds": cpu_seconds, "rows_per_second": self.rows / seconds}
+            found |= {"peak_mb": peak / 2**20, "sums": sums, "killed": killed, "load": load, "cpu": processor()}
             if stage != "plan":
-                keep(RESULTS, row, KEYS)
+                RESULTS.add([self.rows, self.method, engine, stage], found)
         return sums
 
     def sums(self) -> str:
@@ -238,13 +211,6 @@ def _cpu_of_children() -> float:
     """CPU seconds of all processes that have ended: what a busy machine does not stretch as it does the others."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _processor() -> str:
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
-    own = next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), platform.machine())
-    return f"{os.cpu_count()} x {own}"
 
 
 if __name__ == "__main__":

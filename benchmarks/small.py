@@ -15,14 +15,13 @@ has those of NIST's dictionary, but for the density of an area, a number that no
 import argparse
 import copy
 import dataclasses
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import SHARED, Table, cell, commit, keep, load, on_page, read_results, synthesize
+from benchmarks.common import SHARED, Results, Table, cell, load, on_page, synthesize
 from benchmarks.nist import excerpt, schema_of
 from benchmarks.tables import CLONES, NAMES, run_peer, unlabeled, with_epsilon, with_schema
 from likeness.core.rng import public
@@ -31,9 +30,8 @@ from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import marginal_table, strongest_pairs
 from likeness.evaluation.utility import shuffle_columns, train_on_synthetic_test_on_real
 
-RESULTS = Path("benchmarks/results/small.csv")
+RESULTS = Results(Path("benchmarks/results/small.csv"), ["table", "rows", "epsilon", "method", "draw"])
 PAGE = Path("docs/evidence/TABLES.md")
-KEYS = ["table", "rows", "epsilon", "method", "draw"]
 ROWS = (500, 1_000, 2_000, 5_000, 10_000)
 EPSILONS = (0.2, 1.0, 3.0, 10.0)
 TABLES = {"adult": ROWS, "census": ROWS, "acs": ROWS, "acs_ma": (5_000,), "nltcs": (2_000, 21_574)}
@@ -70,21 +68,21 @@ def main() -> None:
         for rows in TABLES[name] if arguments.rows is None else [arguments.rows]:
             if arguments.table in (None, name):
                 run(name, rows, arguments)
-    results = read_results(RESULTS, KEYS)
-    on_page(PAGE, {f"small {name}": section(rows) for name, rows in results.groupby("table", sort=False)})
+    on_page(PAGE, {f"small {name}": section(rows) for name, rows in RESULTS.rows.groupby("table", sort=False)})
 
 
 def run(name: str, rows: int, arguments: argparse.Namespace) -> None:
     """Every draw of one table that is not in the CSV file."""
     table = small(name, rows)
     for control, make in {"real": lambda: table.train, "shuffled": lambda: shuffle_columns(table.train, 0)}.items():
-        if not is_there(name, rows, 0.0, control, 0):
-            add([name, rows, 0.0, control, 0], {"seconds": 0.0, **score(make(), table)})
+        if RESULTS.of(name, rows, 0.0, control, 0).empty:
+            RESULTS.add([name, rows, 0.0, control, 0], {"seconds": 0.0, **score(make(), table)})
     for epsilon in EPSILONS if arguments.epsilon is None else [arguments.epsilon]:
         for method in arguments.only or RUN:
             for draw in range(1, arguments.draws + 1):
-                if not is_there(name, rows, epsilon, method, draw):
-                    add([name, rows, epsilon, method, draw], once(method, epsilon, table, draw, arguments.peers))
+                if RESULTS.of(name, rows, epsilon, method, draw).empty:
+                    found = once(method, epsilon, table, draw, arguments.peers)
+                    RESULTS.add([name, rows, epsilon, method, draw], found)
 
 
 def small(name: str, rows: int) -> Table:
@@ -134,8 +132,7 @@ def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> di
         synthetic = synthesize(dataclasses.replace(params, sections=sections), table.train, draw)
         seconds = time.monotonic() - started
     else:
-        with tempfile.TemporaryDirectory() as folder:
-            synthetic, cost = run_peer(peers, method, params, table, Path(folder))
+        synthetic, cost = run_peer(peers, method, params, table)
         seconds = cost["seconds"]
     return {"seconds": seconds, **score(synthetic, table)}
 
@@ -159,16 +156,6 @@ def contradicting(rows: pd.DataFrame, schema: Schema) -> dict[str, float]:
     values = values_of(rows, schema.columns)
     broken = np.array([rule.broken(values) for rule in rules], dtype=bool)
     return {"contradicting": 100 * float(broken.any(axis=0).mean())} if rules else {}
-
-
-def is_there(*keys: object) -> bool:
-    """Whether the CSV file has this row."""
-    return bool((read_results(RESULTS, KEYS)[KEYS] == [*keys]).all(axis=1).any())
-
-
-def add(keys: list[object], values: dict[str, float]) -> None:
-    """Add a row, with the commit that made it."""
-    keep(RESULTS, {**dict(zip(KEYS, keys, strict=True)), "commit": commit(), **values}, KEYS)
 
 
 def section(results: pd.DataFrame) -> str:

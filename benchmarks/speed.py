@@ -7,7 +7,6 @@ own. Appends to benchmarks/results/speed.csv; docs/evidence/SPEED.md shows it.
 
 import argparse
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -22,7 +21,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from benchmarks.common import keep, releases
+from benchmarks.common import Results, processor, releases
 from benchmarks.memory import peak_mb
 from benchmarks.small import small
 from likeness.config.training import TrainingSettings
@@ -42,8 +41,7 @@ from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
 
-RESULTS = Path("benchmarks/results/speed.csv")
-KEYS = ["what", "size", "seconds", "ratio", "per_second", "peak_mb", "repetitions", "threads", "commit", "cores", "cpu"]
+RESULTS = Results(Path("benchmarks/results/speed.csv"), ["what", "size"])
 SIDE, CLASSES, WIDTH, BATCH = 28, 10, 800, 500  # of MNIST, and of the paper's network
 LATENT, HIDDEN, CHANNELS = 10, 200, (16, 8)  # of examples/mnist
 ROWS, DIMENSION, FEATURES = 60_000, 784, 10_000
@@ -71,17 +69,8 @@ def main() -> None:
 
 def note(what: str, size: str, seconds: float, **more: float) -> None:
     """Add a row, with what it was measured on."""
-    model = platform.processor() or platform.machine()
-    about = Path("/proc/cpuinfo")
-    if about.exists():
-        model = next(
-            (line.split(":", 1)[1].strip() for line in about.read_text().splitlines() if "model name" in line), model
-        )
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    row = {key: more.get(key, "") for key in KEYS}
-    row.update(what=what, size=size, seconds=seconds, threads=torch.get_num_threads(), commit=commit)
-    row.update(cores=os.cpu_count() or 1, cpu=model)
-    keep(RESULTS, row, KEYS)
+    machine = {"threads": torch.get_num_threads(), "cores": os.cpu_count() or 1, "cpu": processor()}
+    RESULTS.add([what, size], {"seconds": seconds, **more, **machine})
 
 
 def timed(action: Callable[[], object]) -> float:

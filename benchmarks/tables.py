@@ -18,9 +18,7 @@ import dataclasses
 import json
 import os
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,8 +28,7 @@ import pandas as pd
 import yaml
 from numpy.typing import NDArray
 
-from benchmarks.common import Table, cell, commit, keep, load, on_page, read_results, score, synthesize
-from benchmarks.memory import peak_mb
+from benchmarks.common import Results, Table, cell, in_a_process, load, measured, on_page, score
 from likeness.config.params import Params
 from likeness.core import rng
 from likeness.data.encoding.encoder import Encoder
@@ -44,9 +41,8 @@ from likeness.methods.marginals.mixture import MixtureColumn, rows_from_cells
 from likeness.methods.marginals.quantiles import Quantiles
 from likeness.pipeline.project import Project
 
-RESULTS = Path("benchmarks/results/tables.csv")
+RESULTS = Results(Path("benchmarks/results/tables.csv"), ["table", "method", "epsilon", "draw"])
 PAGE = Path("docs/evidence/TABLES.md")
-KEYS = ["table", "method", "epsilon", "draw"]
 COLUMNS = {  # title and digits
     "roc_auc_hard": ("AUC hard", 3),
     "roc_auc_score": ("AUC score", 3),
@@ -118,13 +114,12 @@ def main() -> None:
     if arguments.one:
         table = with_settings(arguments.table)
         params = with_rules(arguments.table, with_epsilon(table.params, arguments.epsilon), table.schema)
-        make_ours(params, table, int(arguments.one[0]), Path(arguments.one[1]))
+        measured(params, table.train, int(arguments.one[0]), Path(arguments.one[1]))
         return
     for name in () if arguments.page else TABLES:
         if arguments.table in (None, name):
             run(name, arguments)
-    results = read_results(RESULTS, KEYS)
-    tables = {str(name): rows for name, rows in results.groupby("table", sort=False)}
+    tables = {str(name): rows for name, rows in RESULTS.rows.groupby("table", sort=False)}
     apart = {f"{name} without naive Bayes": naive_bayes_apart(rows) for name, rows in tables.items() if name == "adult"}
     on_page(PAGE, {name: section(rows) for name, rows in tables.items()} | apart)
 
@@ -138,23 +133,21 @@ def run(name: str, arguments: argparse.Namespace) -> None:
         "shuffled": lambda: shuffle_columns(table.train, table.params.evaluate.seed),
     }
     for control, make in () if name in RULES else controls.items():
-        if not known(name, control, 0.0, 0):
-            add(name, control, 0.0, 0, {"seconds": 0.0, "peak_mb": 0.0, **score(make(), table)})
+        if RESULTS.of(name, control, 0.0, 0).empty:
+            RESULTS.add([name, control, 0.0, 0], {"seconds": 0.0, "peak_mb": 0.0, **score(make(), table)})
     epsilons, methods = TABLES[name]
     for epsilon in epsilons if arguments.epsilon is None else [arguments.epsilon]:
         for method in asked_for(methods, arguments.only):
             for draw in range(1, arguments.draws + 1):
-                if known(name, method, epsilon, draw):
+                if not RESULTS.of(name, method, epsilon, draw).empty:
                     continue
-                with tempfile.TemporaryDirectory() as folder:
-                    if method == "ours":
-                        cost = run_ours(name, epsilon, draw, Path(folder))
-                        synthetic = pd.read_parquet(Path(folder) / "synthetic.parquet")
-                    else:
-                        params = with_epsilon(table.params, epsilon)
-                        python = arguments.peers_mbi if method == "aim_mbi" else arguments.peers
-                        synthetic, cost = run_peer(python, method, params, table, Path(folder))
-                add(name, method, epsilon, draw, {**cost, **score(synthetic, table)})
+                if method == "ours":
+                    words = ("--table", name, "--epsilon", epsilon, "--one", draw)
+                    synthetic, cost = in_a_process("benchmarks.tables", *words)
+                else:
+                    python = arguments.peers_mbi if method == "aim_mbi" else arguments.peers
+                    synthetic, cost = run_peer(python, method, with_epsilon(table.params, epsilon), table)
+                RESULTS.add([name, method, epsilon, draw], {**cost, **score(synthetic, table)})
 
 
 def with_settings(name: str) -> Table:
@@ -237,36 +230,6 @@ def with_epsilon(params: Params, epsilon: float) -> Params:
     return dataclasses.replace(params, method="marginals", privacy=privacy)
 
 
-def known(table: str, method: str, epsilon: float, draw: int) -> bool:
-    """Whether the CSV file has this row."""
-    rows = read_results(RESULTS, KEYS)
-    return bool(((rows[KEYS] == [table, method, epsilon, draw]).all(axis=1)).any())
-
-
-def add(table: str, method: str, epsilon: float, draw: int, values: dict[str, float]) -> None:
-    """Add a row, with the commit that made it."""
-    own = {"table": table, "method": method, "epsilon": epsilon, "draw": draw}
-    keep(RESULTS, {**own, "commit": commit(), **values}, KEYS)
-
-
-def run_ours(name: str, epsilon: float, draw: int, folder: Path) -> dict[str, float]:
-    """Make a synthetic table in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.tables", "--table", name, "--one", str(draw), str(folder)]
-    subprocess.run([*command, "--epsilon", str(epsilon)], check=True)
-    cost: dict[str, float] = json.loads((folder / "cost.json").read_text())
-    return cost
-
-
-def make_ours(params: Params, table: Table, draw: int, folder: Path) -> None:
-    """Synthesize, and note seconds and peak memory."""
-    started = time.monotonic()
-    synthetic = synthesize(params, table.train, draw)
-    seconds = time.monotonic() - started
-    synthetic.to_parquet(folder / "synthetic.parquet")
-    peak = peak_mb()
-    (folder / "cost.json").write_text(json.dumps({"seconds": seconds, "peak_mb": peak}))
-
-
 def peer_columns(params: Params, schema: Schema | None = None) -> list[MixtureColumn]:
     """Cells of ``marginals``, and values even within a bin: peers know no histogram."""
     recipe = method_from(params)
@@ -302,33 +265,31 @@ def through_cells(table: Table) -> pd.DataFrame:
     return from_codes(table, columns, *as_codes(table, columns))
 
 
-def run_peer(
-    python: str, method: str, params: Params, table: Table, folder: Path
-) -> tuple[pd.DataFrame, dict[str, float]]:
+def run_peer(python: str, method: str, params: Params, table: Table) -> tuple[pd.DataFrame, dict[str, float]]:
     """The same cells as codes, to a peer and back."""
     columns, num_classes = peer_columns(params, table.schema), len(table.schema.classes)
     codes, labels = as_codes(table, columns)
     sizes = {f"c{place}": column.cells.size for place, column in enumerate(columns)}
     if num_classes > 1:
         codes["label"], sizes["label"] = labels, num_classes
-    codes.to_parquet(folder / "codes.parquet", index=False)
-    (folder / "domain.json").write_text(json.dumps(sizes))
-    options = {
-        "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
-        "--method": method.replace("aim_mbi", "aim"),
-        "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
-        "--rows": params.sample.rows,
-    }  # fmt: skip
-    command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
     environment |= {"JAX_ENABLE_X64": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}  # read by mbi's only
     environment |= {name: os.environ[name] for name in ("PEERS_CLONES",) if name in os.environ}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        codes.to_parquet(folder / "codes.parquet", index=False)
+        (folder / "domain.json").write_text(json.dumps(sizes))
+        options = {
+            "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
+            "--method": method.replace("aim_mbi", "aim"), "--rows": params.sample.rows,
+            "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
+        }  # fmt: skip
+        command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+        found = pd.read_parquet(folder / "out.parquet")
     told = json.loads(done.stdout.splitlines()[-1])
-    found = pd.read_parquet(folder / "out.parquet")
     classes = found["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(found), dtype=np.int64)
-    synthetic = from_codes(table, columns, found, classes)
-    return synthetic, {"seconds": told["seconds"], "peak_mb": told["peak_mb"]}
+    return from_codes(table, columns, found, classes), {name: told[name] for name in ("seconds", "peak_mb")}
 
 
 if __name__ == "__main__":

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import keep
+from benchmarks.common import Results
 from benchmarks.memory import peak_mb
 from likeness import Ledger, Synthesizer
 
-RESULTS = Path("benchmarks/results/wide.csv")
-KEYS = ["what", "rows", "columns", "settings", "fit_seconds", "sample_seconds", "peak_mb", "real", "synthetic", "load"]
+RESULTS = Results(Path("benchmarks/results/wide.csv"), ["what", "rows", "columns", "settings"])
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 YES_NO = {"kind": "categorical", "categories": ["no", "yes"]}
 
@@ -86,24 +85,16 @@ def measure(what: str, frame: pd.DataFrame, schema: dict[str, Any], settings: di
     synthesizer.fit(frame)
     fitted = time.perf_counter()
     synthetic = synthesizer.sample(len(frame))
-    row: dict[str, object] = {
-        "what": what,
-        "rows": len(frame),
-        "columns": len(schema),
-        "settings": str(settings),
-        "fit_seconds": fitted - started,
-        "sample_seconds": time.perf_counter() - fitted,
-        "peak_mb": peak_mb(),
-        "load": os.getloadavg()[0],
-    }
-    names = ["lognormal", "pareto", "signed"] if what == "bounds" else [""]
-    for name in names:
-        quantiles = {}
+    sampled = time.perf_counter()
+    cost = {"fit_seconds": fitted - started, "sample_seconds": sampled - fitted, "peak_mb": peak_mb()}
+    for name in ["lognormal", "pareto", "signed"] if what == "bounds" else [""]:
+        words, quantiles = str(settings), {}
         if name:
-            row["settings"] = f"{name}, {settings['auxiliary']['quantiles']['edges']}"
+            words = f"{name}, {settings['auxiliary']['quantiles']['edges']}"
             for key, table in (("real", frame), ("synthetic", synthetic)):
                 quantiles[key] = " ".join(f"{table[name].astype(float).quantile(share):.0f}" for share in SHARES)
-        keep(RESULTS, {**row, **quantiles}, KEYS)
+        keys = [what, len(frame), len(schema), words]
+        RESULTS.add(keys, {**cost, **quantiles, "load": os.getloadavg()[0]})
 
 
 def _integer(lower: int, upper: int) -> dict[str, Any]:

@@ -158,23 +158,3 @@ def test_scores_of_another_table_are_not_shown(runs: tuple[Path, Path]) -> None:
     stages["evaluate"]["deps"][0]["md5"] = "new"
     (runs[0] / "dvc.lock").write_text(json.dumps({"stages": stages}))
     assert scores(paths) is not None
-
-
-@pytest.mark.process
-def test_a_tracked_run_by_its_id(
-    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
-) -> None:
-    (tmp_path / "params.yaml").write_text((Path(__file__).parents[1] / "params.yaml").read_text())
-    monkeypatch.chdir(tmp_path)
-    code, _, error = command("compare", "a" * 32, str(runs[0]))
-    assert code == 2 and "Check tracking.uri" in error and not list(tmp_path.glob("*.db"))
-    metrics = {"epsilon": 3.0, "internal.scores.synthetic.roc_auc": 0.75, "internal.scores.real.roc_auc": 0.9}
-    monkeypatch.setattr("likeness.tracking.run.tracked_run", lambda params, run: (account(3.0, 10), metrics))
-    code, text, _ = command("compare", "a" * 32, str(runs[0]), "--json")
-    found = json.loads(text)
-    assert code == 0 and found["account"]["epsilon"] == [3.0, 1.0]
-    assert found["internal"] == {
-        "scores roc auc": [0.75, None],
-        "scores f1": [None, 0.625],
-        "marginals 1": [None, 0.015625],
-    }

@@ -4,10 +4,8 @@ import io
 import re
 
 import pytest
-import typer
 
 from likeness.cli.console import say, table
-from likeness.cli.init import _ask
 
 ROWS = [("[red]scores[/red] of " + "a long name " * 8, "0.5"), ("f1", "12.25")]
 
@@ -38,17 +36,6 @@ def test_a_pipe_gets_one_line_a_row_without_colors(monkeypatch: pytest.MonkeyPat
     assert len(lines) == 4 and lines[0].endswith("end") and not {"\x1b", "─"} & set("".join(lines))
     assert lines[2].split("  ")[0] == ROWS[0][0].strip() and lines[3].split() == ["f1", "12.25"]
     assert len(lines[1]) == len(lines[2]) == len(lines[3])  # numbers end at the right
-
-
-def test_a_long_question_is_asked_in_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    prompts: list[str] = []
-    monkeypatch.setattr(typer, "prompt", lambda text, **_: prompts.append(text) or "answer")
-    stream = Terminal()
-    shown(monkeypatch, stream)
-    stream.truncate(0)
-    assert _ask(f"12 {'long ' * 20}name, integer: ") == "answer"
-    lines = [*re.sub("[\0\x1b]", "", stream.getvalue()).splitlines(), *prompts]
-    assert len(lines) == 2 and max(map(len, lines)) < 80 and prompts[0].endswith("name, integer:")
 
 
 def test_no_sign_moves_the_cursor_or_turns_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,15 +47,6 @@ def terminal_of(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return screen
 
 
-def test_a_terminal_gets_one_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = terminal_of(monkeypatch)
-    show_messages()
-    work(20)
-    text = terminal.getvalue()
-    assert "train pearl" in text and "20/20" in text and "━" in text and "0:00:00" in text and "loss 0.05" in text
-    assert "1 of 20" not in text
-
-
 def reports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[Report]:
     """What a stage with 400 steps, a message and a line of somebody else says to the process that started it."""
     monkeypatch.setenv(REPORT, "1")

@@ -14,12 +14,10 @@ from typer.testing import CliRunner
 from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import SchemaError
-from likeness.data.encoding.dtypes import in_dtypes, typed_again
-from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.dtypes import typed_again
 from likeness.data.histories.rows import rows_of_tables
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.answers import chosen
-from likeness.data.schema.categories import closed
 from likeness.data.schema.column import Column
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.ruled_tables import from_model, to_model
@@ -28,7 +26,6 @@ from likeness.data.schema.yaml import _CoreLoader, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
 from likeness.pipeline.histories import HistoryGenerator
-from likeness.release.partition_selection import query_name
 
 pytestmark = pytest.mark.long
 
@@ -94,18 +91,6 @@ def test_every_name_works_as_a_column(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     rows = pd.read_csv(out)
     assert list(rows) == NAMES and all((rows[name] == drawn[name].iloc[0]).all() for name in some)
-
-
-def test_every_name_works_as_a_private_column() -> None:
-    """The releases of a third of them are in the test above."""
-    written = schema_with([{"name": name, **PRIVATE} for name in NAMES])
-    schema = written.completed({name: ["a", "b"] for name in NAMES})
-    table = closed(read_frame(table_of(written.to_dict()["columns"], 9), written), written, schema)
-    encoder = Encoder(schema)
-    codes = encoder.encode(table)
-    again = encoder.decode(encoder.expand(codes), encoder.labels(codes))
-    assert in_dtypes(again, schema, dict.fromkeys(NAMES, "str")).equals(table.astype("str"))
-    assert query_name(len(NAMES)).isascii()
 
 
 @pytest.fixture(scope="module")

@@ -192,9 +192,3 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
     with pytest.raises(DataError, match="schema t has none"):
         read_source(tmp_path / "t.npz", schema(image=None, columns={"animal": CLASSES, "b": CLASSES}), None)
-
-
-def test_the_shipped_digits_fit_their_schema() -> None:
-    table, split = read_source(ROOT / "data/raw/digits.npz", Schema.load(ROOT / "data/schema/digits.yaml"), "split")
-    assert split is not None and split.value_counts().to_dict() == {"train": 1437, "test": 360}
-    assert table["digit"].nunique() == 10 and table["pixel_28"].max() == 255

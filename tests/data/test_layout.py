@@ -76,15 +76,6 @@ def test_diameter_is_reached_where_no_number_is_nullable(schema: Schema) -> None
     assert np.linalg.norm(x[0] - x[1]) == pytest.approx(encoder.layout.diameter, rel=1e-12)
 
 
-def test_a_nullable_number_stays_within_root_one_and_a_quarter() -> None:
-    schema = Schema("t", "made up", "none", None, (Column("height", "numeric", 0.0, 2.0, nullable=True),))
-    encoder = Encoder(schema)
-    x = encoder.expand(encoder.encode(pd.DataFrame({"height": [0.0, np.nan, 2.0]})))
-    distances = np.linalg.norm(x[:, None] - x[None], axis=2)
-    assert distances.max() == pytest.approx(math.sqrt(1.25))
-    assert encoder.layout.diameter == math.sqrt(2)
-
-
 @pytest.mark.parametrize(
     "mapping",
     [

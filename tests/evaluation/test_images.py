@@ -16,7 +16,7 @@ from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
-from likeness.evaluation.convnet import STEPS, ResNet, eye
+from likeness.evaluation.convnet import STEPS, eye
 from likeness.evaluation.distances import image_distances
 from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
 from likeness.evaluation.marginals import marginal_table
@@ -101,19 +101,6 @@ def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> 
     with pytest.raises(ParamsError, match="'cnn' is not an estimator"):
         select("classification", ["cnn"])  # a table has no neighbors
     assert schema.image is None
-
-
-@pytest.mark.long
-def test_the_residual_network_learns_the_digits_and_judges_each_alone(
-    schema: Schema, parts: tuple[pd.DataFrame, ...]
-) -> None:
-    (x, y), (x_test, y_test) = (pixels(part, schema) for part in parts[:2])
-    network = ResNet(SHAPE, 1)
-    network.steps = 100
-    network.fit(x, y)
-    chances = network.predict_proba(x_test)
-    assert (chances.argmax(axis=1) == y_test).mean() > 0.85  # .89 to .92 by seeds 0 ... 3
-    np.testing.assert_allclose(network.predict_proba(x_test[:3]), chances[:3], rtol=1e-4)
 
 
 def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from likeness.core.errors import ReleaseError
-from likeness.methods.maps import from_spec
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 
 
@@ -40,13 +39,6 @@ def test_several_length_scales_are_the_weighted_sum_of_their_kernels() -> None:
     assert float((norms - 1).abs().max()) < 1e-12  # one bound for all of them, and it is reached
     equal = MixedFourierFeatures(10, (0.1, 0.5), 0, (0, 1), (), 0)
     assert torch.equal(equal(x), MixedFourierFeatures(10, (0.1, 0.5), 0, (0, 1), (), 0, "", (3.0, 3.0))(x))
-
-
-def test_several_length_scales_are_rebuilt_and_one_is_written_as_it_always_was() -> None:
-    x = torch.rand(5, 4, dtype=torch.float64)
-    rebuilt = from_spec(SEVERAL.spec())
-    assert torch.equal(rebuilt(x), SEVERAL(x)) and rebuilt.spec() == SEVERAL.spec()
-    assert "lengthscale_weights" not in MixedFourierFeatures(5, 0.5, 0, (0, 1), (2, 3), 1).spec()
 
 
 @pytest.mark.parametrize(

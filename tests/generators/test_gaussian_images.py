@@ -209,13 +209,6 @@ def test_clusters_are_drawn_by_their_weights_and_hold_their_own_images() -> None
     assert last.max() == pytest.approx(1 / 6, abs=1e-6)  # (.6 - .5) of .6
 
 
-def test_a_generator_without_clusters_has_the_specification_that_it_always_had() -> None:
-    """Else a verifier would build another one from the settings of a bundle."""
-    spec = GaussianImages(SHAPE, 2, 20, 2.4, levels=1).spec()
-    assert set(spec) == {"generator", "shape", "num_classes", "num_coefficients", "bound", "levels", "texture"}
-    assert "clusters" in GaussianImages(SHAPE, 2, 20, 2.4, levels=1, clusters=2).spec()
-
-
 @pytest.mark.parametrize("count", [1, 3])
 def test_sums_by_cluster_and_of_their_class_are_joined_by_least_squares(count: int) -> None:
     """As numpy solves the weighted equations, with the deviation of that solution."""
