@@ -20,7 +20,7 @@ from likeness.core.errors import DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.data.source import files as sources
-from likeness.data.source.cells import cells_of
+from likeness.data.source.cells import cells_of, typed_column
 from likeness.data.source.files import read_frame
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
@@ -69,6 +69,12 @@ def objects(cells: list[Any]) -> "pd.Series[Any]":
     for place, cell in enumerate(cells):
         column[place] = cell
     return pd.Series(column, dtype="object")
+
+
+def test_equal_objects_of_other_types_keep_their_texts() -> None:
+    column = schema_of({"kind": "categorical", "categories": ["True", "1", "1.0"]}).column("c")
+    for cells in ([True, 1, Decimal("1.0")], [Decimal("1.0"), 1, True]):
+        assert [*typed_column(objects(cells), column, "t")] == [str(cell) for cell in cells]
 
 
 def in_frame(cells: list[Any]) -> "pd.Series[Any]":

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from likeness.core.errors import DataError, SchemaError
-from likeness.data.histories.rows import HistoryRows, history_rows
+from likeness.data.histories.rows import HistoryRows, classes, history_rows
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.source.files import read_frame_people
@@ -206,6 +206,10 @@ def test_events_of_nobody_are_few_or_stop_the_run() -> None:
     with pytest.raises(DataError, match="name nobody"):
         linked([1], [])
     assert linked([], people).people[NUMBER].tolist() == ["0"] * 100
+
+
+def test_a_number_between_two_starts_is_of_the_class_before() -> None:
+    assert classes(np.array([1, 2, 3, 4, 9]), (1, 2, 4)).tolist() == [0, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exa
 def typed_column(
     values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".", exact: bool = False
 ) -> "pd.Series[Any]":
-    """One column, as :func:`typed`. Each different cell is read once."""
+    """One column, as :func:`typed`. Each different text is read once."""
     kind, column = column.type, replace(column, other=None) if exact and not column.open else column
     if kind.are_numbers and isinstance(values.dtype, np.dtype) and values.dtype.str[1:] in _PLAIN:
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
@@ -70,7 +70,8 @@ def typed_column(
         numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
         places, missing = np.arange(len(values)), np.isnan(numbers)
     else:
-        places, distinct = pd.factorize(values)
+        # Python's objects as texts first: to factorize, True and 1 and 1.0 are one.
+        places, distinct = pd.factorize(texts_of(values) if values.dtype == object else values)
         texts = texts_of(pd.Series(distinct))
         missing = (texts.isna() | texts.isin(["", *column.missing_values])).to_numpy()
         numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
