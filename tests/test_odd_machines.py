@@ -12,14 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
-from likeness.config.load import params_from
-from likeness.config.params import Params
-from likeness.core.errors import LikenessError, ParamsError, SchemaError
+from likeness.core.errors import LikenessError, SchemaError
 from likeness.core.files import expanded, user_folders
 from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
-from likeness.methods import method_from
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = [path for folder in ("src", "stages", "flows") for path in (ROOT / folder).rglob("*.py")]
@@ -130,33 +127,6 @@ def test_a_setting_is_no_option_and_a_mistyped_option_gets_the_right_one() -> No
     assert "a setting of params.yaml: marginals.train.num_components." in said("run", "--num-components", "9")
     assert "No such option: --bundel. Did you mean --bundle?" in said("run", "--bundel", "x")
     assert "Possible" not in said("run", "--colour") and "Did you mean" not in said("run", "--colour")
-
-
-REQUIRED: dict[str, Any] = {
-    "method": "marginals",
-    "privacy": {"epsilon": 1, "delta": 1e-5, "population": "p"},
-    "ingest": {"source": "t.csv", "schema": "t.yaml"},
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"privcy": REQUIRED["privacy"], "privacy": None}, "privcy is not a section. Did you mean privacy?"),
-        ({"privacy": {"epsilonn": 1}}, "privacy.epsilonn is not a setting. Did you mean epsilon?"),
-        ({"ingest": {"Split": {}}}, "ingest.Split is not a setting. Did you mean split?"),
-        ({"method": "marginal"}, "Did you mean marginals?"),
-        ({"marginls": {}}, "marginls is not a section. Did you mean marginals?"),
-        ({"marginals": {"train": {"iteration": 3}}}, "Did you mean iterations?"),
-        ({"train": {"device": "cudo"}}, "one of auto, cpu, cuda, mps"),
-    ],
-)
-def test_a_typo_in_params_gets_the_right_word(change: dict[str, Any], words: str) -> None:
-    content = {key: value for key, value in (REQUIRED | change).items() if value is not None}
-    with pytest.raises(ParamsError) as caught:
-        method_from(params_from(content))
-    assert words in str(caught.value)
-    assert isinstance(params_from(REQUIRED), Params)
 
 
 @pytest.mark.parametrize(

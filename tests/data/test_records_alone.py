@@ -3,7 +3,6 @@
 import re
 import sqlite3
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, time, timedelta
@@ -21,14 +20,11 @@ from toys import schema_with
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, ParamsError
-from likeness.core.remote import RemotePath
 from likeness.data.encoding.frames import opened
-from likeness.data.histories.rows import history_rows
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.source import csv_files
 from likeness.data.source.csv_files import csv_chunks, csv_names
 from likeness.data.source.databases import Database
-from likeness.data.source.files import parquet_rows, read_frame, read_people, read_source
+from likeness.data.source.files import parquet_rows, read_frame, read_source
 from likeness.data.source.header import header_of, kinds_of
 from likeness.data.source.opening import table_name
 from likeness.data.source.row_digests import SourceDigest
@@ -412,58 +408,3 @@ def test_no_row_of_a_database_changes_another(tmp_path: Path, affinity: str) -> 
     for b, a in combinations(range(len(alone)), 2):
         first, second = alone[b], alone[a]
         assert read(b, a) == (None if first is None or second is None else sorted(first + second)), (b, a)
-
-
-def test_no_line_elsewhere_changes_the_histories_of_others() -> None:
-    """Both tables lie behind a URL. A hostile line in either gives its own person's rows, or the table is refused."""
-    pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'likeness[remote]'")
-    import fsspec
-
-    people, events = RemotePath("memory://alone/people.csv"), RemotePath("memory://alone/events.csv")
-    schema = HistorySchema.from_dict({
-        "name": "t", "source": "made up", "person": "id", "order": "day", "most": 3,
-        "people": {"sex": {"kind": "categorical", "categories": ["f", "m", "?"], "other": "?", "nullable": True}},
-        "events": {
-            "day": {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
-            "state": {"kind": "categorical", "categories": ["well", "ill", "?"], "other": "?", "nullable": True},
-        },
-    })  # fmt: skip
-    assert schema.people is not None
-
-    def read(more_people: Sequence[str], more_events: Sequence[str]) -> "Counter[str] | None":
-        """Each person's rows of both sets."""
-        some = ["id,sex", "p1,f", "e,f", *more_people, "g,m", "p2,m"]
-        seen = ["id,day,state", "p1,2020-01-01,well", *more_events, 'p2,2020-02-01,"ill"', "p1,2020-03-01,ill"]
-        for place, lines in ((people, some), (events, seen)):
-            with fsspec.open(place.url, "wb") as file:
-                file.write("".join(f"{line}\n" for line in lines).encode())
-        try:
-            typed_people, _, names = read_people(people, schema.people, None, "id")
-            typed_events, _, owners = read_people(events, schema.events, None, "id")
-        except DataError as error:
-            assert_no_private_word(error)
-            return None
-        assert names is not None and owners is not None
-        first, following, numbers = history_rows(schema, typed_events, owners, typed_people, names)
-        rows = first.astype(str).to_numpy().tolist()
-        moves = zip(numbers, following.astype(str).to_numpy().tolist(), strict=True)
-        return Counter([*map(str, rows), *(f"{rows[number]} {move}" for number, move in moves)])
-
-    new_people = ['"a,m', 'b,"m', 'c,m"', "d", "h,\rm", ""]
-    new_events = ['e,2020-02-01,"ill', 'g,2020-02-09,"ill"', '"g,2020-02-01,ill', "nobody,2020-03-01", ""]
-    pairs: list[tuple[list[str], list[str]]] = [
-        *(([one], []) for one in new_people),
-        *(([], [one]) for one in new_events),
-    ]
-    alone = [(pair, read(*pair)) for pair in pairs]
-    others = read([], [])
-    assert others is not None and 3 < sum(own is None for _, own in alone) < 7
-    for (b, first), (a, second) in product(alone, repeat=2):
-        both = read(b[0] + a[0], b[1] + a[1])
-        if first is None or second is None:
-            assert both is None, (b, a)
-        elif a != b:
-            changed = Counter(first)
-            changed.subtract(others)
-            changed.update(second)
-            assert both == changed, (b, a)

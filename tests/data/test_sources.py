@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import importlib.util
 import lzma
 import warnings
 import zipfile
@@ -456,35 +455,3 @@ def test_a_project_reads_a_url_and_notices_a_change(
     assert "absent.csv: no such file" in examine().faults[0].text
     with pytest.raises(DataError, match=r"memory://box/absent\.csv does not exist"):
         source_rows(Project.load(tmp_path))
-
-
-@pytest.mark.long
-@pytest.mark.process
-@pytest.mark.skipif(
-    not all(map(importlib.util.find_spec, ("moto", "s3fs", "flask"))), reason="moto[server] or s3fs is not installed"
-)
-def test_a_bucket_of_s3_gives_the_rows_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import s3fs
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        for name, value in {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": SECRET, "REGION": "us-east-1"}.items():
-            monkeypatch.setenv(f"AWS_{name}", value)
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        files = s3fs.S3FileSystem()
-        files.mkdir("bucket")
-        with files.open("bucket/t.csv.gz", "wb") as file:
-            file.write(gzip.compress(text(";").encode()))
-        assert_same(tmp_path, RemotePath("s3://bucket/t.csv.gz"))
-        local = partitions(tmp_path)
-        files.put(str(local), "bucket/t.parquet", recursive=True)
-        remote = RemotePath("s3://bucket/t.parquet")
-        pd.testing.assert_frame_equal(read_source(remote, SCHEMA, "part")[0], read_source(local, SCHEMA, "part")[0])
-        assert keyed_digest(remote, KEY) == keyed_digest(local, KEY)
-        with pytest.raises(DataError, match=r"absent\.csv: no such file"):
-            read_source(RemotePath("s3://bucket/absent.csv"), SCHEMA)
-    finally:
-        server.stop()

@@ -50,14 +50,6 @@ def test_in_color_detail_is_as_strong_as_said_and_leaves_released_frequencies_al
     assert np.allclose((detail**2).sum(axis=0), texture.deviation(released) ** 2 * texture.variances, rtol=1e-4)
 
 
-@pytest.mark.parametrize("count", [1, 2, 54])
-def test_few_and_all_frequencies(count: int) -> None:
-    texture = Texture(SHAPE, count, 1.0)
-    assert texture.deviation(np.ones((count, count), np.float32)) > 0 or count == 1  # of the mean alone nothing follows
-    assert (texture.variances > 0).all() == (count < 54)
-    assert np.isfinite(texture(np.random.default_rng(0).standard_normal((2, 54), np.float32))).all()
-
-
 def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_still() -> None:
     """With detail and without. 20,000 images a class; a share of 20,000 within six deviations, 2e-9."""
     shares = np.stack([np.linspace(0.9, 0.2, 54), np.linspace(0.4, 0.0, 54)])
@@ -74,9 +66,3 @@ def test_pixels_stay_as_bright_as_released_and_a_class_without_directions_stays_
         assert np.array_equal(still[0] > 0, shares[0] > 0.5)
         detail.append((x[::2] @ high.T).var(axis=0).sum())
     assert detail[1] > 1.2 * detail[0]
-
-
-def test_a_block_of_images_may_lack_a_class() -> None:
-    generator = GaussianImages(SHAPE, 2, KNOWN, 1.0, levels=1, texture=0.5)
-    generator.start_from(Moments(np.zeros((2, KNOWN)), factors(2)), np.full((2, 1, 54), 0.5))
-    assert generator.draw(np.array([1, 1]), np.random.default_rng(4)).shape == (2, 54)

@@ -19,10 +19,8 @@ from likeness import verify as verifier
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, opened
 from likeness.bundle.verdict import Check, Wrong, asked
-from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
-from likeness.core.errors import ArtifactError, ReleaseError
-from likeness.pipeline.project import Project
+from likeness.core.errors import ArtifactError
 from likeness.verify import CHECKS, MOST_MINUTES, receipts, verify
 
 pytestmark = pytest.mark.long
@@ -141,19 +139,6 @@ def test_honest_bundles_are_right_to_the_last_check(honest: dict[str, Path]) -> 
     assert (
         "1 of them are releases of an earlier plan" in checks["plan"].text
     )  # the categories, which the other method paid
-
-
-def test_a_run_without_privacy_is_not_bundled(
-    honest: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = honest["marginals"].parent
-    monkeypatch.setenv("LIKENESS_HOME", str(place / "ledger"))
-    monkeypatch.setenv("LIKENESS_ANCHOR", str(place / "anchor"))
-    monkeypatch.chdir(place / "marginals")
-    monkeypatch.setattr("likeness.bundle.write.account", lambda *_: {"private": False})
-    with pytest.raises(ReleaseError, match="NOT PRIVATE"):
-        write_bundle(Project.load(), tmp_path / "bundle")
-    assert not (tmp_path / "bundle").exists()
 
 
 WHOLE = {
