@@ -281,6 +281,8 @@ LIES: tuple[Lie, ...] = (
     Lie("the checksums have a note", "checksums", "lists other files",
         unsealed(names.CHECKSUMS, lambda lines: [*lines, NOTE]), seal=N),
     Lie("the account is a list", "epsilon", "does not hold a mapping", file(names.PRIVACY, b"[]\n"), seal=S),
+    Lie("the plan names a distribution beside Likeness", "plan", "for a method of Likeness",
+        set_value(names.PLAN_FILE, "plugin", "its 1.0")),
     Lie("nothing is released", "plan", "nothing is released",
         without(*(f"{names.RELEASED}/{query}.safetensors" for query in ALL)), seal=S),
     Lie("the settings have an unknown key", "form", "settings.json is not written",

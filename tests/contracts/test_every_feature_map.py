@@ -3,8 +3,6 @@
 That a map treats each row by itself is the one thing that the door takes on trust (PRIVACY.md, "The door").
 """
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -12,17 +10,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from method_examples import EXAMPLES, FROM_ELSEWHERE, LARGE, MODES, SOME_PAIRS
 
-from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap, evaluate, width
+from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap
 from likeness.features.second_moments import SecondMoments
-from likeness.methods.maps import MAPS, from_spec
+from likeness.methods.maps import MAPS
 from likeness.methods.merf_ae.encoded_map import EncodedMoments
 from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.modal_map import Modal
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
-from likeness.release.sums.lattice_sum import _evaluate, block_rows
+from likeness.release.sums.lattice_sum import _evaluate
 from likeness.release.sums.products import _factors
+from likeness.testing.maps import (
+    BIT,
+    check_bits_alone,
+    check_bound,
+    check_numbers,
+    check_rows_alone,
+    check_specification,
+    cube,
+    features_of,
+)
 
 SIZED = [("small", EXAMPLES), ("large", LARGE)]
 BOTH = pytest.mark.parametrize(
@@ -44,11 +52,6 @@ def records(count: int, inputs: int, seed: int, name: str) -> np.ndarray:
     return x
 
 
-def features_of(feature: FeatureMap, x: np.ndarray) -> np.ndarray:
-    features: np.ndarray = evaluate(feature, feature, x)
-    return features
-
-
 EXAMPLE = pytest.mark.parametrize(
     ("feature", "inputs", "name"),
     [
@@ -67,23 +70,12 @@ def test_every_registered_map_has_an_example() -> None:
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 10_000))
 def test_bound_and_sign_hold(feature: FeatureMap, inputs: int, name: str, seed: int) -> None:
-    features = features_of(feature, records(64, inputs, seed, name))
-    assert features.shape == (64, width(feature))
-    start = 0
-    for part in feature.parts:
-        block = features[:, start : start + part.width]
-        assert np.linalg.norm(block, axis=1).max() <= math.sqrt(part.norm_bound_squared) * (1 + 1e-12)
-        if part.nonnegative:
-            assert block.min() >= 0
-        start += part.width
+    check_bound(feature, records(64, inputs, seed, name))
 
 
 @EXAMPLE
 def test_spec_rebuilds_the_map(feature: FeatureMap, inputs: int, name: str) -> None:
-    rebuilt = from_spec(feature.spec())
-    x = records(16, inputs, 3, name)
-    assert np.array_equal(features_of(rebuilt, x), features_of(feature, x))
-    assert rebuilt.spec() == feature.spec()
+    check_specification(feature, records(16, inputs, 3, name))
 
 
 @pytest.mark.parametrize("name", sorted(name for name in MAPS if MAPS[name].takes_tensors))
@@ -98,63 +90,18 @@ def test_one_map_for_door_and_generator(name: str) -> None:
     assert single.grad is not None and bool(torch.isfinite(single.grad).all())
 
 
-def cube(count: int, inputs: int, seed: int) -> np.ndarray:
-    """Rows of the unit cube, corners and center among them."""
-    x = np.random.default_rng(seed).random((count, inputs))
-    x[:3] = np.array([[0.0], [1.0], [0.5]])[:count]
-    return x
-
-
 @BOTH
 def test_every_feature_is_a_number(feature: FeatureMap, inputs: int) -> None:
-    for count in (0, 1, 37):
-        features = features_of(feature, cube(count, inputs, 5))
-        assert features.shape == (count, width(feature)) and features.dtype == np.float64
-        assert np.isfinite(features).all()
-        if isinstance(feature, Map) and feature.takes_tensors:
-            assert feature(torch.from_numpy(cube(count, inputs, 5)).float()).dtype == torch.float32
+    check_numbers(feature, inputs)
+    if isinstance(feature, Map) and feature.takes_tensors:
+        assert feature(torch.from_numpy(cube(37, inputs, 5)).float()).dtype == torch.float32
 
 
 @pytest.mark.long
 @BOTH
 def test_a_row_does_not_depend_on_the_others(feature: FeatureMap, inputs: int) -> None:
-    """Batches of any shape: equal up to rounding, which matrix products leave to the shape."""
-    x, others = cube(37, inputs, 6), cube(64, inputs, 7)
-    together = features_of(feature, x)
-    order = np.random.default_rng(8).permutation(37)
-    for other_way in (
-        np.concatenate([features_of(feature, row[None]) for row in x]),
-        features_of(feature, x[order])[order.argsort()],
-        features_of(feature, np.concatenate([others, x, 1 - others]))[64 : 64 + 37],
-    ):
-        np.testing.assert_allclose(other_way, together, rtol=0, atol=1e-12)
-
-
-BIT = (
-    "A feature's last bits depend on the other rows of the block, or on the row's place in it: then one record more or "
-    "less moves the sums of others, and the sensitivity is not proved. If only places differ, it is the matrix product "
-    "of this machine (MKL's AVX2 kernels treat rows 942, 943, 1022 and 1023 of 1024 otherwise)."
-)
-
-
-@pytest.mark.long
-@BOTH
-def test_in_the_block_of_the_door_a_row_does_not_depend_on_the_others_by_a_bit(
-    feature: FeatureMap, inputs: int
-) -> None:
-    query = Query("q", "privatize", feature)
-    rows = block_rows(query)
-    assert rows >= 37
-    x, others = cube(37, inputs, 6), cube(rows, inputs, 7)
-    together = _evaluate(query, x)
-    order = np.random.default_rng(8).permutation(37)
-    places = np.random.default_rng(9).permutation(rows)[:37]
-    others[places] = x
-    assert np.array_equal(np.concatenate([_evaluate(query, row[None]) for row in x]), together), BIT  # alone
-    assert np.array_equal(_evaluate(query, x[order]), together[order]), BIT  # in another order
-    assert np.array_equal(_evaluate(query, others)[places], together), BIT  # in a full block of others
-    same = _evaluate(query, np.tile(x[-1], (rows, 1)))
-    assert np.array_equal(same, np.broadcast_to(together[-1], same.shape)), BIT  # at every place of the block
+    check_rows_alone(feature, inputs)
+    check_bits_alone(feature, inputs)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in MAPS if isinstance(EXAMPLES[name][0], MeanMap)))

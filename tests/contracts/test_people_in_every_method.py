@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from method_examples import ONLY_IMAGES, SMALL
-from test_every_method import IMAGES, SCHEMA, context, small
+from test_every_method import context, small
 
 from likeness.config.load import load_params
 from likeness.config.params import Params, Split
@@ -25,6 +25,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, Records
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.testing.methods import IMAGES, TABLE
 
 ADD = Adjacency.ADD_REMOVE_ONE
 UNIT = PrivacyUnit("pid", 3)
@@ -88,7 +89,7 @@ def total(query: Query, records: Records) -> np.ndarray:
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "different"])
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name: str, equal: bool) -> None:
-    schema = IMAGES if name.startswith(ONLY_IMAGES) else SCHEMA
+    schema = IMAGES if name.startswith(ONLY_IMAGES) else TABLE
     rows, people = table(schema, equal)
     stays = (people != "x").to_numpy()
     whole = training(params, schema, rows, people)

@@ -18,6 +18,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_named, plugins
 from likeness.pipeline.project import Project
 from likeness.stages import FOLDERS, settings
+from likeness.testing import check_method
 from likeness.verify import verify
 
 SOURCE = Path(__file__).with_name("likeness_means.py")
@@ -105,6 +106,16 @@ def test_what_is_no_method_of_its_own_is_refused(site: Path, points: str | None,
         return
     with pytest.raises(ParamsError, match=f"method '{name}': likeness-means 1.0 .*{fault}.* Repair the plug-in"):
         method_named(name)
+
+
+def test_the_contract_holds_for_the_method_and_not_for_one_that_lies_about_its_bound(site: Path) -> None:
+    install(site, SOURCE.read_text())
+    check_method(method_named("means")())
+    plugins._LOADED.clear()
+    del sys.modules["likeness_means"]
+    (site / "likeness_means.py").write_text(SOURCE.read_text().replace("Fraction(self.size)", "Fraction(1)"))
+    with pytest.raises(AssertionError, match="above the declared bound 1"):
+        check_method(method_named("means")())
 
 
 def test_of_two_distributions_neither_is_loaded(site: Path) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from neighbors import check_neighbors, distance_squared
 
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.features.base import FeatureMap
@@ -30,6 +29,7 @@ from likeness.release.records import (
     WithClass,
 )
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.testing.neighbors import check_neighbors, distance_squared
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
 from likeness.core.bounds import Part
@@ -28,6 +27,7 @@ from likeness.release.records import BucketPairs, PositionPairs, Records
 from likeness.release.sums.blocks import BLOCK
 from likeness.release.sums.clipping import to_lattice
 from likeness.release.sums.lattice_sum import block_rows, lattice_sum
+from likeness.testing.neighbors import check_neighbors, distance_squared
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 MODES = (Modes(0, False, (0.4, 0.6), (0.2, 0.8), (0.05, 0.1)), Modes(1, False, (0.5, 0.5), (0.3, 0.6), (0.02, 0.2)))

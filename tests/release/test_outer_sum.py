@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
 from likeness.core.bounds import Part
@@ -23,6 +22,7 @@ from likeness.release.sums import lattice_sum as dense
 from likeness.release.sums import products as module
 from likeness.release.sums.clipping import outer_lattice, to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.testing.neighbors import check_neighbors, distance_squared
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 FEATURES = [

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neighbors import check_neighbors, distance_squared
 from torch import Tensor
 
 from likeness.core.bounds import Part
@@ -22,6 +21,7 @@ from likeness.release.sums import products as module
 from likeness.release.sums.clipping import paired_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.products import _ExactSum, _paired
+from likeness.testing.neighbors import check_neighbors, distance_squared
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 ALL = tuple((i, j) for i in range(4) for j in range(i + 1, 4))

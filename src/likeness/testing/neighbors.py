@@ -19,7 +19,14 @@ def check_neighbors(query: Query, table: Callable[[int, int], Records], n: int, 
     """Without one of n records, or with another in its place, the sum moves no farther than the query says.
 
     Args:
+        query: about single records.
         table: records by their number and a seed.
+        n: their number.
+        seed: of the table.
+        place: of the record.
+
+    Raises:
+        AssertionError: it moves farther.
     """
     records = table(n, seed)
     whole = lattice_sum(query, [records])
