@@ -16,7 +16,7 @@ from likeness.bundle.verdict import Check, asked
 from likeness.config.typed import allowed
 from likeness.methods import plugins
 from likeness.synthesizer.published import draw
-from likeness.verify import ledger, noise, outputs, process, receipts
+from likeness.verify import account, ledger, noise, outputs, process, receipts
 
 __all__ = ["CHECKS", "MOST_MINUTES", "Check", "checks_of", "draw", "verify"]
 
@@ -24,14 +24,14 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "files": files.files,
     "checksums": files.checksums,
     "form": files.form,
-    "plan": receipts.plan,
+    "plan": account.plan,
     "sensitivity": receipts.sensitivity,
-    "epsilon": receipts.epsilon,
+    "epsilon": account.epsilon,
     "ledger chain": ledger.chain,
     "ledger entries": ledger.entries,
     "ledger costs": ledger.costs,
     "lifetime": ledger.lifetime,
-    "account": receipts.account,
+    "account": account.account,
     "statement": outputs.texts,
     "noise": noise.noise,
     "generator": outputs.generator,

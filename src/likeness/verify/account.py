@@ -1,0 +1,256 @@
+"""The account of all receipts: the plan, every total, and ε by libraries that are not ours."""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from likeness.bundle import contents as names
+from likeness.bundle.files import Bundle
+from likeness.bundle.verdict import VERSION, Untestable, Wrong, require
+from likeness.core.errors import ReleaseError
+from likeness.core.hashing import canonical_json, sha256_bytes
+from likeness.core.paths import Outputs, json_text
+from likeness.ledger.budget import budget_of
+from likeness.ledger.reservation import REDRAW
+from likeness.methods import METHODS, distribution_of
+from likeness.pipeline.account import Standing, notes, privacy_json
+from likeness.pipeline.card import STAGE as CARD
+from likeness.pipeline.card import card_figures
+from likeness.pipeline.consistency import check_plan, queries_of
+from likeness.pipeline.synthetic_table import sample_request
+from likeness.privacy.accountant import ORDERS, Account, compose, curves_of
+from likeness.privacy.calibration import MOST_GAUSSIAN
+from likeness.privacy.lattice_error import ALLOWANCE
+from likeness.privacy.receipt import Receipt
+from likeness.release.partition_selection import STAGE as SELECTION_STAGE
+from likeness.release.request import check_answer
+
+_EXACT = 1e-9
+_KEYS = "keys"
+_SOLVED, _GRID = 1e-6, 1e-3  # precision of dp-accounting: exact Gaussians, and a grid of Rényi orders
+_CLOSE = 1e-3
+_DRAW = re.compile(f"{REDRAW}[1-9][0-9]{{0,3}}$")  # number of the draw after a lost one
+_SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
+_AGAIN = 1e-8  # precision of our solver on two machines
+_LAST_DIGITS = 1e-14  # of a product or quotient of floats
+
+
+class Opinion(NamedTuple):
+    """ε of some receipts by a library that is not ours.
+
+    Attributes:
+        exact: with the allowance for the lattice; infinite where that is not used.
+        gaussian: by continuous Gaussians.
+        renyi: by Rényi divergence.
+        words: all of it, in words.
+    """
+
+    exact: float
+    gaussian: float
+    renyi: float
+    words: str
+
+
+def _by_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Opinion:
+    """ε by dp-accounting."""
+    import dp_accounting
+
+    multipliers = [receipt.noise_multiplier for receipt in receipts]
+    orders = [1 + math.exp(step / 100) for step in range(-300, 1500)]
+    renyi, events = dp_accounting.rdp.RdpAccountant(orders), list(map(dp_accounting.GaussianDpEvent, multipliers))
+    for event in events:
+        renyi.compose(event)
+    together = 1 / math.sqrt(math.fsum(multiplier**-2 for multiplier in multipliers))
+    exact = float(dp_accounting.get_epsilon_gaussian(together, delta * math.exp(-ALLOWANCE))) + ALLOWANCE
+    by_renyi = float(renyi.get_epsilon(delta))
+    gaussian = float(dp_accounting.get_epsilon_gaussian(together, delta))
+    if exact > MOST_GAUSSIAN:
+        exact = math.inf
+    words = f"dp-accounting: {exact:.6g} by exact Gaussians, {by_renyi:.6g} by Rényi"
+    if math.isfinite(exact):  # the memory of a privacy loss distribution grows with ε, and a bundle may be hostile
+        tight = dp_accounting.pld.PLDAccountant()
+        for event in events:
+            tight.compose(event)
+        words += f", {tight.get_epsilon(delta):.6g} by privacy loss distributions"
+    return Opinion(exact, gaussian, by_renyi, words)
+
+
+def _by_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
+    """ε by autodp and our solver, which must agree: where dp-accounting is not installed."""
+    account = compose(receipts, delta)
+    words = f"autodp: {account.epsilon_gaussian:.6g} by exact Gaussians, {account.epsilon_rdp:.6g} by Rényi"
+    remedy = "One more opinion: pip install 'likeness[verify]'"
+    return Opinion(account.epsilon, account.epsilon_gaussian, account.epsilon_rdp, f"{words}. {remedy}")
+
+
+def epsilon(bundle: Bundle) -> str:
+    """ε of all receipts by dp-accounting, else by autodp: the smaller one of exact Gaussians and Rényi orders."""
+    privacy = bundle.json(names.PRIVACY)
+    total, delta = privacy["total"], float(privacy["total"]["delta"])
+    require(
+        delta == float(privacy["target"]["delta"]), f"{names.PRIVACY}: the account is at another delta than the target"
+    )
+    claim = float(total["epsilon"])
+    require(
+        claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), f"{names.PRIVACY}: the claim exceeds the target"
+    )
+    receipts = [released.receipt for released in bundle.released.values()]
+    require(all(0 < receipt.noise_multiplier < math.inf for receipt in receipts), "a release has no noise")
+    selection = math.fsum(receipt.delta_keys for receipt in receipts)
+    require(selection < delta, "partition selection costs all of delta")
+    require(float(total.get("delta_keys", 0.0)) == selection, "the account leaves out the delta of partition selection")
+    if find_spec("dp_accounting") is None:
+        opinion = _by_autodp(receipts, delta)
+    else:
+        opinion = _by_dp_accounting(receipts, delta - selection)
+    best = min(opinion.exact, opinion.renyi)
+    least = min(opinion.exact * (1 - _SOLVED), opinion.renyi * (1 - _GRID))
+    require(claim >= least, f"the claim {claim:.6g} is below what the noise gives, {best:.6g}")
+    require(claim <= best * (1 + _CLOSE), f"the claim {claim:.6g} is not what receipts give, {best:.6g}")
+    others = {"epsilon_rdp": (opinion.renyi, _GRID), "epsilon_gaussian": (opinion.gaussian, _CLOSE)}
+    for name, (value, tolerance) in others.items():
+        require(math.isclose(float(total[name]), value, rel_tol=tolerance), f"{name} is not what receipts give")
+    again = compose(receipts, delta)  # the same library gives the same digits, of which a claim shows six
+    for name in ("epsilon", *others):
+        same = math.isclose(float(total[name]), getattr(again, name), rel_tol=_AGAIN)
+        require(same, f"{name} is {total[name]!r}, not {getattr(again, name)!r}")
+    part = f", {selection:.3g} of it for private categories" if selection else ""
+    return f"epsilon {claim:.6g} at delta {delta:g}{part}; {opinion.words}"
+
+
+def account(bundle: Bundle) -> str:
+    """All keys of privacy.json, and no others, follow from settings, plan, receipts, ledger and files."""
+    privacy, params = bundle.json(names.PRIVACY), bundle.params
+    require(bundle.plan.private, "the run is not private: privacy.epsilon is inf")
+    order = [SELECTION_STAGE, "auxiliary", "privatize", CARD]
+    answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
+    receipts = [one.receipt for one in answers]
+    budget = budget_of(bundle.records, params.privacy.population)
+    require(budget is not None, "the ledger has no cap of this population")
+    assert budget is not None
+    digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
+    again = privacy_json(
+        params,
+        bundle.plan,
+        receipts,
+        _account(receipts, privacy["total"], params.privacy.delta),
+        Standing(str(bundle.records[0].body["ledger_id"]), budget, digests),
+        sample_request(bundle.sample),
+        {str(Outputs.place(name)): _digest(bundle, name) for name in bundle.project.outputs.files},
+        notes(bundle.project.method, bundle.row_sets, bundle.auxiliary),
+        {one.receipt.query: len(one.keys) for one in answers},
+        bundle.schema.rules,
+        card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
+    )
+    software = privacy["software"]
+    ours = set(software) == set(again["software"])
+    known = ours and all(re.fullmatch(VERSION, str(text)) for text in software.values())
+    require(known, "the account names unknown software")
+    expected = json.loads(json_text({**again, "software": software}))
+    different = _first_difference(expected, privacy, names.PRIVACY)
+    require(different is None, f"{different} is not what receipts, settings and ledger give")
+    return f"{len(receipts)} queries, total rho {math.fsum(receipt.rho for receipt in receipts):.6g}; all keys agree"
+
+
+def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float) -> Account:
+    """The composition: ρ and its curves from receipts, and the values of ε that :func:`epsilon` checks."""
+    curve, stages = curves_of(receipts)
+    return Account(
+        delta=delta,
+        rho=math.fsum(receipt.rho for receipt in receipts),
+        epsilon=float(total["epsilon"]),
+        epsilon_rdp=float(total["epsilon_rdp"]),
+        epsilon_gaussian=float(total["epsilon_gaussian"]),
+        orders=ORDERS,
+        curve=curve,
+        stages=stages,
+        delta_keys=math.fsum(receipt.delta_keys for receipt in receipts),
+    )
+
+
+def _first_difference(here: Any, there: Any, where: str) -> str | None:
+    """The first place where two JSON values differ beyond the last digits of a solver; None if they agree."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        if set(here) != set(there):
+            return f"{where}: {sorted(set(here) ^ set(there))[0]}"
+        parts = [(here[key], there[key], f"{where}: {key}") for key in sorted(here)]
+    elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+        parts = [(one, other, where) for one, other in zip(here, there, strict=True)]
+    else:
+        same = type(here) is type(there) and repr(here) == repr(there)  # 0.0 is not -0.0
+        if isinstance(here, float) and isinstance(there, float) and where.endswith(": spent_epsilon"):
+            same = math.isclose(here, there, rel_tol=_EXACT)
+        return None if same else where
+    return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
+
+
+def _digest(bundle: Bundle, name: str) -> str:
+    return sha256_bytes((bundle.folder / name).read_bytes())
+
+
+def plan(bundle: Bundle) -> str:
+    """The plan follows from the settings. Its queries are exactly the releases, at its noise.
+
+    A release of an earlier plan, of any method, answers an equal query at no further cost. Each query is built again
+    from settings, schema and earlier released values. So bins, scales and clipping bounds come from public settings or
+    released statistics alone.
+    """
+    params, plan, released = bundle.params, bundle.plan, bundle.released
+    here = distribution_of(params.method)
+    if plan.plugin != here:
+        require(params.method not in METHODS, f"{names.PLAN_FILE} names a distribution for a method of Likeness")
+        raise Untestable(f"{params.method} was that of {plan.plugin}. Here is {here}: install the same version")
+    try:
+        check_plan(bundle.project, plan)
+    except ReleaseError:
+        raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
+    spelled = [canonical_json(_spelling(one.to_dict())) for one in (plan, bundle.project.plan)]
+    rounded = all(float(f"{query.noise_multiplier:.12g}") == query.noise_multiplier for query in plan.queries)
+    costs = ((query.rho, 1 / (2 * query.noise_multiplier**2)) for query in plan.queries if query.noise_multiplier)
+    exact = rounded and all(math.isclose(*pair, rel_tol=_LAST_DIGITS) for pair in costs)
+    require(spelled[0] == spelled[1] and exact, f"{names.PLAN_FILE} has numbers of another form than Likeness writes")
+    answered = sorted(one.receipt.query for one in released.values())
+    require(
+        answered == sorted(query.query for query in plan.queries),
+        f"{names.PLAN_FILE} has other queries than the releases",
+    )
+    require(len({one.receipt.digest for one in released.values()}) == 1, "the releases are of different rows")
+    queries = queries_of(bundle.project, plan, bundle.row_sets, bundle.auxiliary)
+    earlier = sum(one.receipt.plan != plan.digest for one in released.values())
+    for name, one in released.items():
+        receipt, planned = one.receipt, plan.query(one.receipt.query)
+        same = {
+            "adjacency": (receipt.adjacency, str(plan.adjacency)),
+            "identity": (receipt.identity, plan.identity),
+            "unit of privacy": (receipt.unit, plan.unit),
+            "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
+            "plugin": (receipt.plugin if receipt.plan == plan.digest else plan.plugin, plan.plugin),
+            "stage": (receipt.stage, planned.stage),
+            "delta": (receipt.delta_keys, planned.delta_keys),
+            "slot": (_DRAW.sub("", receipt.slot), params.ledger.attempt),
+        }
+        for field, (stated, expected) in same.items():
+            require(stated == expected, f"{name}: another {field} than the plan's")
+        noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
+        require(noise, f"{name}: another noise than the plan's")
+        require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the receipt lacks the name of the sampler")
+        if planned.stage == CARD:
+            continue  # the check of the card follows that of the table
+        try:
+            check_answer(*queries[receipt.query], one, name)
+        except ReleaseError:
+            raise Wrong(f"{name}: answers another query than that of {names.SETTINGS} and {names.SCHEMA}") from None
+    reused = f"; {earlier} of them are releases of an earlier plan" if earlier else ""
+    return f"the plan is that of the settings, and its {len(released)} queries are the releases{reused}"
+
+
+def _spelling(value: Any) -> Any:
+    """A JSON value with the types of its floats in their place, but for zeros, which have a sign."""
+    if isinstance(value, Mapping):
+        return {key: _spelling(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_spelling(item) for item in value]
+    return "a float" if isinstance(value, float) and value else repr(value)
