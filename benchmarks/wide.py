@@ -48,10 +48,10 @@ def wide_table(rows: int, columns: int) -> None:
     for place in range(columns):
         value = factors @ generator.standard_normal(5) / 2.2 + generator.standard_normal(rows)
         table[f"c{place}"] = np.clip(np.floor(2 * value) + 4, 0, 7).astype(int)
-        schema[f"c{place}"] = {"kind": "ordinal", "categories": [str(code) for code in range(8)]}
+        schema[f"c{place}"] = {"kind": "categorical", "categories": [str(code) for code in range(8)], "ordered": True}
         if place % 2 and columns > 100:
             table[f"c{place}"], schema[f"c{place}"] = np.clip(50 + 10 * value, 0, 99).astype(int), _integer(0, 99)
-    frame = pd.DataFrame(table).astype({name: str for name, spec in schema.items() if spec["kind"] == "ordinal"})
+    frame = pd.DataFrame(table).astype({name: str for name, spec in schema.items() if "categories" in spec})
     frame = frame.assign(y=np.where(factors[:, 0] > 0, "yes", "no"))
     settings = {"privatize": {"max_coordinates": 1_000_000}}
     measure("columns", frame, {**schema, "y": YES_NO}, settings)

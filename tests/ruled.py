@@ -25,7 +25,7 @@ COLUMNS: dict[str, Any] = {
     "a": {"kind": "numeric", "lower": 0, "upper": 10, "decimals": 2},
     "b": {"kind": "numeric", "lower": 0, "upper": 10, "decimals": 2, "nullable": True},
     "both": {"kind": "numeric", "lower": 0, "upper": 15, "decimals": 2, "nullable": True},
-    "school": {"kind": "ordinal", "categories": ["low", "middle", "high"]},
+    "school": {"kind": "categorical", "categories": ["low", "middle", "high"], "ordered": True},
     "years": {"kind": "integer", "lower": 0, "upper": 20},
     "sick": {"kind": "boolean", "categories": ["no", "yes"]},
 }

@@ -42,7 +42,7 @@ SPEC: dict[str, Any] = {
     "name": "visits", "source": "made up", "person": "id", "order": "day", "most": 5,
     "ends": {"state": ["end"]}, "events": EVENTS,
 }  # fmt: skip
-AGE = {"people": {"age": {"kind": "ordinal", "categories": ["young", "old"]}}}
+AGE = {"people": {"age": {"kind": "categorical", "categories": ["young", "old"], "ordered": True}}}
 FASTEST = {"privatize": {"bins": 4}, "train": {"iterations": 10, "num_components": 8}}
 FAST = {"privatize": {"bins": 6}, "train": {"iterations": 120, "num_components": 40}}
 

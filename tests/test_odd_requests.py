@@ -28,7 +28,7 @@ SCHEMA = schema_with(
         "cost": {"kind": "numeric", "lower": 0, "upper": 123456789, "decimals": 2, "nullable": True},
         "seen": {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
         "ward": {"kind": "categorical", "categories": ["x", "y", "rest"], "other": "rest", "nullable": True},
-        "size": {"kind": "ordinal", "categories": ["s", "m", "l"]},
+        "size": {"kind": "categorical", "categories": ["s", "m", "l"], "ordered": True},
     }
 )
 FASTEST: dict[str, Any] = {"privatize": {"bins": 4}, "train": {"iterations": 10, "num_components": 4}}

@@ -51,7 +51,7 @@ SCHEMA = {
         "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
         "n": {"kind": "integer", "lower": 0, "upper": 9},
         "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
-        "o": {"kind": "ordinal", "categories": [1, 2, 3], "nullable": True},
+        "o": {"kind": "categorical", "categories": [1, 2, 3], "ordered": True, "nullable": True},
         "y": {"kind": "categorical", "categories": ["No", "Yes"]},
     },
 }
@@ -243,7 +243,7 @@ def test_a_first_fit_is_refused_once_with_all_that_it_lacks(tmp_path: Path) -> N
 
 def test_one_fault_keeps_its_kind(ledger: Ledger) -> None:
     with pytest.raises(SchemaError, match=r"'a' has no bounds[^\0]*'c' has no categories"):
-        small(schema={**SCHEMA, "columns": {"a": {"kind": "numeric"}, "c": {"kind": "ordinal"}}}).fit(rows())
+        small(schema={**SCHEMA, "columns": {"a": {"kind": "numeric"}, "c": {"kind": "categorical"}}}).fit(rows())
     with pytest.raises(DataError, match="must be a frame"):
         small(schema=None).fit(rows().to_numpy())
 

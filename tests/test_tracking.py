@@ -131,7 +131,7 @@ def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(
     assert list(table.columns) == list(schema.names) and len(table) == 40
     assert table["age"].dtype == "int64" and table["age"].between(17, 90).all()
     assert tuple(table["education"].cat.categories) == schema.column("education").categories
-    assert table["education"].cat.ordered  # an ordinal column
+    assert table["education"].cat.ordered  # an ordered column
     rich = model.predict(pd.DataFrame({"rows": [25]}), params={"where": ["income=>50K"], "seed": 3})
     assert (rich["income"] == ">50K").all() and len(rich) == 25
     assert model.predict({"rows": [25]}, params={"where": ["income=>50K"], "seed": 3}).equals(rich)  # the seed decides

@@ -30,7 +30,7 @@ COLUMNS: dict[str, Any] = {
     "a": {"kind": "numeric", "lower": 0, "upper": 1},
     "b": {"kind": "integer", "lower": 0, "upper": 9, "nullable": True},
     "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
-    "o": {"kind": "ordinal", "categories": [1, 2, 3]},
+    "o": {"kind": "categorical", "categories": [1, 2, 3], "ordered": True},
     "d": {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
     "y": {"kind": "categorical", "categories": ["no", "yes"]},
 }

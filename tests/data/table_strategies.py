@@ -18,9 +18,9 @@ def columns(draw: st.DrawFn, name: str, nullable: bool | None = None) -> Column:
     """One column of any kind."""
     kind = draw(st.sampled_from(list(KINDS)))
     null = draw(st.booleans()) if nullable is None else nullable
-    if kind in ("categorical", "ordinal"):
+    if kind == "categorical":
         words = draw(st.lists(st.sampled_from(WORDS), min_size=2, max_size=6, unique=True))
-        return Column(name, kind, categories=tuple(words), nullable=null)
+        return Column(name, kind, categories=tuple(words), ordered=draw(st.booleans()), nullable=null)
     if kind == "boolean":
         return Column(name, kind, categories=draw(st.sampled_from([("false", "true"), ("No", "Ja")])), nullable=null)
     if kind in ("date", "datetime", "time"):
@@ -53,7 +53,7 @@ def schemas(draw: st.DrawFn, nullable: bool | None = None) -> Schema:
 def column_values(column: Column, values: list[Any]) -> pd.Series:
     """A column of a typed table from plain values, None for missing; days or seconds for dates."""
     if column.is_categorical:
-        dtype = pd.CategoricalDtype(list(column.categories), ordered=column.kind == "ordinal")
+        dtype = pd.CategoricalDtype(list(column.categories), ordered=column.ordered)
         return pd.Series(pd.Categorical(values, dtype=dtype))
     numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
     return column.typed(numbers)

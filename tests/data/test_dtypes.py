@@ -61,6 +61,7 @@ def category(values: Sequence[Any], dtype: Any = None, ordered: bool = False) ->
 STR = "object" if OLD_PANDAS else TEXT
 MOMENTS = pd.to_datetime(DAYS)
 LETTERS, CODES = categories("a", "b"), categories("30", "7")
+ORDERED, ORDERED_CODES = {**categories("b", "a"), "ordered": True}, {**CODES, "ordered": True}
 CASES: list[tuple[Any, dict[str, Any], Sequence[Any]]] = [
     ("bool", BOOLEAN, TRUTHS),
     ("bool", categories("True", "False"), TRUTHS),
@@ -74,7 +75,7 @@ CASES: list[tuple[Any, dict[str, Any], Sequence[Any]]] = [
     (arrow(pa.uint16()), WHOLE, [30, 7, 30]),
     (category([30, 7]), CODES, [30, 7, 30]),
     (category([30, 7], "int8"), CODES, [30, 7, 30]),
-    (category([30, 7], "Int64", ordered=True), categories("30", "7", kind="ordinal"), [30, 7, 30]),
+    (category([30, 7], "Int64", ordered=True), ORDERED_CODES, [30, 7, 30]),
     *[(dtype, REAL, [0.5, 98.25, 0.5]) for dtype in ("float16", "float32", "float64", "Float32", "Float64", "object")],
     (arrow(pa.float32()), REAL, [0.5, 98.25, 0.5]),
     (arrow(pa.decimal128(10, 2)), REAL, [Decimal("0.50"), Decimal("98.25"), Decimal("0.50")]),
@@ -83,7 +84,7 @@ CASES: list[tuple[Any, dict[str, Any], Sequence[Any]]] = [
     (arrow(pa.dictionary(pa.int8(), pa.string())), LETTERS, STRS),
     (category(["a", "b"]), LETTERS, STRS),
     (category(["a", "b"], "object"), LETTERS, STRS),
-    (category(["b", "a"], STR, ordered=True), categories("b", "a", kind="ordinal"), STRS),
+    (category(["b", "a"], STR, ordered=True), ORDERED, STRS),
     *[(f"datetime64[{unit}]", kind, DAYS) for unit in ("s", "ms", "us", "ns") for kind in (DAY, MOMENT)],
     ("datetime64[us, Europe/Paris]", MOMENT, DAYS),
     (arrow(pa.timestamp("ms")), DAY, MOMENTS),
@@ -254,7 +255,7 @@ def test_frames_of_other_libraries_come_back_as_they_are() -> None:
         "moment": polars.Series([MOMENTS[0], MOMENTS[1], None], dtype=polars.Datetime("us", "UTC")),
         "cost": polars.Series([Decimal("1.20"), None, Decimal("3.00")], dtype=polars.Decimal(10, 2)),
     })  # fmt: skip
-    kinds = [CODES, LETTERS, BOOLEAN, LETTERS, categories("a", "b", kind="ordinal"), DAY, MOMENT, REAL]
+    kinds = [CODES, LETTERS, BOOLEAN, LETTERS, {**LETTERS, "ordered": True}, DAY, MOMENT, REAL]
     schema = schema_with({name: {**kind, "nullable": True} for name, kind in zip(table.columns, kinds, strict=True)})
     for native in (table, table.to_arrow()):
         cells, kind = opened(native)

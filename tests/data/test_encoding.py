@@ -21,7 +21,7 @@ TINY = Schema(
     (
         Column("height", "numeric", -1.0, 3.0, nullable=True),
         Column("gain", "integer", 0.0, 99.0, transform="log1p"),
-        Column("size", "ordinal", categories=("s", "m", "l"), nullable=True),
+        Column("size", "categorical", categories=("s", "m", "l"), ordered=True, nullable=True),
         Column("sick", "categorical", categories=("no", "yes")),
         Column("color", "categorical", categories=("red", "green")),
     ),
@@ -51,8 +51,8 @@ GOLDEN = (
     Column("sick", "categorical", categories=("no", "yes", "maybe")),
     Column("color", "categorical", categories=("red", "green"), nullable=True),
     Column("town", "categorical", categories=("Ulm", "elsewhere"), other="elsewhere"),
-    Column("size", "ordinal", categories=("s", "m", "l")),
-    Column("grade", "ordinal", categories=("a", "b"), nullable=True),
+    Column("size", "categorical", categories=("s", "m", "l"), ordered=True),
+    Column("grade", "categorical", categories=("a", "b"), ordered=True, nullable=True),
 )
 GOLDEN_ROWS = {
     "length": [-1.0, 3.0, 0.5, 7.0],  # the last lies beyond the bound

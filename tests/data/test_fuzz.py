@@ -57,7 +57,7 @@ SCHEMA: dict[str, Any] = {
         "i": {"kind": "integer", "lower": 0, "upper": 99, "nullable": True, "missing_values": ["?"]},
         "c": {"kind": "categorical", "categories": ["a", "b", "Other"], "other": "Other"},
         "s": {"kind": "categorical", "categories": [TEXT, "b"]},
-        "o": {"kind": "ordinal", "categories": ["low", "high"], "nullable": True},
+        "o": {"kind": "categorical", "categories": ["low", "high"], "ordered": True, "nullable": True},
         "y": {"kind": "categorical", "categories": ["no", "yes"]},
     },
 }

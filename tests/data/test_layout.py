@@ -25,7 +25,7 @@ TINY = Schema(
     (
         Column("height", "numeric", 0.0, 2.0, nullable=True),
         Column("sick", "categorical", categories=("no", "yes")),
-        Column("size", "ordinal", categories=("s", "m", "l"), nullable=True),
+        Column("size", "categorical", categories=("s", "m", "l"), ordered=True, nullable=True),
         Column("visits", "integer", 0.0, 9.0),
     ),
 )

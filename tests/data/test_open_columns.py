@@ -47,13 +47,13 @@ def test_private_is_a_word_and_other_is_public() -> None:
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        ({"kind": "ordinal", "categories": "private"}, "is ordinal, so their order must be public"),
+        ({"kind": "categorical", "categories": "private", "ordered": True}, "is ordered, so its order must be public"),
         ({"kind": "boolean", "categories": "private"}, "is boolean, so its two words must be public"),
         ({"kind": "categorical", "categories": "secret"}, "list of texts or whole numbers, or the word private"),
         ({"kind": "categorical", "categories": "private", "other": " \u200b"}, "no other"),
         ({"kind": "categorical", "categories": "private", "missing_values": ["other"]}, "in other and in missing"),
     ],
-    ids=["ordinal", "boolean", "word", "other", "missing"],
+    ids=["ordered", "boolean", "word", "other", "missing"],
 )
 def test_what_cannot_be_private_is_refused_with_a_remedy(job: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):

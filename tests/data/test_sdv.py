@@ -24,7 +24,7 @@ COLUMNS: dict[str, Any] = {
     "seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"},
 }
 SINGLE = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "primary_key": "key", "columns": COLUMNS}
-KINDS = ["drop", "drop", "drop", "integer", "numeric", "categorical", "ordinal", "boolean", "date", "datetime"]
+KINDS = ["drop", "drop", "drop", "integer", "numeric", "categorical", "categorical", "boolean", "date", "datetime"]
 
 
 def completed() -> Schema:
@@ -39,7 +39,9 @@ def completed() -> Schema:
 def test_metadata_gives_a_draft_without_bounds(tmp_path: Path) -> None:
     draft = likeness.from_sdv(SINGLE)
     assert [draft[name].kind for name in draft] == KINDS and list(draft) == list(COLUMNS)
-    assert draft["level"].categories == ["low", "high"] and draft["born"].format == "%d.%m.%Y"
+    assert (
+        draft["level"].categories == ["low", "high"] and draft["level"].ordered and draft["born"].format == "%d.%m.%Y"
+    )
     assert draft["seen"].format is None and not [name for name in ("id", "key", "mail") if draft[name].missing()]
     assert 'schema["age"].bounds' in draft.missing() and 'schema["ward"].categories' in draft.missing()
     (tmp_path / "metadata.json").write_text(json.dumps({"tables": {"one": SINGLE, "two": SINGLE}}))
@@ -65,7 +67,7 @@ def test_bounds_that_sdv_takes_from_rows_are_not_read() -> None:
         "level": {"sdtype": "ordinal", "range_values": ["low", "Xq7Secret"]},
     }
     draft = likeness.from_sdv({"METADATA_SPEC_VERSION": "V2", "tables": {"t": {"columns": columns}}})
-    assert [draft[name].kind for name in draft] == ["numeric", "ordinal"]
+    assert [draft[name].kind for name in draft] == ["numeric", "categorical"] and draft["level"].ordered
     assert [draft["age"].bounds, draft["level"].categories] == [None, None]
 
 

@@ -47,7 +47,7 @@ COLUMNS = {
     "weight": {"kind": "numeric", "lower": 0, "upper": 1e20, "nullable": True},
     "seen": {"kind": "date", "lower": "2000-01-01", "upper": "2020-12-31", "nullable": True},
     "smoker": {"kind": "boolean", "nullable": True},
-    "grade": {"kind": "ordinal", "categories": ["low", "high"]},
+    "grade": {"kind": "categorical", "categories": ["low", "high"], "ordered": True},
     "city": {"kind": "categorical", "categories": ["Rome", "else"], "other": "else", "nullable": True},
 }
 SCHEMA = schema_with(COLUMNS, name="kinds")

@@ -18,7 +18,7 @@ def make_schema(task: str = "classification") -> Schema:
         "height": {"kind": "numeric", "lower": 0, "upper": 8, "nullable": True},
         "visits": {"kind": "integer", "lower": 0, "upper": 99, "transform": "log1p"},
         "color": {"kind": "categorical", "categories": ["red", "green", "blue"], "nullable": True},
-        "size": {"kind": "ordinal", "categories": ["s", "m", "l"]},
+        "size": {"kind": "categorical", "categories": ["s", "m", "l"], "ordered": True},
     }
     if task == "classification":
         columns["sick"] = {"kind": "categorical", "categories": ["no", "yes"]}

@@ -59,10 +59,10 @@ def test_queries_are_public_and_of_their_kinds(schema: Schema) -> None:
                 assert part.members and max(part.members) < len(column.categories)
             else:
                 assert part.members is None and 0 <= part.low <= part.high <= 1
-            if column.kind == "ordinal":
+            if column.ordered:
                 assert list(part.members) == list(range(part.members[0], part.members[-1] + 1))
-    ordinal = {part.members for query in queries for part in query if part.column == "size"}
-    assert ordinal == {(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)}  # both ends included
+    ordered = {part.members for query in queries for part in query if part.column == "size"}
+    assert ordered == {(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)}  # both ends included
     assert any(part.members == (0, 2) for query in queries for part in query)  # a set, for what has no order
 
 

@@ -31,7 +31,7 @@ SCHEMA = Schema.from_dict(
             "cost": {"kind": "numeric", "lower": 0, "upper": 1000, "transform": "log1p", "decimals": 2},
             "share": {"kind": "numeric", "lower": 0, "upper": 3, "spikes": [0.5]},
             "ward": {"kind": "categorical", "categories": ["a", "b", "c..d"], "nullable": True},
-            "level": {"kind": "ordinal", "categories": ["low", "middle", "high"]},
+            "level": {"kind": "categorical", "categories": ["low", "middle", "high"], "ordered": True},
             "seen": {"kind": "date", "lower": "2020-01-01", "upper": "2024-12-31"},
             "sick": {"kind": "boolean", "categories": ["no", "yes"]},
         },

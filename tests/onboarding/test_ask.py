@@ -42,7 +42,7 @@ KNOWN = {
     "6 sick": "no, yes",
     "7 note": "free text",
     "8 town": "private",
-    "9 rank": "ordinal: 1, 2, 3",
+    "9 rank": "1 < 2 < 3",
     "Columns that": "1, ward 4",
     "Words": "NA, ?",
     "Name for": "patients-2024",
@@ -60,7 +60,7 @@ EXPECTED: dict[str, Any] = {
     "sick": {"kind": "boolean", "categories": ["no", "yes"]},
     "note": {"kind": "drop", "reason": "free text"},
     "town": {"kind": "categorical", "categories": "private", "other": "other"},
-    "rank": {"kind": "ordinal", "categories": ["1", "2", "3"]},
+    "rank": {"kind": "categorical", "categories": ["1", "2", "3"], "ordered": True},
 }
 
 
@@ -149,7 +149,6 @@ def test_the_answers_that_are_shown_are_taken() -> None:
         ("2 ward", "a, b, a", "lists a category twice"),
         ("2 ward", "a,, b", "has a category that is empty"),
         ("2 ward", '"a, b', "quotes do not close"),
-        ("9 rank", "ordinal: private", "is ordinal, so their order must be public"),
         ("2 ward", "a\x1b[A, b", "a character that cannot be written"),
         ("4 day", "01.03.1958 31.12.2001", "lower must be a date like 1994-03-01"),
         ("4 day", "1958-03-01 2001-12-31 log1p", "transform is not a key of a date column"),
@@ -178,7 +177,7 @@ LINES = st.one_of(st.text(max_size=20), st.lists(WORDS, max_size=6).map(" ".join
 # What may be said of any column in any state: its kind is named, and it may be the label.
 ALWAYS = {**KNOWN, "2 ward": "categorical: a, b", "6 sick": "boolean: no, yes", "8 town": "categorical: x, y"}
 ALWAYS |= {key: f"{GUESSED[key[2:]]}: {KNOWN[key]}" for key in ("1 age", "3 pay", "4 day", "5 seen")}
-ALWAYS |= {"7 note": "ordinal: low, high", "Columns that": "", "Words": ""}
+ALWAYS |= {"7 note": "categorical: low < high", "Columns that": "", "Words": ""}
 TYPED = st.fixed_dictionaries({key: st.lists(LINES, max_size=2) for key in KNOWN})
 
 
@@ -259,11 +258,10 @@ def test_rows_of_a_person_follow_the_rule_of_the_settings() -> None:
 
 
 def test_a_kind_is_changed_by_its_word_alone_too() -> None:
-    assert read_answer("ordinal", "integer").kind == "ordinal"
-    person = Person({"9 rank, ordinal": "1, 2, 3", **KNOWN, "9 rank": "ordinal"})
+    assert read_answer("categorical", "integer").kind == "categorical"
+    person = Person({"9 rank, categorical": "1 < 2 < 3", **KNOWN, "9 rank": "categorical"})
     assert columns_of(person.interview()) == EXPECTED
-    assert "  rank is ordinal" in person.told
-    assert "  ordinal: all possible values in their order: low, middle, high" in person.told
+    assert "  rank is categorical" in person.told
 
 
 @pytest.mark.parametrize(
@@ -279,6 +277,7 @@ def test_a_kind_is_changed_by_its_word_alone_too() -> None:
         ("1990-01-01 10:05..1990-01-02", "date", "datetime", {"lower": "1990-01-01 10:05", "upper": "1990-01-02"}),
         ("yes/no", "categorical", "boolean", {"categories": ["no", "yes"]}),
         ("0/1", "integer", "boolean", {"categories": ["0", "1"]}),
+        ("0 < 1 < 2 ...", "integer", "categorical", {"categories": ["0", "1", "2"], "ordered": True, "other": "2"}),
         ("m/f", "categorical", "categorical", {"categories": ["f", "m"]}),
         ("1, 2, 3", "integer", "categorical", {"categories": ["1", "2", "3"]}),
         ("low, high", "numeric", "categorical", {"categories": ["low", "high"]}),
@@ -295,7 +294,7 @@ def test_the_form_of_an_answer_says_its_kind(line: str, guess: str, kind: str, r
 MANY = {"age": "integer", "ward": "categorical", "stage": "categorical", "seen": "date", "weight": "numeric"}
 MANY |= {f"lab_{place}": "numeric" for place in range(1, 13)} | {f"q{place}": "categorical" for place in range(1, 11)}
 MANY |= {name: "boolean" for name in ("ill", "smoker", "old", "alone", "sick")} | {f"x{n}": "integer" for n in "1234"}
-SHORT = {"Source": "codebook", "Column to": "sick", "1 age": "0..110", "2 ward": "a, b", "3 stage": "ordinal: I, II"}
+SHORT = {"Source": "codebook", "Column to": "sick", "1 age": "0..110", "2 ward": "a, b", "3 stage": "I < II"}
 SHORT |= {"4 seen": "2020-01-01..2026-12-31", "5 weight": "0..400", "6 lab_1": "0..9", "18 q1": "no, yes"}
 SHORT |= {"33 x1": "1..5", "Name for": "people", "Columns that": "lab_* 1-3"}
 
@@ -504,7 +503,7 @@ def test_a_sheet_answers_for_its_columns(clone: Path, separator: str) -> None:
     new = (clone / "columns.csv").read_text(encoding="utf-8-sig")
     assert new.splitlines()[1:] == ["pid,categorical,,", "age,integer,,", "sick,boolean,,", "ward,categorical,,"]
     assert not (clone / "data").exists() and not {"Zork", "p1", "42"} & set(re.split(r"\W", new))
-    rows = [["name", "kind", "values", "missing"], *FILLED, ["ward", "ordinal", "", ""]]
+    rows = [["name", "kind", "values", "missing"], *FILLED, ["ward", "integer", "", ""]]
     with (clone / "columns.csv").open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file, delimiter=separator).writerows(rows)
     CliRunner().invoke(app, arguments, catch_exceptions=False)
@@ -513,7 +512,7 @@ def test_a_sheet_answers_for_its_columns(clone: Path, separator: str) -> None:
         "missing_values": ["NA", "?"]
     }
     assert columns["pid"] == {"kind": "drop", "reason": "an id"} and columns["sick"] == {"kind": "boolean"}
-    assert columns["ward"] == {"kind": "ordinal", "categories": None, "nullable": None}  # still a question
+    assert columns["ward"] == {"kind": "integer", "lower": None, "upper": None, "nullable": None}  # still a question
 
 
 def test_one_error_lists_every_fault_of_a_sheet(clone: Path) -> None:

@@ -66,7 +66,7 @@ def test_one_table_asks_what_never_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "line", "words"),
     [
-        ("3 day", "ordinal: a, b", "order 'day' must be a number or date that each event has"),
+        ("3 day", "categorical: a, b", "order 'day' must be a number or date that each event has"),
         ("1 sex", "private", "column 'sex' has private categories, which histories do not support"),
         ("2 born", "2005-12-31..1930-01-01", "column 'born' has bounds"),
         ("Columns that may", "day", "column 'day' is the label, is dropped or has an answer"),

@@ -82,7 +82,7 @@ def test_a_completed_schema_answers_for_columns_of_the_same_name(clone: Path) ->
             "age": {"kind": "integer", "lower": 0, "upper": 110, "nullable": True, "missing_values": ["NA"]},
             "weight: kg": {"kind": "numeric", "lower": 1e-5, "upper": 500.5, "transform": "log1p"},
             "born": {"kind": "date", "lower": "1850-01-01", "upper": "2020-12-31"},
-            "code": {"kind": "ordinal", "categories": ["007", "3.0", "no", "null"], "other": "no"},
+            "code": {"kind": "categorical", "categories": ["007", "3.0", "no", "null"], "ordered": True, "other": "no"},
             "yes": {"kind": "categorical", "categories": ["Blau", "Rot", "Grün"]},
             "name": {"kind": "drop", "reason": "names a person"},
             "gone": {"kind": "boolean"},

@@ -87,7 +87,7 @@ def _mean_distance(
 
 def _stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
     """Transitions with each step as a class of its own, and their schema."""
-    column = Column(STEP, "ordinal", categories=tuple(map(str, range(1, schema.most))))
+    column = Column(STEP, "categorical", categories=tuple(map(str, range(1, schema.most))), ordered=True)
     columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
     steps = column.typed(steps_of(rows.numbers) - 1)
     return replace(schema.next_rows, columns=columns), with_columns(rows.transitions, {STEP: steps.array})

@@ -4,7 +4,7 @@ A query counts the rows for which all of its three conditions hold, as a share o
 without repetition. Its conditions come from public knowledge alone:
 
 - a number lies between two points drawn uniformly from the column's public range (after its public transform);
-- an ordinal category lies between two categories drawn uniformly, both included;
+- an ordered category lies between two categories drawn uniformly, both included;
 - any other category is one of a random set: each category with probability 1/2, drawn again if the set is empty.
 
 A missing value meets no condition, as in SQL. The error is the mean over the queries of :math:`|p - \tilde p|`.
@@ -91,7 +91,7 @@ def _condition(column: Column, stream: np.random.Generator) -> Condition:
         low, high = np.sort(stream.uniform(size=2))
         return Condition(column.name, float(low), float(high))
     width = len(column.categories)  # the code after the last one means missing, and no query has it
-    if column.type.is_ordered:
+    if column.ordered:
         low, high = np.sort(stream.integers(0, width, 2))
         return Condition(column.name, members=tuple(range(int(low), int(high) + 1)))
     chosen = np.flatnonzero(stream.integers(0, 2, width))

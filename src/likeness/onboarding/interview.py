@@ -39,7 +39,7 @@ _FORMS = """What is possible, from public knowledge. Do not look at the rows.
 red, green, blue           categories. "others ..." at the end takes every other value
 private                    categories that nobody may know. A part of the budget finds them
 no/yes                     two words
-ordinal: low, middle, high categories with an order
+low < middle < high        categories in their order
 drop: free text            leaves the column out, and says why
 0..110 *                   the answer for this column and all later ones of its kind
 X* as X1                   the answer of X1 for all columns whose names begin with X

@@ -6,6 +6,7 @@ here: ``frame.dtypes`` says it. The categories of a category dtype are those of 
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,10 @@ def _words(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str,
     for column in schema.columns:
         text = (dtypes or {}).get(column.name, column.dtype)
         dtype = parsed(text) if text is not None and column.type.holds(text, column.format) else None
-        if dtype is not None and not column.type.beyond(dtype, column):
-            words[column.name] = dtype
+        texts = dtype is not None and dtype.family == "text" and not dtype.container
+        if dtype is None or column.type.beyond(dtype, column) or (column.ordered and texts and column.dtype is None):
+            continue  # texts of a frame give way to an order
+        words[column.name] = replace(dtype, ordered=True) if column.ordered else dtype
     return words
 
 

@@ -223,7 +223,7 @@ class HistorySchema:
             replace(column, name=f"first {column.name}", dtype=None, nullable=column.nullable or self.least == 0)
             for column in self.moving
         )
-        return (*self.lasting, Column(NUMBER, "ordinal", categories=numbers), *first)
+        return (*self.lasting, Column(NUMBER, "categorical", categories=numbers, ordered=True), *first)
 
     @cached_property
     def usual(self) -> tuple[Column, ...]:
@@ -262,8 +262,8 @@ class HistorySchema:
             [replace(column, name=f"{word} {column.name}", dtype=None) for column in self.states]
             for word in ("last", "next")
         )
-        length = Column(LENGTH, "ordinal", categories=_words(self.length_starts, self.most))
-        step = Column(STEP, "ordinal", categories=_words(self.step_starts, self.most - 1))
+        length = Column(LENGTH, "categorical", categories=_words(self.length_starts, self.most), ordered=True)
+        step = Column(STEP, "categorical", categories=_words(self.step_starts, self.most - 1), ordered=True)
         return (*self.lasting, length, step, *self._memory_columns, *last, *following, *self._gap())
 
     @cached_property

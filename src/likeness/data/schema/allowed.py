@@ -122,9 +122,9 @@ def read(value: Any, column: Column, key: str) -> Allowed:
         raise ParamsError(f"{key} is an empty list. Give a value, a range, or leave it out.")
     if missing and not column.nullable:
         raise ParamsError(f"{key} asks for missing values, but '{column.name}' is not nullable. Give other values.")
-    ordered = not column.is_categorical or column.type.is_ordered
+    ordered = not column.is_categorical or column.ordered
     if any(isinstance(one, tuple) and (len(one) != 2 or not ordered) for one in present):
-        raise ParamsError(f"{key} must be a list for several values. A pair is a range of numbers, or of an ordinal.")
+        raise ParamsError(f"{key} must be a list for several values. A pair is a range of what has an order.")
     if column.is_categorical:
         return Allowed(
             places=frozenset(place for one in present for place in _places(one, column, key)), missing=missing
@@ -167,10 +167,10 @@ def step_of(column: Column) -> float | None:
 
 
 def _places(value: Any, column: Column, key: str) -> Iterator[int]:
-    """Places of the categories that a value means; of an ordinal column, also those of a range or a comparison."""
+    """Places of the categories that a value means; of an ordered column, also those of a range or a comparison."""
     kind, ends, comparison = column.type, _ends(value), _compared(value)
     text = kind.spelling(normal_text(str(value)), column)
-    if text in column.categories or not kind.is_ordered or (ends is None and comparison is None):
+    if text in column.categories or not column.ordered or (ends is None and comparison is None):
         allowed(key, text, column.categories)
         yield column.categories.index(text)
         return

@@ -14,7 +14,7 @@ from typing import Any
 from likeness.core.errors import SchemaError
 from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.schema.column_keys import DROP
-from likeness.data.schema.kinds import KINDS, PRIVATE, Boolean, Categorical, pieces
+from likeness.data.schema.kinds import KINDS, LESS, PRIVATE, Boolean, Categorical, pieces
 
 _NAMES = ("all", "none")
 _FROM_TO = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
@@ -72,7 +72,7 @@ def _by_form(text: str, guessed: str) -> tuple[str, str]:
         return kinds[0], text
     listed = text.split(", ")
     starts = any(re.match(kind.pattern, text, re.ASCII) for kind in ranked if not kind.is_categorical)
-    is_list = len(listed) > 2 or (len(listed) > 1 and not starts)
+    is_list = len(listed) > 2 or (len(listed) > 1 and not starts) or LESS.search(text) is not None
     return (Categorical.name if is_number and (is_list or text == PRIVATE) else guessed), text
 
 

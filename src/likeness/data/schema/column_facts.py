@@ -15,6 +15,7 @@ class ColumnFacts:
         lower, upper: public bounds in units of the column: days since 1970-01-01 for dates, seconds for times; None
             for categories. Values beyond are clipped.
         categories: texts, in order.
+        ordered: whether the order of the list means something: of a questionnaire, from "never" to "always".
         other: the category that takes unknown values; None refuses them.
         nullable: whether a value may be missing.
         transform: ``log1p`` spreads small values: log(1 + value - lower) is scaled instead of the value.
@@ -37,6 +38,7 @@ class ColumnFacts:
     lower: float | None = None
     upper: float | None = None
     categories: tuple[str, ...] = ()
+    ordered: bool = False
     other: str | None = None
     nullable: bool = False
     transform: str = "none"

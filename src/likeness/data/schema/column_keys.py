@@ -76,7 +76,8 @@ class _Reading:
             "categories": () if private else self._texts("categories", truth=bool(default)),
             "other": (OTHER if private else None) if self.spec.get("other") is None else str(self.spec["other"]),
             "open": private,
-            "nullable": self._nullable(),
+            "ordered": self._truth("ordered"),
+            "nullable": self._truth("nullable"),
             "transform": str(self.spec.get("transform", "none")),
             "missing_values": self._texts("missing_values"),
             "spikes": self._spikes(rules),
@@ -106,12 +107,11 @@ class _Reading:
             return None
         return value
 
-    def _nullable(self) -> bool:
-        nullable = self.spec.get("nullable", False)
-        if not isinstance(nullable, bool):
-            self.fault("nullable", "nullable must be true or false.")
-            return False
-        return nullable
+    def _truth(self, key: str) -> bool:
+        value = self.spec.get(key, False)
+        if not isinstance(value, bool):
+            self.fault(key, f"{key} must be true or false.")
+        return value is True
 
     def _bound(self, kind: Kind, key: str, value: Any) -> float | None:
         bound = kind.bound(key, value)

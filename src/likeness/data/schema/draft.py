@@ -16,6 +16,7 @@ from likeness.core.text import did_you_mean, normal_text
 from likeness.data.schema.answers import read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.draft_file import GUESSED, Comments, schema_yaml
+from likeness.data.schema.dtypes import parsed
 from likeness.data.schema.kinds import KINDS, PRIVATE, Categorical, Integer
 from likeness.data.schema.schema import Schema
 
@@ -66,7 +67,9 @@ class ColumnDraft:
 
     def __init__(self, name: str, kind: str, dtype: str | None = None) -> None:
         """Begin with a guessed kind, and with the word of a dtype if such a column can have it."""
-        self.__dict__.update(_name=name, _spec={"dtype": dtype}, _guessed=True, _settled=False)
+        parts = parsed(dtype or "")
+        order = {"ordered": True} if parts is not None and parts.ordered else {}
+        self.__dict__.update(_name=name, _spec={"dtype": dtype, **order}, _guessed=True, _settled=False)
         self.guess(kind)
 
     def __getattr__(self, key: str) -> Any:
@@ -91,6 +94,8 @@ class ColumnDraft:
             if value is not None and not (isinstance(value, list) and len(value) == len(_BOUNDS)):
                 raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
             said = dict(zip(_BOUNDS, value or (None, None), strict=True))
+        elif value == PRIVATE:
+            said = {key: value, "ordered": None}
         spec = said if key == "kind" else {**self._spec, **said}
         spec = {name: given for name, given in spec.items() if given is not None}
         spec = self._without_unfit_dtype(spec, said)
@@ -122,7 +127,8 @@ class ColumnDraft:
         """
         kind = spec.get("kind")
         beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
-        merged = {**spec, **{key: beside[key] for key in _BESIDE if key in beside and key not in spec}}
+        kept = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
+        merged = {**spec, **{key: beside[key] for key in kept if key in beside and key not in spec}}
         spec = self._without_unfit_dtype(merged, spec)
         self._refuse(_faults(self._name, spec))
         self.__dict__.update(_spec=spec, _guessed=False)
@@ -376,7 +382,7 @@ class SchemaDraft:
     def comments(self) -> Comments:
         """What is said beside keys of the file of a draft."""
         return {
-            **{(name, key): GUESSED for name in self for key in ("kind", "dtype") if self[name].guessed},
+            **{(name, key): GUESSED for name in self for key in ("kind", "dtype", "ordered") if self[name].guessed},
             **{("", key): words for key, words in self._comments.items()},
             **{(question.column, question.key): f"# ? {question.words}" for question in self.questions()},
         }

@@ -125,7 +125,7 @@ class Schema:
             raise SchemaError(f"label '{self.label}' is not a column.{close} Columns: {', '.join(self.names)}.")
         column = self.column(self.label)
         if column.is_categorical is not (self.task == "classification"):
-            wanted = "categorical or ordinal" if self.task == "classification" else "numeric or integer"
+            wanted = "categorical" if self.task == "classification" else "numeric or integer"
             raise SchemaError(f"label '{self.label}' is {column.kind}, but task {self.task} needs a {wanted} column.")
         if column.open:
             raise SchemaError(f"label '{self.label}' has private categories. Classes must be public: list them.")

@@ -3,13 +3,14 @@
 Table libraries are loaded where a cell is read or written, and not with the schema.
 """
 
-from likeness.data.schema.kinds.categories import OTHER, PRIVATE, Boolean, Categorical, Ordinal, day_of, pieces
+from likeness.data.schema.kinds.categories import LESS, OTHER, PRIVATE, Boolean, Categorical, day_of, pieces
 from likeness.data.schema.kinds.kind import KINDS, TRANSFORMS, Kind, guess, register
 from likeness.data.schema.kinds.moments import Date, Datetime, Time
 from likeness.data.schema.kinds.numbers import SWAPPED_MARKS, Integer, Numeric
 
 __all__ = [
     "KINDS",
+    "LESS",
     "OTHER",
     "PRIVATE",
     "SWAPPED_MARKS",
@@ -21,7 +22,6 @@ __all__ = [
     "Integer",
     "Kind",
     "Numeric",
-    "Ordinal",
     "Time",
     "day_of",
     "guess",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # What the schema says instead of categories that are not publicly known, and the category for the rest by default.
 PRIVATE, OTHER = "private", "other"
+LESS = re.compile(r"\s+<\s+")
 _ZEROS = {mark: re.compile(rf"([-+]?\d+)[{mark}]0+", re.ASCII) for mark in ".,"}
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?: 00:00:00Z?)?", re.ASCII)
 
@@ -32,7 +33,7 @@ class Categorical(Kind):
     """Texts out of a list. The number of a category is its place."""
 
     name = "categorical"
-    keys: ClassVar[Words] = ("kind", "categories", "other", "nullable", "missing_values", "dtype")
+    keys: ClassVar[Words] = ("kind", "categories", "ordered", "other", "nullable", "missing_values", "dtype")
     rank: ClassVar[int] = 99
     arrow: ClassVar[Words] = ("is_string", "is_large_string", "is_string_view", "is_dictionary")
     is_categorical = True
@@ -44,8 +45,7 @@ class Categorical(Kind):
             "text: kind drop; days like 31.12.1999: kind date with lower, upper and format",
         ),
     )
-    hint = "all possible values: red, green, blue; not publicly known: private"
-    needs_public: ClassVar[str] = ""  # what of the categories must be public, so that they cannot be private
+    hint = "all possible values: red, green, blue; in their order: low < middle < high; not publicly known: private"
     unknown: ClassVar[str] = (
         "Add the category to the schema if it is publicly known, written as in the source (3 and 3.0 are two texts), "
         "or name a catch-all with other."
@@ -86,7 +86,7 @@ class Categorical(Kind):
         import pandas as pd
 
         places = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(places, pd.Index(list(column.categories)), self.is_ordered))
+        return pd.Series(pd.Categorical.from_codes(places, pd.Index(list(column.categories)), column.ordered))
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
         """Places."""
@@ -119,8 +119,9 @@ class Categorical(Kind):
         return next((f"its category '{text}'" for text in wrong), "")
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        """Categories, and the one for the rest."""
-        return {"categories": PRIVATE if column.open else list(column.categories), "other": column.other}
+        """Categories, their order where there is one, and the one for the rest."""
+        order = {"ordered": True} if column.ordered else {}
+        return {"categories": PRIVATE if column.open else list(column.categories), **order, "other": column.other}
 
     def faults(self, column: ColumnFacts) -> Faults:
         """Rules of categories."""
@@ -151,51 +152,36 @@ class Categorical(Kind):
             yield "missing_values", "has the same text in categories and in missing_values. Keep it in one of them."
 
     def _open_faults(self, column: ColumnFacts) -> Faults:
-        if self.needs_public:
-            words = f"is {self.name}, so {self.needs_public} must be public: list categories. Or use kind categorical."
-            yield "categories", words
+        if column.ordered:
+            yield "ordered", "is ordered, so its order must be public: list categories. Or leave ordered out."
         elif not column.other:
             yield "other", "has private categories and no other. Give a text for what is not released; it is public."
         elif column.other in column.missing_values:
             yield "missing_values", "has the same text in other and in missing_values. Keep it in one of them."
 
     def answer(self, text: str) -> dict[str, Any]:
-        """``one, two, three``; ``private``; a last one that ends in ``...`` takes every unknown value."""
+        """``one, two``; ``low < high``; ``private``; a last one that ends in ``...`` takes every unknown value."""
         if text == PRIVATE:
             return {"categories": PRIVATE, "other": OTHER}
-        names = pieces(text)
+        parts = LESS.split(text)
+        names = [name for part in parts for name in pieces(part)]
+        order = {"ordered": True} if parts[1:] else {}
         rest = names[-1].removesuffix("...").rstrip() if names else ""
         if not names or names[-1] == rest:
-            return {"categories": names}
-        return {"categories": [*names[:-1], rest], "other": rest}
+            return {"categories": names, **order}
+        return {"categories": [*names[:-1], rest], **order, "other": rest}
 
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
         """Categories, with their order."""
-        return {"sdtype": "categorical", **({"order": list(column.categories)} if self.is_ordered else {})}
+        return {"sdtype": "categorical", **({"order": list(column.categories)} if column.ordered else {})}
 
     def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Categories without an order: SDV names no others."""
-        return {} if spec.get("sdtype") == "categorical" and not spec.get("order") else None
-
-
-@register
-class Ordinal(Categorical):
-    """Categories in order."""
-
-    name = "ordinal"
-    arrow = ()
-    is_ordered = True
-    hint = "all possible values in their order: low, middle, high"
-    needs_public = "their order"
-
-    def fits(self, texts: Set[str]) -> bool:
-        """Nobody guesses an order."""
-        return False
-
-    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Categories with an order."""
-        order = {"categories": spec["order"]} if spec.get("order") else {}
-        return order if spec.get("sdtype") == "ordinal" or (order and spec.get("sdtype") == "categorical") else None
+        """Categories are named where they have an order."""
+        if spec.get("sdtype") not in ("categorical", "ordinal"):
+            return None
+        if spec.get("order"):
+            return {"categories": spec["order"], "ordered": True}
+        return {"ordered": True} if spec["sdtype"] == "ordinal" else {}
 
 
 @register
@@ -210,7 +196,6 @@ class Boolean(Categorical):
     default_categories = DEFAULT_WORDS
     questions = ()
     hint = "Enter, for false and true; or two words: no/yes"
-    needs_public = "its two words"
     unknown = (
         "A boolean is written true, yes, t, y or 1 and false, no, f, n or 0, in any case, or in its own two "
         "categories. Set missing_values if it is missing; a column of more than two values is categorical, integer or "
@@ -243,16 +228,21 @@ class Boolean(Categorical):
 
     def faults(self, column: ColumnFacts) -> Faults:
         """Two words, and the one for false first."""
+        if column.open:
+            yield "categories", "is boolean, so its two words must be public: list categories. Or use kind categorical."
+            return
         yield from super().faults(column)
         pair = list(map(folded, column.categories))
         wrong = len(pair) != 2 or len(set(pair)) != 2 or pair[0] in TRUE_WORDS or pair[1] in FALSE_WORDS
-        if pair and wrong and not column.open:
+        if pair and wrong:
             words = "is boolean: its categories are two words, the one for false first. Or leave them out."
             yield "categories", words
 
     def answer(self, text: str) -> dict[str, Any]:
-        """Nothing, or ``no/yes``."""
-        return {"categories": pieces(text)} if text else {}
+        """Nothing, or ``no/yes`` in any order."""
+        words = pieces(text.replace("/", ","))
+        turned = len(words) == 2 and (folded(words[0]) in TRUE_WORDS or folded(words[1]) in FALSE_WORDS)
+        return {"categories": words[::-1] if turned else words} if text else {}
 
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
         """A boolean."""

@@ -60,7 +60,6 @@ class Kind:
     logged: ClassVar[str] = "string"
     is_categorical: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False
-    is_ordered: ClassVar[bool] = False
     are_numbers: ClassVar[bool] = False
     day: ClassVar[int] = 0
     unit: ClassVar[str] = ""
