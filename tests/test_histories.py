@@ -24,8 +24,8 @@ from likeness.inference.estimates import Question, estimate
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
+from likeness.pipeline.datasets import model_of
 from likeness.pipeline.histories import _within
-from likeness.pipeline.synthetic_table import as_released
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.report.history_numbers import histories_section
 from likeness.synthesizer.published import Published
@@ -270,7 +270,9 @@ def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
     frames = {"people": people, "events": events}
     model, schema = fitted(frames, {**SPEC, **AGE}, settings=FASTEST), HistorySchema.from_dict({**SPEC, **AGE})
     tables = typed(schema, {name: frame.assign(id=frame["id"] + 1) for name, frame in frames.items()})
-    section = histories_section(schema, model.releases_.values(), 300, tables, as_released(schema, tables, 1000))
+    section = histories_section(
+        schema, model.releases_.values(), 300, tables, model_of(schema).as_released(tables, 1000)
+    )
     linked = section["histories"]
     columns = [column["cells"] for part in (section, linked) for column in part["numbers"]["columns"]]
     shown = [cell for cells in (*columns, linked["gaps"]["cells"]) for cell in cells]

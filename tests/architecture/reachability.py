@@ -1,9 +1,9 @@
 """What a stage may reach in our sources: modules it imports, also inside functions, and names that it uses.
 
 A function's imports count if some function that the stage reaches uses it. A class counts with all its methods, but for
-:data:`BY_MEMBER`: a project counts with what the stage asks of it, and so do its paths. For that, whatever is annotated
-``Project`` is one, and every ``paths`` is a ``ProjectPaths``. What a method gives to training counts only for stages
-that train or sample (:data:`TRAINS`).
+:data:`BY_MEMBER`: a project counts with what the stage asks of it, and so do its paths and its data model. For that,
+whatever is annotated ``Project`` is one, and :data:`GIVEN_BY` names attributes that give such an object. What a method
+gives to training counts only for stages that train or sample (:data:`TRAINS`).
 """
 
 import ast
@@ -26,8 +26,15 @@ TRAINS = {"blueprint", "build_generator", "build_objective", "check_device", "fi
 TRAINERS = {"likeness.methods.fit", "likeness.methods.saved_generator"}
 """The only modules that call these, so whoever does not reach one of them does not train."""
 
-BY_MEMBER = {"Project": "likeness.pipeline.project", "ProjectPaths": "likeness.core.paths"}
-"""Classes that count member by member, and where they are defined."""
+MODELS = {"DataModel": "model", "Table": "table", "Histories": "histories"}
+BY_MEMBER = {
+    "Project": "likeness.pipeline.project",
+    "ProjectPaths": "likeness.core.paths",
+    **{name: f"likeness.pipeline.datasets.{module}" for name, module in MODELS.items()},
+}
+"""Classes that count member by member, and where they are defined. A data model may be any of its classes."""
+GIVEN_BY = {"paths": "ProjectPaths", **dict.fromkeys(("model", "written_model", "with_records"), "DataModel")}
+"""What an attribute of one of these names gives."""
 
 
 def file_of(module: str) -> Path | None:
@@ -65,7 +72,8 @@ class Source:
         instances = instances_in(node, name)
         for part in ast.walk(node):
             if isinstance(part, ast.Attribute) and (owner := class_of(part.value, instances)):
-                yield BY_MEMBER[owner], f"{owner}.{part.attr}"
+                for name in MODELS if owner in MODELS else [owner]:
+                    yield BY_MEMBER[name], f"{name}.{part.attr}"
             elif isinstance(part, ast.Name) and part.id in known:
                 yield known[part.id]
             elif isinstance(part, ast.Name) and part.id in self.nodes:
@@ -124,8 +132,9 @@ def instances_in(node: ast.AST, name: str) -> dict[str, str]:
 
 def class_of(value: ast.expr, instances: dict[str, str]) -> str | None:
     """Which of the classes an expression is, or is an object of."""
+    value = value.func if isinstance(value, ast.Call) else value
     if isinstance(value, ast.Attribute):
-        return "ProjectPaths" if value.attr == "paths" else None
+        return GIVEN_BY.get(value.attr)
     owner = instances.get(value.id) if isinstance(value, ast.Name) else None
     return owner if owner in BY_MEMBER else None
 

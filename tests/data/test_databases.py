@@ -192,7 +192,7 @@ def test_stages_read_it_and_places_that_do_not_exist_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     asked, ledger = project(database, tmp_path), Ledger.create(locate())
-    table, split, people = source_rows(asked)
+    table, split, people = source_rows(asked.sources, asked.written_schema)
     assert len(table) == 300 and set(split) == {"train", "test"} and people is None
     assert asked.source_digest() == database.fingerprint(ledger.key)
     assert examine().faults == ()

@@ -440,9 +440,11 @@ def test_a_project_reads_a_url_and_notices_a_change(
     (tmp_path / "schema.yaml").write_text(yaml.safe_dump(SCHEMA.to_dict(), sort_keys=False))
     put(f"{memory}/t.csv", text("^", ",").encode())
     project = Project.load(tmp_path)
-    pd.testing.assert_frame_equal(source_rows(project)[0], plain(tmp_path)[0])
-    rows = IngestedRows(project.params, project.written_schema)
-    assert [list(table["__split__"]) for table in typed_rows(project, rows)] == [["train", "test", "train"]]
+    pd.testing.assert_frame_equal(source_rows(project.sources, SCHEMA)[0], plain(tmp_path)[0])
+    rows = IngestedRows(project.params, SCHEMA)
+    assert [list(table["__split__"]) for table in typed_rows(project.sources, SCHEMA, rows)] == [
+        ["train", "test", "train"]
+    ]
     assert examine().faults == () and project.source_digest() == keyed_digest(project.sources.file, ledger.key)
     before = project.source_digest()
     put(f"{memory}/t.csv", text("^", ",").replace("42", "43").encode())
@@ -454,4 +456,4 @@ def test_a_project_reads_a_url_and_notices_a_change(
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(content).replace("t.csv", "absent.csv"))
     assert "absent.csv: no such file" in examine().faults[0].text
     with pytest.raises(DataError, match=r"memory://box/absent\.csv does not exist"):
-        source_rows(Project.load(tmp_path))
+        source_rows(Project.load(tmp_path).sources, SCHEMA)

@@ -36,8 +36,8 @@ from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import SPLIT, EncodedRows
-from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
+from likeness.pipeline.sources import Sources
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records
 from likeness.release.sums import over_parts as exact
@@ -228,8 +228,8 @@ def test_ingest_in_workers_gives_the_same_rows(
     for adjacency in ("add_remove_one", "replace_one"):
         params = settings_of(path, adjacency)
         for schema in (SCHEMA, OPEN):
-            project, rows = Project(tmp_path, params, schema), [IngestedRows(params, schema) for _ in "ab"]
-            found, alone = (joined(typed_rows(project, *given)) for given in ((rows[0], cluster), (rows[1],)))
+            of, rows = (Sources(tmp_path, params), schema), [IngestedRows(params, schema) for _ in "ab"]
+            found, alone = (joined(typed_rows(*of, *given)) for given in ((rows[0], cluster), (rows[1],)))
             pd.testing.assert_frame_equal(found, alone)
             sums = [(one.training.digest(b"k"), one.source.digest(b"k"), one.held_out) for one in rows]
             assert sums[0] == sums[1] and 0 < rows[0].held_out < 60

@@ -36,6 +36,7 @@ from likeness.pipeline.doors import rows_of
 from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import SPLIT
 from likeness.pipeline.project import Project
+from likeness.pipeline.sources import Sources
 from likeness.stages import ingest, preprocess
 
 ROOT = Path(__file__).parents[2]
@@ -195,9 +196,9 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
     monkeypatch.setattr(tables, "_ROW_GROUP", 16)
     written = tmp_path / "private/table.parquet"
-    project = Project(tmp_path, settings_of(path, adjacency, split), SCHEMA)
-    rows = IngestedRows(project.params, SCHEMA)
-    write_private_chunks(typed_rows(project, rows), written, lambda: {})
+    params = settings_of(path, adjacency, split)
+    rows = IngestedRows(params, SCHEMA)
+    write_private_chunks(typed_rows(Sources(tmp_path, params), SCHEMA, rows), written, lambda: {})
     table = read_private(written)
     pd.testing.assert_frame_equal(table.drop(columns=SPLIT), whole)
     assert table[SPLIT].tolist() == expected.tolist() and set(expected) == {"train", "test"}
@@ -212,7 +213,7 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
 def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, key: bytes = KEY) -> str:
     """Of the source, as ``ingest`` takes it up."""
     own = IngestedRows(params, schema)
-    assert sum(len(chunk) for chunk in typed_rows(Project(Path(), params, schema), own, engine)) == 60
+    assert sum(len(chunk) for chunk in typed_rows(Sources(Path(), params), schema, own, engine)) == 60
     return own.source.digest(key)
 
 
@@ -312,7 +313,7 @@ def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> 
     path = tmp_path / "t.csv"
     raw(60).to_pandas().to_csv(path, index=False)
     params = settings_of(path, "replace_one")
-    rows = joined(typed_rows(Project(tmp_path, params, SCHEMA), IngestedRows(params, SCHEMA)))
+    rows = joined(typed_rows(Sources(tmp_path, params), SCHEMA, IngestedRows(params, SCHEMA)))
     assert rows[SPLIT].tolist() == SplitByPosition(60, 0.3, 1).parts(np.empty((60, 32), np.uint8)).tolist()
 
 
@@ -405,7 +406,7 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
     def write(number: int) -> None:
         params = replace(usual, privacy=replace(usual.privacy, num_records=number))
         rows = IngestedRows(params, SCHEMA)
-        chunks = typed_rows(Project(tmp_path, params, SCHEMA), rows)
+        chunks = typed_rows(Sources(tmp_path, params), SCHEMA, rows)
         write_private_chunks(chunks, written, lambda: rows.manifest(params, "id", KEY))
 
     write(42)
@@ -427,7 +428,7 @@ def test_images_have_the_digest_of_their_columns(
     np.savez(path, x_train=g.integers(0, 256, (60, 2, 3), dtype=np.uint8), y_train=g.integers(0, 2, 60))
     params = settings_of(path, adjacency, Split(test_fraction=0.3, seed=1))
     rows = IngestedRows(params, schema)
-    chunks = typed_rows(Project(tmp_path, params, schema), rows)
+    chunks = typed_rows(Sources(tmp_path, params), schema, rows)
     write_private_chunks(chunks, tmp_path / "private/table.parquet", lambda: {})
     table = read_private(tmp_path / "private/table.parquet")
     train = table[table[SPLIT] == "train"].astype(dict.fromkeys(schema.pixels, "int64"))

@@ -34,7 +34,7 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
     write_private(rows.assign(__split__=parts, __person__=np.arange(40)), ProjectPaths.table, {})
     synthetic.to_parquet(ProjectPaths.synthetic)
     given: list[Any] = []
-    monkeypatch.setattr(evaluate, "evaluate", lambda *tables, **_: given.extend(tables))
+    monkeypatch.setattr("likeness.report.internal.evaluate", lambda *tables, **_: given.extend(tables))
     evaluate.main(Project.load())
     train, test, drawn, _, _, folder = given
     for found, expected in ((train, rows[parts == "train"]), (test, rows[parts == "test"]), (drawn, synthetic)):

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import likeness.cli.init as cli_init
 from likeness.cli.app import app
+from likeness.core.bounds import PrivacyUnit
 from likeness.data.histories.draft import HistoryDraft
 from likeness.data.histories.schema import HistorySchema
 from likeness.onboarding.interview import Interview
@@ -123,7 +124,7 @@ def test_the_command_asks_and_leaves_a_project_that_can_run(clone: Path) -> None
     assert done.exit_code == 0 and "The run will spend epsilon 1" in done.output, done.output
     assert not {"Zork", "Glum", "p1", "17.5"} & set(done.output.replace(",", " ").split())
     project = Project.load()
-    assert project.histories is not None and project.histories.most == 6
+    assert project.complete_params.ingest.unit == PrivacyUnit("pid", 6)
     assert project.params.ingest.unit is None and project.plan.unit is not None and project.plan.unit.max_rows == 6
     assert Path("dvc.yaml").read_text() == project_files(histories=True)["dvc.yaml"]
 
@@ -157,4 +158,4 @@ def test_the_answers_on_the_page_make_a_complete_schema(clone: Path) -> None:
     assert done.exit_code == 0, done.output
     for line in shown[:-1]:
         assert line.partition(": ")[0] in done.output
-    assert Project.load().histories == HistorySchema.load(ROOT / "examples/histories/schema.yaml")
+    assert Project.load().public_schema == HistorySchema.load(ROOT / "examples/histories/schema.yaml")

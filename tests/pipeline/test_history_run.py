@@ -21,8 +21,8 @@ from likeness.cli.app import app
 from likeness.cli.summary import summary_json
 from likeness.config.params import Ingest
 from likeness.core.errors import ArtifactError, DataError, ParamsError
-from likeness.core.paths import ProjectPaths, read_json
-from likeness.data.histories.schema import HistorySchema
+from likeness.core.paths import ProjectPaths, of_rows, read_json
+from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.private_tables import read_manifest, read_private
 from likeness.data.source.split import split_by_person
 from likeness.flows.stage_graph import stage_graph
@@ -86,7 +86,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     pd.concat([given, strangers]).to_csv(events, index=False)
     for name in STAGES:
         stage(name)
-    people, following = read_private(ProjectPaths.table), read_private(ProjectPaths.next_table)
+    people, following = read_private(ProjectPaths.table), read_private(of_rows(ProjectPaths.table, NEXT))
     train = {
         name: table[split_by_person(table["patient"].astype(str), 0.2, 0) == "train"] for name, table in TABLES.items()
     }

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs
+from likeness.core.paths import OUTPUTS, Outputs
 from likeness.methods import METHODS
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
@@ -24,14 +24,14 @@ def always(outputs: Outputs) -> tuple[str, ...]:
     return (*_TEXTS, *published(outputs))
 
 
-ALWAYS = tuple(dict.fromkeys((*always(ONE_TABLE), *always(HISTORIES))))
-"""These names of bundles of both kinds."""
+ALWAYS = tuple(dict.fromkeys(name for outputs in OUTPUTS for name in always(outputs)))
+"""These names of bundles of all kinds."""
 PUBLIC_FILES = tuple(name for method in METHODS.values() for name in method.public_names)
 
 
 def outputs_in(present: Collection[str]) -> Outputs:
     """The kind of a bundle with these files."""
-    return HISTORIES if set(present) & set(HISTORIES.files) else ONE_TABLE
+    return max(OUTPUTS, key=lambda outputs: len(set(present) & set(outputs.files)))
 
 
 def allowed_name(name: str, names: Collection[str] = ALWAYS) -> bool:

@@ -25,7 +25,7 @@ from likeness.bundle.verdict import asked, require
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import ONE_TABLE, json_text
+from likeness.core.paths import json_text
 from likeness.core.text import shown
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.schema import Schema
@@ -36,6 +36,7 @@ from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.consistency import auxiliary_of
+from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import Request, numbered
 from likeness.privacy.plan import Plan
@@ -102,8 +103,12 @@ class Bundle:
     @property
     def tables(self) -> dict[str, Schema]:
         """Schemas of the tables, by name."""
-        histories = self.project.histories
-        return {ONE_TABLE.tables[0]: self.schema} if histories is None else histories.written
+        return self.model.tables
+
+    @property
+    def model(self) -> DataModel:
+        """The data model, its open columns completed with the released categories."""
+        return self.project.written_model.with_records(self.schema)
 
     @property
     def row_sets(self) -> tuple[RowSet, ...]:

@@ -11,6 +11,7 @@ from likeness.bundle.files import opened
 from likeness.cli.console import JSON, say, say_json, table
 from likeness.core.errors import LikenessError
 from likeness.data.schema.kinds import pieces
+from likeness.data.schema.row_sets import prefix_with
 from likeness.inference.estimates import Question
 from likeness.inference.estimates import estimate as answer
 from likeness.synthesizer.published import Published
@@ -42,8 +43,8 @@ def estimate(
     question = Question.of(filter(None, pieces(columns)), filter(None, pieces(by)), **words)
     with opened(path) as folder:
         published = Published.read(folder)
-    facts, histories = published.context, published.histories
-    frame = answer(histories or facts.schema, published.released.values(), question, facts.num_records)
+    schema = published.model.schema
+    frame = answer(schema, published.released.values(), question, published.context.num_records)
     if as_json:
         question_words = {"columns": question.columns, "by": question.by, **words}
         say_json({"question": question_words, "rows": _records(frame)})
@@ -55,7 +56,7 @@ def estimate(
             [*map(_shown, _key(key)), *map(_shown, row)] for key, row in zip(frame.index, frame.values, strict=True)
         ]
         say(table([*names, *frame.columns], rows, words=len(names)))
-        if histories is not None and histories.prefix_with((*question.columns, *question.by)):
+        if prefix_with(schema.row_sets, (*question.columns, *question.by)):
             say("Of pairs of events that follow each other. Those of a person share the weight 1.")
 
 

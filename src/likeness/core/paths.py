@@ -38,6 +38,11 @@ class Outputs:
         return tuple(f"{folder}/{file}" for folder in self.generators for file in ("spec.json", "weights.safetensors"))
 
     @property
+    def inner_folders(self) -> tuple[Path, ...]:
+        """Folders of the generators, relative to that of all of them."""
+        return tuple(Path(folder).relative_to("generator") for folder in self.generators)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Files of generators and tables, in order of their places in a project."""
         tables = sorted(f"{table}.{suffix}" for table in self.tables for suffix in ("csv", "parquet"))
@@ -52,6 +57,7 @@ class Outputs:
 ONE_TABLE = Outputs(("synthetic",), ("generator",))
 HISTORIES = Outputs(("people", "events"), ("generator/people", "generator/following"))
 """Of people with histories: two linked tables, and a generator of first rows and one of following events."""
+OUTPUTS = (ONE_TABLE, HISTORIES)
 
 
 @dataclass(frozen=True)
@@ -81,15 +87,12 @@ class ProjectPaths:
     source = Place("data/private/source.json")
     table = Place("data/private/table.parquet")
     encoded = Place("data/private/encoded.parquet")
-    next_table = Place("data/private/next_table.parquet")
-    next_encoded = Place("data/private/next_encoded.parquet")
     workers = Place("data/private/workers")
     failures = Place("data/private/errors")
     released = Place("data/released")
     categories = Place("data/released/categories")
     auxiliary = Place("data/released/auxiliary")
     embedding = Place("data/released/embedding.safetensors")
-    next_embedding = Place("data/released/next_embedding.safetensors")
     card = Place("data/released/card")
     generator = Place("data/models/generator")
     loss = Place("data/models/loss.csv")
@@ -118,13 +121,23 @@ class ProjectPaths:
     @property
     def training_files(self) -> list[Path]:
         """Every released file that a generator is trained on, in the order of their stages."""
-        following = [self.next_embedding] if self.next_embedding.exists() else []  # of people with histories
-        return [*self.category_files, *self.auxiliary_files, self.embedding, *following]
+        others = sorted(self.embedding.parent.glob(f"*_{self.embedding.name}"))
+        return [*self.category_files, *self.auxiliary_files, self.embedding, *others]
 
     @property
     def released_files(self) -> list[Path]:
         """Every released file of a run, in the order of its stages."""
         return [*self.training_files, *sorted(self.card.glob("*.safetensors"))]
+
+
+def of_rows(path: Path, prefix: str) -> Path:
+    """The file of a row set beside that of the first one.
+
+    Args:
+        path: of the first row set.
+        prefix: begins the names of the queries about the row set; empty for the first one.
+    """
+    return path.with_name(f"{prefix}{path.name}")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from likeness.config.typed import allowed
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.data.encoding.layout import Layout
-from likeness.data.histories.schema import NEXT, HistorySchema
+from likeness.data.histories.schema import HistorySchema
+from likeness.data.schema.row_sets import prefix_of, prefix_with
 from likeness.data.schema.schema import Schema
 from likeness.features.base import TablesMap, blocks_of, width
 from likeness.features.cells import Cells
@@ -88,19 +89,21 @@ def about(
         ParamsError: a name is no column, or the rows are no random sample.
     """
     releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
-    several = any(one.receipt.unit is not None and one.receipt.unit.max_rows > 1 for one in releases)
-    if isinstance(schema, HistorySchema):
-        for name in names:
-            allowed("columns", name, tuple(dict.fromkeys((*schema.first_rows.names, *schema.next_rows.names))))
-        prefix = schema.prefix_with(names)
-        several = prefix == NEXT
-        releases = [one for one in releases if schema.prefix_of(one.receipt.query) == prefix]
-        schema, total = schema.row_sets[prefix], None if several else total
+    row_sets = schema.row_sets
+    known = tuple(dict.fromkeys(name for rows in row_sets.values() for name in rows.modeled.names))
+    for name in names:
+        allowed("columns", name, known)
+    prefix = prefix_with(row_sets, names)
+    # Of several row sets the first one has one row a person.
+    rows_of_each = (one.receipt.unit.max_rows for one in releases if one.receipt.unit is not None)
+    several = bool(prefix) if len(row_sets) > 1 else any(most > 1 for most in rows_of_each)
+    releases = [one for one in releases if prefix_of(row_sets, one.receipt.query) == prefix]
     if sampling and several:
         raise ParamsError(
             "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
         )
-    return schema.modeled, releases, total  # computed columns stand in no release
+    # Computed columns stand in no release.
+    return row_sets[prefix].modeled, releases, None if prefix else total
 
 
 def measurements(schema: Schema, released: Iterable[Released], total: float | None = None) -> Measurements:

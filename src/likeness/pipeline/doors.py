@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from likeness.core.errors import ArtifactError
+from likeness.core.paths import of_rows
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import text_columns
 from likeness.engine import LOCAL, Engine
@@ -28,11 +29,11 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
             the key of another ledger.
         DataError: ``privacy.num_records`` is not the number of training rows.
     """
-    table = (project.paths.encoded, project.paths.next_encoded)[place]
-    encoded = list(project.encoded_rows_of(project.schema).values())
-    schema, encoding = encoded[place]
+    encoded = project.model.encoded
+    prefix, (schema, encoding) = list(encoded.items())[place]
+    table = of_rows(project.paths.encoded, prefix)
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
-    dataset = replace(dataset, beside=tuple(digest for _, digest in encoded))
+    dataset = replace(dataset, beside=tuple(digest for _, digest in encoded.values()))
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
 

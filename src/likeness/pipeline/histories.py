@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -35,18 +35,6 @@ if TYPE_CHECKING:
 _REDRAWS, _WITHIN = 20, 10  # of a next event that breaks a rule: in all, and the first ones within its cells
 _WORSE = 2  # a broken rule beside an event as late as any
 _BESIDE, _ATTEMPTS = 10, 60  # draws of a history that breaks a rule: beside its first row, and in all
-
-
-class Histories(NamedTuple):
-    """Two linked tables.
-
-    Attributes:
-        people: one row a person, with its key.
-        events: one row an event, with the key of its person; in order within a person.
-    """
-
-    people: Any
-    events: Any
 
 
 @dataclass(frozen=True)
@@ -82,11 +70,11 @@ class HistoryGenerator:
         self, count: int, seed: int, where: Mapping[str, Any], dtypes: Mapping[str, Mapping[str, str]] | None = None
     ) -> dict[str, pd.DataFrame]:
         """Both tables of :meth:`draw` by name, in the dtypes of the schema or in others."""
-        drawn, written = self.draw(count, seed, where)._asdict(), self.schema.written
+        drawn, written = self.draw(count, seed, where), self.schema.written
         return {name: in_dtypes(drawn[name], written[name], (dtypes or {}).get(name)) for name in written}
 
-    def draw(self, count: int, seed: int, where: Mapping[str, Any]) -> Histories:
-        """Typed tables of synthetic people, with the numbers from 1 on as keys.
+    def draw(self, count: int, seed: int, where: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+        """Typed tables of synthetic people and their events by name, with the numbers from 1 on as keys.
 
         People come with the number of events and the first event. Each further event is drawn given the person, the
         class of the length, whether it is the second, and the last event. A history that leads beyond the order's
@@ -111,7 +99,7 @@ class HistoryGenerator:
         events = with_columns(events[[key, *self.schema.events.names]], {key: events[key] + 1})
         people = first[names].copy()
         people.insert(0, key, np.arange(1, count + 1))
-        return Histories(people, events)
+        return {"people": people, "events": events}
 
     def _ruled(self, count: int, seed: int, where: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """First rows and events of people, all of whom keep the rules of the schema.

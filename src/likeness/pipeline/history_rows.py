@@ -11,20 +11,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from likeness.config.params import Params
 from likeness.core.errors import ArtifactError, DataError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import ProjectPaths
+from likeness.core.paths import ProjectPaths, of_rows
 from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, history_rows
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
 from likeness.data.source.split import split_by_person
 from likeness.pipeline.private_rows import PERSON, SPLIT, manifest_of, read_place
+from likeness.pipeline.sources import Sources
 
 if TYPE_CHECKING:
-    from likeness.pipeline.project import Project
+    from likeness.ledger.ledger import Ledger
 
 STRANGERS = "strangers"  # key of the manifest of a private table of histories
 
@@ -57,21 +59,30 @@ def read_histories(
     return rows, [source.digest(key) for source in sources]
 
 
-def write_histories(project: "Project", schema: HistorySchema) -> None:
+def write_histories(
+    schema: HistorySchema, given: Sources, params: Params, ledger: "Ledger", paths: ProjectPaths
+) -> None:
     """Write both row sets of the source, each row with its person and with the part of that person.
+
+    Args:
+        schema: public.
+        given: the sources.
+        params: the settings, with the unit of privacy.
+        ledger: whose key makes the digests.
+        paths: where they are written.
 
     Raises:
         ArtifactError: dvc.yaml is that of one table. A later stage would fail, after the release.
         DataError: a source does not fit the schema, a part of the split has no person, or as :func:`strangers`.
     """
-    paths, ledger, ingest = project.paths, project.ledger, project.params.ingest
-    if paths.stages.exists() and str(ProjectPaths.next_table) not in paths.stages.read_text(encoding="utf-8"):
+    ingest = params.ingest
+    if paths.stages.exists() and str(of_rows(ProjectPaths.table, NEXT)) not in paths.stages.read_text(encoding="utf-8"):
         raise ArtifactError(
             f"{paths.stages} is that of one table, and the schema has two. Run: likeness new . --upgrade"
         )
     tables: _Tables = []
     sources = []
-    for place, columns in ((project.sources.rows, schema.events), (project.sources.people, schema.people)):
+    for place, columns in ((given.rows, schema.events), (given.people, schema.people)):
         if place is not None and columns is not None:
             sources.append(SourceDigest())
             table, _, names = read_place(place, columns, None, schema.person, sources[-1], ingest.format)
@@ -85,12 +96,12 @@ def write_histories(project: "Project", schema: HistorySchema) -> None:
     train, held_out = (len(rows.people) for rows in parts.values())
     digest = digest_of_histories(schema, parts["train"], ledger.key)
     digests = [source.digest(ledger.key) for source in sources]
-    manifest = manifest_of(project.complete_params, ledger.id, digest, train, digests, held_out) | {STRANGERS: unknown}
+    manifest = manifest_of(params, ledger.id, digest, train, digests, held_out) | {STRANGERS: unknown}
     ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])  # the door does it too, but later
     people = [_marked(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
     following = [_marked(rows.transitions, part, rows.numbers) for part, rows in parts.items()]
     write_private(pd.concat(people, ignore_index=True), paths.table, manifest)
-    write_private(pd.concat(following, ignore_index=True), paths.next_table, manifest)
+    write_private(pd.concat(following, ignore_index=True), of_rows(paths.table, NEXT), manifest)
 
 
 def _rows(schema: HistorySchema, tables: _Tables) -> HistoryRows:
@@ -126,9 +137,9 @@ def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.Dat
     return with_columns(table, {SPLIT: part, PERSON: people})
 
 
-def written_histories(project: "Project") -> dict[str, HistoryRows]:
+def written_histories(paths: ProjectPaths) -> dict[str, HistoryRows]:
     """What :func:`write_histories` wrote, by part."""
-    people, following = (read_private(path) for path in (project.paths.table, project.paths.next_table))
+    people, following = (read_private(of_rows(paths.table, prefix)) for prefix in ("", NEXT))
 
     def rows(table: pd.DataFrame, part: str) -> pd.DataFrame:
         return table[table[SPLIT] == part].drop(columns=[SPLIT, PERSON]).reset_index(drop=True)

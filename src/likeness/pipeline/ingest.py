@@ -22,6 +22,7 @@ from likeness.pipeline.private_rows import (
     training_digest,
     used_rows,
 )
+from likeness.pipeline.sources import Sources
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -29,27 +30,27 @@ if TYPE_CHECKING:
 
     from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import Hashes, SourceDigest
-    from likeness.pipeline.project import Project
 
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _ENCODED_ROWS, _ENCODED_CELLS = 1 << 18, 1 << 22  # encoded at once
 
 
-def typed_rows(project: "Project", rows: "IngestedRows", engine: Engine = LOCAL) -> "Iterator[DataFrame]":
+def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: Engine = LOCAL) -> "Iterator[DataFrame]":
     """The used rows of the source, typed, with their split and person: at least one chunk, in order.
 
     A split by content needs 24 bytes a row for a moment. One by position needs 9, and the number of rows in advance. A
     CSV or .npz file does not have it, so memory then holds the rows.
 
     Args:
-        project: whose source is read.
+        sources: the sources, with their settings.
+        schema: as it is written.
         rows: takes up digests and numbers.
         engine: where the parts of a Parquet source are typed.
 
     Raises:
         DataError: the source is missing or damaged, or a value breaks the schema's rule for its column.
     """
-    for table, hashes in _used_rows(project, rows.source, engine):
+    for table, hashes in _used_rows(sources, schema, rows.source, engine):
         is_train = (table[SPLIT] == "train").to_numpy()
         rows.training.add(hashes[is_train])
         rows.held_out += int((~is_train).sum())
@@ -84,35 +85,38 @@ class IngestedRows:
 
 
 def source_rows(
-    project: "Project", source: "SourceDigest | None" = None
+    sources: Sources, schema: Schema, source: "SourceDigest | None" = None
 ) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
     """The typed rows of the source; also its split column and its people, if params.yaml names such columns.
 
     Args:
-        project: whose source is read.
+        sources: the sources, with their settings.
+        schema: as it is written.
         source: takes up the rows with all columns of the source.
 
     Raises:
         DataError: the source is missing or does not fit the schema.
     """
-    ingest, place = project.params.ingest, project.sources.rows
+    ingest, place = sources.ingest, sources.rows
     columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
-    return read_place(place, project.written_schema, *columns, source, ingest.format)
+    return read_place(place, schema, *columns, source, ingest.format)
 
 
-def _used_rows(project: "Project", source: "SourceDigest", engine: Engine) -> "Iterator[tuple[DataFrame, Hashes]]":
+def _used_rows(
+    sources: Sources, schema: Schema, source: "SourceDigest", engine: Engine
+) -> "Iterator[tuple[DataFrame, Hashes]]":
     """The used rows with their hashes, in chunks."""
     from likeness.data.source.files import parquet_rows, source_parts
 
-    params, schema, split = project.params, project.written_schema, project.params.ingest.split
+    params, split = sources.params, sources.ingest.split
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
-        yield used_rows(params, schema, *source_rows(project, source))
+        yield used_rows(params, schema, *source_rows(sources, schema, source))
         return
-    count = parquet_rows(project.sources.file)
+    count = parquet_rows(sources.file)
     # Only Parquet can be opened in its middle.
     engine = LOCAL if count is None else engine
-    parts = source_parts(project.sources.file, None if engine.workers == 1 else _PART_ROWS)
+    parts = source_parts(sources.file, None if engine.workers == 1 else _PART_ROWS)
     pieces: Iterable[_Typed] = engine.stream(_typed_part, [_Job(part, schema, params) for part in parts])
     if count is None and split.column is None and params.privacy.adjacency == Adjacency.REPLACE_ONE:
         pieces = list(pieces)

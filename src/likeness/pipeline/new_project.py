@@ -11,7 +11,8 @@ from pathlib import Path
 from likeness.config.explain import with_help
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
-from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths
+from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths, of_rows
+from likeness.data.histories.schema import NEXT
 from likeness.methods import DEFAULT, METHODS
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import git
@@ -27,9 +28,9 @@ _QUESTIONS = {
     "ingest": {"source": None, "schema": f"{ProjectPaths.schemas.as_posix()}/table.yaml"},
 }
 _PAIRS = {
-    str(ProjectPaths.table): (str(ProjectPaths.table), str(ProjectPaths.next_table)),
-    str(ProjectPaths.encoded): (str(ProjectPaths.encoded), str(ProjectPaths.next_encoded)),
-    str(ProjectPaths.embedding): (str(ProjectPaths.embedding), str(ProjectPaths.next_embedding)),
+    str(ProjectPaths.table): (str(ProjectPaths.table), str(of_rows(ProjectPaths.table, NEXT))),
+    str(ProjectPaths.encoded): (str(ProjectPaths.encoded), str(of_rows(ProjectPaths.encoded, NEXT))),
+    str(ProjectPaths.embedding): (str(ProjectPaths.embedding), str(of_rows(ProjectPaths.embedding, NEXT))),
     **{
         str(Outputs.place(f"{ONE_TABLE.tables[0]}.{suffix}")): tuple(
             str(Outputs.place(f"{name}.{suffix}")) for name in HISTORIES.tables
@@ -77,7 +78,7 @@ def _stages_of_histories(text: str) -> str:
 def _of_histories(folder: Path) -> bool:
     """Whether the schema of a project is one of histories. A project without a readable schema has no stages to run."""
     try:
-        return Project.load(folder).histories is not None
+        return Project.load(folder).outputs is HISTORIES
     except LikenessError:
         return False
 

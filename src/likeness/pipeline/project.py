@@ -4,17 +4,16 @@ A stage loads only what it uses of a project, so each property imports what it n
 """
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params
 from likeness.config.params import AUTO, Params
-from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import ArtifactError, ParamsError, PlanError, SchemaError
+from likeness.core.errors import ArtifactError, PlanError, SchemaError
 from likeness.core.files import expanded
-from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths, read_json
+from likeness.core.paths import Outputs, ProjectPaths, read_json
 
 if TYPE_CHECKING:
     from likeness.data.histories.schema import HistorySchema
@@ -23,12 +22,11 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
+    from likeness.pipeline.datasets.model import DataModel
     from likeness.pipeline.ledger_session import LedgerSession
     from likeness.pipeline.sources import Sources
     from likeness.pipeline.synthetic_table import Request
     from likeness.privacy.plan import Plan
-
-_SHARES = (0.4, 0.6)  # of the budget of histories: for rows of people, and for transitions
 
 
 @dataclass(frozen=True)
@@ -78,57 +76,46 @@ class Project:
         return self.given_schema or read_schema(self.schema_file)
 
     @cached_property
-    def histories(self) -> "HistorySchema | None":
-        """The schema of people with histories; None for a project of one table.
+    def written_model(self) -> "DataModel":
+        """The data model of the public schema as it is written.
 
         Raises:
-            SchemaError: it is wrong.
+            SchemaError: the schema is wrong.
             ParamsError: the settings do not go with it.
         """
-        from likeness.data.schema.schema import Schema
+        from likeness.pipeline.datasets import model_of
 
-        schema, params, of_files = self.public_schema, self.params, self.given_schema is None
-        if isinstance(schema, Schema):
-            return None
-        unit = PrivacyUnit(schema.person, schema.most)
-        if params.ingest.unit not in (None, unit):
-            raise ParamsError(
-                f"params.yaml: ingest.unit must be {{column: {unit.column}, max_rows: {unit.max_rows}}}, as the schema "
-                "of histories says. Leave it out, because it follows from the schema."
-            )
-        left_out = {
-            "ingest.people": of_files and (params.ingest.people is None) is not (schema.people is None),
-            "ingest.split.column": params.ingest.split.column is not None,
-            "evaluate.card": params.evaluate.card is not None,
-        }
-        for key, wrong in left_out.items():
-            if wrong:
-                words = "Name the table of people" if key == "ingest.people" and schema.people else "Leave it out"
-                raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {words}.")
-        _with_unit(params, schema)  # or refused
-        return schema
+        model = model_of(self.public_schema)
+        model.complete(self.params, self.given_schema is None)  # or refused
+        return model
+
+    @cached_property
+    def model(self) -> "DataModel":
+        """The data model, with the released categories of its open columns.
+
+        Raises:
+            ArtifactError: no categories are released yet, or those of another schema.
+        """
+        return self.written_model.with_records(self.schema)
 
     @cached_property
     def complete_params(self) -> Params:
         """The settings with the unit of privacy, which of histories the schema says."""
-        return self.params if self.histories is None else _with_unit(self.params, self.histories)
+        return self.written_model.complete(self.params, self.given_schema is None)
 
-    @cached_property
+    @property
     def outputs(self) -> Outputs:
         """Names of the tables and generators of a run."""
-        return ONE_TABLE if self.histories is None else HISTORIES
+        return self.written_model.outputs
 
     @cached_property
     def written_schema(self) -> "Schema":
-        """The public schema as it is written: columns may be open. Of people with histories that of a row a person.
+        """The schema of a row a record as it is written: columns may be open.
 
         Raises:
             SchemaError: it is wrong, or would synthesize the column that names people.
         """
-        from likeness.data.schema.schema import Schema
-
-        schema = self.public_schema if self.histories is None else self.histories.first_rows
-        assert isinstance(schema, Schema)
+        schema = self.written_model.records
         unit = self.complete_params.ingest.unit
         if unit is not None and unit.column in schema.names:
             raise SchemaError(
@@ -157,11 +144,6 @@ class Project:
         """The schema before any release: an open column has stand-ins for all categories that it may get."""
         return self.written_schema.foreseen(self.params.categories.most)
 
-    @property
-    def tables(self) -> "dict[str, Schema]":
-        """Schemas of the synthetic tables, by name."""
-        return {self.outputs.tables[0]: self.schema} if self.histories is None else self.histories.written
-
     @cached_property
     def method(self) -> "Method":
         """The recipe of the settings and the schema.
@@ -169,9 +151,7 @@ class Project:
         Raises:
             ParamsError: it makes no histories, and the schema is one of them.
         """
-        if self.histories is None:
-            return self.chosen_method
-        return self.chosen_method.for_histories([rows.names for rows in self.histories.row_sets.values()])
+        return self.written_model.recipe(self.chosen_method)
 
     @property
     def chosen_method(self) -> "Method":
@@ -198,40 +178,8 @@ class Project:
         return self.row_sets_of(self.schema)
 
     def row_sets_of(self, schema: "Schema") -> "tuple[RowSet, ...]":
-        """The rows that the recipe is asked about: those of a schema without open columns, or both of histories."""
-        from likeness.methods.row_set import RowSet
-
-        encoded = self.encoded_rows_of(schema)
-        if self.histories is None:
-            return (RowSet(self.context_of(schema), encoded[""][1]),)
-        parts = zip(encoded.items(), self.outputs.generators, _SHARES, strict=True)
-        return tuple(
-            RowSet(self.context_of(rows), encoding, generator, prefix, share, by_person=True)
-            for (prefix, (rows, encoding)), generator, share in parts
-        )
-
-    def encoded_rows_of(self, schema: "Schema") -> "dict[str, tuple[Schema, str]]":
-        """Schema and digest of the encoding of each row set, by the beginning of the names of its queries."""
-        from likeness.core.hashing import sha256_json
-        from likeness.data.encoding.layout import encoding_digest
-
-        histories = self.histories
-        if histories is None:
-            return {"": (schema, encoding_digest(schema))}
-        return {
-            prefix: (rows, sha256_json([encoding_digest(rows), histories.published.to_dict()]))
-            for prefix, rows in histories.row_sets.items()
-        }
-
-    @property
-    def encodings(self) -> "list[tuple[Path, Path, Schema, str]]":
-        """Of each row set the private table, its encoded form, its schema, and the digest of the encoding."""
-        paths = self.paths
-        tables = [(paths.table, paths.encoded)]
-        if self.histories is not None:
-            tables += [(paths.next_table, paths.next_encoded)]
-        rows = self.encoded_rows_of(self.schema).values()
-        return [(*places, *one) for places, one in zip(tables, rows, strict=True)]
+        """The rows that the recipe is asked about, where those of a record have a schema without open columns."""
+        return self.written_model.with_records(schema).row_sets(self.context_of)
 
     @cached_property
     def sample(self) -> "Request":
@@ -381,12 +329,3 @@ class Project:
 
         settings = {"params_sha256": sha256_json(public_settings(self.params))}
         return {**provenance(self.root), **settings}
-
-
-def _with_unit(params: Params, schema: "HistorySchema") -> Params:
-    """The settings with the unit of privacy of a schema.
-
-    Raises:
-        ParamsError: ``privacy`` does not go with a person who has several rows.
-    """
-    return replace(params, ingest=replace(params.ingest, unit=PrivacyUnit(schema.person, schema.most)))

@@ -1,22 +1,20 @@
 """Synthetic tables: drawn from generators, and as bytes of Parquet and CSV."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import AUTO, Sample
-from likeness.core.paths import HISTORIES, ONE_TABLE
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import allowed_values, named
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from likeness.data.histories.schema import HistorySchema
     from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.release.records import Records
     from likeness.release.released import Released
 
 Dtypes = Mapping[str, Mapping[str, str]] | None
@@ -76,6 +74,25 @@ def draw(
     return in_dtypes(typed_rows(saved, schema, rows, seed, where), schema, dtypes)
 
 
+@dataclass(frozen=True)
+class RowGenerator:
+    """A generator of one table, see :class:`likeness.pipeline.datasets.model.TableGenerator`.
+
+    Attributes:
+        saved: the generator.
+        schema: of the table, with the dtypes of its columns.
+        name: of the table.
+    """
+
+    saved: "SavedGenerator"
+    schema: Schema
+    name: str
+
+    def tables(self, rows: int, seed: int, where: Mapping[str, Any], dtypes: Dtypes = None) -> "dict[str, DataFrame]":
+        """Rows under conditions."""
+        return {self.name: draw(self.saved, self.schema, rows, seed, where, (dtypes or {}).get(self.name))}
+
+
 def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     """A synthetic table as typed rows, from its Parquet file.
 
@@ -87,66 +104,6 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     from likeness.data.encoding.dtypes import typed_again
 
     return typed_again(pd.read_parquet(path), schema)
-
-
-def as_released(
-    schema: "HistorySchema", tables: "Mapping[str, DataFrame]", most: int
-) -> "dict[str, Iterable[Records]]":
-    """Synthetic people with histories as a release counts them, by the prefix of their queries.
-
-    Args:
-        schema: public.
-        tables: typed people and events, by name.
-        most: people that count; the first ones.
-    """
-    from likeness.data.histories.rows import rows_of_tables
-    from likeness.pipeline.private_rows import encoded_chunks
-    from likeness.release.records import EachPerson
-
-    people, events = tables["people"].head(most), tables["events"]
-    rows = rows_of_tables(schema, people, events[events[schema.person].isin(people[schema.person])])
-    first, following = schema.row_sets
-    chunks = encoded_chunks(rows.transitions, schema.next_rows, rows.numbers)
-    return {first: encoded_chunks(rows.people, schema.first_rows), following: EachPerson().stream(chunks)}
-
-
-def drawn_tables(
-    generators: Path, schema: Schema, histories: "HistorySchema | None", sample: Request, dtypes: Dtypes = None
-) -> "dict[str, DataFrame]":
-    """The tables of a run by name, in their dtypes.
-
-    Args:
-        generators: folder of the generator, or of both of histories.
-        schema: of the table, or of a row a person.
-        histories: of people with histories.
-        sample: the request.
-        dtypes: words by column, for each table; they go before those of the schema.
-    """
-    return tables_of(saved_generators(generators, histories), schema, histories, sample, dtypes)
-
-
-def saved_generators(folder: Path, histories: "HistorySchema | None") -> "list[SavedGenerator]":
-    """The generator in a folder, or both of histories."""
-    from likeness.methods.saved_generator import SavedGenerator
-
-    names = [""] if histories is None else [Path(name).name for name in HISTORIES.generators]
-    return [SavedGenerator.load(folder / name) for name in names]
-
-
-def tables_of(
-    generators: "Sequence[SavedGenerator]",
-    schema: Schema,
-    histories: "HistorySchema | None",
-    sample: Request,
-    dtypes: Dtypes = None,
-) -> "dict[str, DataFrame]":
-    """As :func:`drawn_tables`, from generators in memory."""
-    if histories is None:
-        words = (dtypes or {}).get(ONE_TABLE.tables[0])
-        return {ONE_TABLE.tables[0]: draw(generators[0], schema, *sample, words)}
-    from likeness.pipeline.histories import HistoryGenerator
-
-    return HistoryGenerator(generators[0], generators[1], histories).tables(*sample, dtypes)
 
 
 def csv_bytes(table: "DataFrame") -> bytes:

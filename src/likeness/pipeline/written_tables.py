@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def read_tables(project: Project) -> "dict[str, DataFrame]":
     """The synthetic tables of a project as typed rows, by name."""
-    return {name: read_synthetic(_path(project, f"{name}.parquet"), one) for name, one in project.tables.items()}
+    return {name: read_synthetic(_path(project, f"{name}.parquet"), one) for name, one in project.model.tables.items()}
 
 
 def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None:
@@ -44,7 +44,7 @@ def check_synthetic(project: Project) -> dict[str, str]:
         ArtifactError: a table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
-    for name, schema in project.tables.items():
+    for name, schema in project.model.tables.items():
         _check_table(project, name, schema)
     places = map(Outputs.place, project.outputs.files)
     return {str(place): _digest(project.root / place) for place in places}

@@ -18,7 +18,6 @@ from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaEr
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import ending, place_at
 from likeness.core.text import did_you_mean
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
@@ -30,6 +29,7 @@ from likeness.data.source.encoded_images import image_column, is_image_folder
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
+from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.new_project import outdated_files
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
@@ -100,15 +100,14 @@ def _outdated(project: Project) -> list[str]:
 
 def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[str, Any]) -> Examined:
     """The faults of a project of people with histories, and notes."""
-    histories: list[HistorySchema | None] = []
+    models: list[DataModel] = []
     name = project.schema_file.name
     texts = faults_of_tables(mapping)
     faults += [Fault(name, text) for text in texts]
-    for error in [] if texts else _refused(lambda: histories.append(project.histories)):
+    for error in [] if texts else _refused(lambda: models.append(project.written_model)):
         of_schema = isinstance(error, SchemaError)
         faults.append(Fault(name, str(error).removeprefix(f"{name}: ")) if of_schema else of_params(error))
-    for schema in histories:
-        assert schema is not None
+    for schema in (model.schema for model in models):
         for key, table in (("source", schema.events), ("people", schema.people)):
             if table is not None:
                 faults += _missing_columns(project, key, [schema.person, *table.names])

@@ -18,17 +18,16 @@ def refusals(project: Project) -> list[ParamsError]:
     refused = []
     private = {column.name for column in schema.open_columns}
     method = known_methods().get(params.method)  # building a method refuses an unknown one
-    histories = project.histories
-    people = None if histories is None else [column.name for column in histories.person_columns]
+    able = project.written_model.conditions
     for name, value in named(params.sample.where).items():
-        if people is not None and name not in people:
-            words = f"a column of people: {', '.join(people) or 'there is none'}"
+        if able is not None and name not in able:
+            words = f"a column of people: {', '.join(able) or 'there is none'}"
             refused.append(ParamsError(f"sample.where.{name} must be {words}. Correct it."))
             continue
         is_class = name == schema.label and schema.task == "classification"
         if method is not None and not method.any_category and name in schema.names and not is_class:
-            able = ", ".join(other for other, kind in METHODS.items() if kind.any_category)
-            words = f"method {params.method} can draw rows of a class only, {able} of any value"
+            others = ", ".join(other for other, kind in METHODS.items() if kind.any_category)
+            words = f"method {params.method} can draw rows of a class only, {others} of any value"
             refused.append(ParamsError(f"sample.where.{name}: {words}"))
             continue
         if name in private:

@@ -12,6 +12,7 @@ import numpy as np
 from likeness.data.histories.rows import broken_links, is_end, order_numbers
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import NEXT, HistorySchema
+from likeness.data.schema.row_sets import prefix_of
 from likeness.inference.estimates import Answers, Question
 from likeness.release.records import Records
 from likeness.release.released import Released
@@ -54,7 +55,7 @@ def histories_section(
     """
     sorted_by_rows: dict[str, list[Released]] = {prefix: [] for prefix in schema.row_sets}
     for one in released:
-        sorted_by_rows[schema.prefix_of(one.receipt.query)].append(one)
+        sorted_by_rows[prefix_of(schema.row_sets, one.receipt.query)].append(one)
     seen = {
         prefix: compared(rows, sorted_by_rows[prefix], None if prefix else total, (synthetic or {}).get(prefix))
         for prefix, rows in schema.row_sets.items()

@@ -4,6 +4,7 @@ Reads: data/private/table.parquet, data/released/categories, data/schema. Writes
 histories there are next_table.parquet and next_encoded.parquet too. Spends: nothing.
 """
 
+from likeness.core.paths import of_rows
 from likeness.data.private_tables import read_manifest, write_private_chunks
 from likeness.pipeline.ingest import encoded_rows
 from likeness.pipeline.project import Project
@@ -11,8 +12,10 @@ from likeness.pipeline.project import Project
 
 def main(project: Project) -> None:
     """Each row's codes depend on that row and on public knowledge only."""
-    for table, encoded, schema, encoding in project.encodings:
+    written = project.written_model.encoded
+    for prefix, (schema, encoding) in project.model.encoded.items():
+        table = of_rows(project.paths.table, prefix)
         ingested = read_manifest(table)
-        written = project.written_schema if project.histories is None else schema
-        rows, manifest = encoded_rows(table, written, schema, ingested), {**ingested, "encoding": encoding}
+        rows, manifest = encoded_rows(table, written[prefix][0], schema, ingested), {**ingested, "encoding": encoding}
+        encoded = of_rows(project.paths.encoded, prefix)
         write_private_chunks(rows, encoded, lambda manifest=manifest: manifest)  # type: ignore[misc]

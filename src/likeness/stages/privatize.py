@@ -5,6 +5,7 @@ Writes: data/released/embedding.safetensors; of histories next_embedding.safeten
 both.
 """
 
+from likeness.core.paths import of_rows
 from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.release.released import check_known, load_folder
@@ -15,8 +16,8 @@ def main(project: Project) -> None:
     paths = project.paths
     check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
     auxiliary = load_folder(paths.auxiliary)
-    targets = (paths.embedding, paths.next_embedding)
     with project.engine() as engine:
         for place, rows in enumerate(project.row_sets):
             query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
-            targets[place].write_bytes(door(project, engine, place).release(rows.named(query)))
+            target = of_rows(paths.embedding, rows.prefix)
+            target.write_bytes(door(project, engine, place).release(rows.named(query)))

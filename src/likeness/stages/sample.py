@@ -5,11 +5,10 @@ Writes: data/synthetic: .parquet and .csv. Spends: nothing, however many rows.
 """
 
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import drawn_tables
 from likeness.pipeline.written_tables import write_synthetic
 
 
 def main(project: Project) -> None:
     """Draw rows and decode them to the original columns."""
-    tables = drawn_tables(project.paths.generator, project.schema, project.histories, project.sample)
-    write_synthetic(project, tables)
+    saved = project.model.saved(project.paths.generator)
+    write_synthetic(project, project.model.generator(saved).tables(*project.sample))

@@ -20,7 +20,6 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.histories import HistoryGenerator
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import drawn_tables
 from likeness.pipeline.written_tables import write_synthetic
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as CATEGORIES
@@ -126,8 +125,8 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
         _write_released(project, fitted.released)
         write_json(paths.plan, fitted.plan.to_dict())
         fitted.generator.save(paths.generator)
-        tables = drawn_tables(paths.generator, project.schema, project.histories, project.sample)
-        write_synthetic(project, tables)
+        saved = project.model.saved(paths.generator)
+        write_synthetic(project, project.model.generator(saved).tables(*project.sample))
         return write_bundle(project, target, open_others)
 
 

@@ -12,11 +12,12 @@ from likeness.config.params import Params, Sample
 from likeness.config.typed import require
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.data.histories.schema import HistorySchema, read_schema
+from likeness.data.histories.schema import read_schema
 from likeness.methods.base import Context
-from likeness.methods.row_set import RowSet
+from likeness.pipeline.datasets import model_of
+from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import Request, drawn_tables, numbered, saved_generators, tables_of
+from likeness.pipeline.synthetic_table import numbered
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released, load_folder, load_released
 
@@ -34,17 +35,17 @@ class Published:
 
     Attributes:
         folder: the folder.
-        context: public facts, with the schema of a table, or of a row a person.
+        context: public facts, with the schema of a row a record.
         released: by the name of their query.
-        generator: folder of the generator, or of both of histories.
-        histories: the schema of people with histories; None for one table.
+        generator: folder of the generators.
+        model: the data model.
     """
 
     folder: Path
     context: Context
     released: dict[str, Released]
     generator: Path
-    histories: HistorySchema | None
+    model: DataModel
 
     @classmethod
     def read(cls, folder: Path) -> "Published":
@@ -69,17 +70,15 @@ class Published:
             project = Project.load(folder)
             context = replace(project.context, schema=project.schema)
             released = {one.receipt.query: one for one in releases}
-            return cls(folder, context, released, paths.generator, project.histories)
-        public, released = read_schema(folder / SCHEMA, aliases=False), load_folder(folder / RELEASED)
-        histories = public if isinstance(public, HistorySchema) else None
-        rows = public.first_rows if isinstance(public, HistorySchema) else public
-        schema = completed(rows, [one for one in released.values() if one.receipt.stage == STAGE])
+            return cls(folder, context, released, paths.generator, project.model)
+        model, released = model_of(read_schema(folder / SCHEMA, aliases=False)), load_folder(folder / RELEASED)
+        schema = completed(model.records, [one for one in released.values() if one.receipt.stage == STAGE])
         try:
             facts = read_json(folder / PRIVACY)
             context = Context(schema, facts["adjacency"], facts["num_records"], 0)
         except (KeyError, TypeError):
             raise _changed(folder / PRIVACY) from None
-        return cls(folder, context, released, generator, histories)
+        return cls(folder, context, released, generator, model.with_records(schema))
 
     def tables(self, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
         """Draw the tables by name, as typed pandas DataFrames.
@@ -89,8 +88,8 @@ class Published:
             seed: public.
             where: which rows, see :func:`likeness.pipeline.where.conditions`.
         """
-        request = Request(self._rows(rows), seed, where)
-        return drawn_tables(self.generator, self.context.schema, self.histories, request, self._dtypes())
+        generator = self.model.generator(self.model.saved(self.generator))
+        return generator.tables(self._rows(rows), seed, where, self._dtypes())
 
     def replicates(
         self, rows: int | None, seed: int, where: Mapping[str, Any], count: int
@@ -111,12 +110,10 @@ class Published:
 
         params, rows = self._params(), self._rows(rows)
         compute = Compute(params.train.device, params.train.threads, params.train.precision)
-        project = Project(self.folder, params, self.histories or self.context.schema)
-        row_sets = (RowSet(self.context, ""),) if self.histories is None else project.row_sets
-        source = project.method, row_sets, self.released.values(), saved_generators(self.generator, self.histories)
-        for models, stream in linked_replicates(*source, compute, count, seed):
-            request = Request(rows, stream, where)
-            yield tables_of(models, self.context.schema, self.histories, request, self._dtypes())
+        project = Project(self.folder, params, self.model.schema)
+        source = project.method, project.row_sets, self.released.values(), self.model.saved(self.generator)
+        for saved, stream in linked_replicates(*source, compute, count, seed):
+            yield self.model.generator(saved).tables(rows, stream, where, self._dtypes())
 
     def _rows(self, rows: int | None) -> int:
         if rows is not None:

@@ -49,7 +49,7 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
                 "privacy": str(project.paths.privacy),
                 "statement": str(project.paths.statement),
             },
-            signature=signature(None if project.histories is not None else project.schema),
+            signature=signature(*project.model.tables.values()),
             pip_requirements=[f"likeness{_extra(project)}=={__version__}"],
         )
         client.log_model_artifacts(model.model_id, f"{folder}/model")
@@ -58,9 +58,9 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
     return str(model.model_uri)
 
 
-def signature(schema: Schema | None) -> "ModelSignature":
-    """Columns of one table, and parameters. The input is open: a number, or a column ``rows``."""
-    columns = [] if schema is None else [schema.column(name) for name in schema.names]
+def signature(*tables: Schema) -> "ModelSignature":
+    """Columns of the only table, and parameters. The input is open: a number, or a column ``rows``."""
+    columns = tables[0].columns if len(tables) == 1 else ()
     return ModelSignature(
         outputs=Columns([ColSpec(one.type.logged, one.name, not one.nullable) for one in columns]) if columns else None,
         params=ParamSchema([ParamSpec("where", "string", [], shape=(-1,)), ParamSpec("seed", "long", 0)]),
@@ -70,7 +70,7 @@ def signature(schema: Schema | None) -> "ModelSignature":
 def _schema_file(project: Project, folder: Path) -> Path:
     """The schema as the generator draws, its open columns completed, without comments and dropped columns."""
     path = folder / "schema.yaml"
-    path.write_text(schema_text((project.histories or project.schema).published), encoding="utf-8")
+    path.write_text(schema_text(project.model.schema.published), encoding="utf-8")
     return path
 
 

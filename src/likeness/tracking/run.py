@@ -228,7 +228,7 @@ def _log(
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
     schema = project.written_schema  # public, and so is its digest: MLflow wants one, and the rows give none
-    digest = sha256_json((project.histories or schema).published.to_dict())[:8]
+    digest = sha256_json(project.public_schema.published.to_dict())[:8]
     table = Dataset(schema.name, digest, "public schema", schema.source)
     client.log_inputs(run, [DatasetInput(table)])
     client.log_artifact(run, str(paths.statement))

@@ -13,8 +13,8 @@ from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 from likeness.core.errors import ParamsError
 from likeness.core.text import shown
-from likeness.data.histories.schema import HistorySchema, read_schema
-from likeness.pipeline.synthetic_table import Request, saved_generators, tables_of
+from likeness.data.histories.schema import read_schema
+from likeness.pipeline.datasets import model_of
 from likeness.pipeline.where import pairs
 
 MOST_ROWS = 1_000_000
@@ -29,10 +29,8 @@ class Generator(PythonModel):
 
     def load_context(self, context: PythonModelContext) -> None:
         """Read generator and schema."""
-        schema = read_schema(context.artifacts["schema"], aliases=False)
-        self.histories = schema if isinstance(schema, HistorySchema) else None
-        self.schema = schema.first_rows if isinstance(schema, HistorySchema) else schema
-        self.generators = saved_generators(Path(context.artifacts["generator"]), self.histories)
+        model = model_of(read_schema(context.artifacts["schema"], aliases=False))
+        self.generator = model.generator(model.saved(Path(context.artifacts["generator"])))
 
     def predict(
         self,
@@ -50,9 +48,8 @@ class Generator(PythonModel):
         """
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])
-        request = Request(_rows(model_input), int(wishes.get("seed", 0)), given)
-        tables = tables_of(self.generators, self.schema, self.histories, request)
-        return tables if self.histories else next(iter(tables.values()))
+        tables = self.generator.tables(_rows(model_input), int(wishes.get("seed", 0)), given)
+        return tables if len(tables) > 1 else next(iter(tables.values()))
 
 
 def _rows(model_input: Any) -> int:

@@ -18,12 +18,10 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 from likeness.core.errors import ReleaseError
 from likeness.core.messages import LOG
-from likeness.core.paths import ONE_TABLE
 from likeness.core.text import fault_of, texts_in
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.histories.rows import broken_links
-from likeness.data.schema.ruled_tables import contradictions, to_model
+from likeness.data.schema.ruled_tables import to_model
 from likeness.generators.base import Compute
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
@@ -233,22 +231,17 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
     require(csv == csv_bytes(in_dtypes(stated, schema)), f"{stem}.csv is not the table of {name}")
     if csv == csv_bytes(drawn):
         return 0
-    linked = bundle.project.histories
-    keys = linked is None or stated[linked.person].equals(again[linked.person])
-    require(keys, f"{name} has other keys than the table drawn again")
+    key = bundle.model.key
+    require(key is None or stated[key].equals(again[key]), f"{name} has other keys than the table drawn again")
     return sum(_differences(stated[column.name], again[column.name], column, name) for column in schema.columns)
 
 
 def rules(bundle: Bundle) -> str:
     """No row of the table breaks a rule of the schema."""
-    schema, histories = bundle.schema, bundle.project.histories
-    if histories is None and not schema.rules:
+    if bundle.model.key is None and not bundle.schema.rules:  # linked tables have rules of their own
         return "the schema has none"
     tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", one) for stem, one in bundle.tables.items()}
-    if histories is None:
-        broken = contradictions(tables[ONE_TABLE.tables[0]], schema)
-    else:
-        broken = broken_links(histories, **tables)
+    broken = bundle.model.broken(tables)
     worst = max(broken, key=lambda text: broken[text])
     files = ", ".join(f"{stem}.parquet" for stem in tables)
     require(not broken[worst], f"{broken[worst]:,} rows of {files} break the rule {worst}")

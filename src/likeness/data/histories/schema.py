@@ -1,6 +1,6 @@
 """The public schema of people and their events, and the schemas of both row sets that are made from them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -297,15 +297,6 @@ class HistorySchema:
     def row_sets(self) -> dict[str, Schema]:
         """Schemas of both row sets, by the beginning of the names of their queries."""
         return {"": self.first_rows, NEXT: self.next_rows}
-
-    @staticmethod
-    def prefix_of(query: str) -> str:
-        """Of a query, the beginning of its name that says which of :attr:`row_sets` it is about."""
-        return NEXT if query.startswith(NEXT) else ""
-
-    def prefix_with(self, names: Iterable[str]) -> str:
-        """The prefix of the row set that has some columns: that of people, where these have all of them."""
-        return "" if set(names) <= set(self.first_rows.names) else NEXT
 
     @property
     def written(self) -> dict[str, Schema]:

@@ -242,6 +242,11 @@ class Schema:
         """Column names in table order."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def row_sets(self) -> dict[str, "Schema"]:
+        """Schemas of the rows that a method is asked about, by the beginning of the names of their queries."""
+        return {"": self}
+
     @cached_property
     def pixels(self) -> tuple[str, ...]:
         """Names of the columns of an image, pixel by pixel; empty without one, or if rules compute some of them."""

@@ -1,0 +1,139 @@
+"""People with events: a record is a person with all rows of both tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from likeness.config.params import Evaluate, Params
+from likeness.core.bounds import PrivacyUnit
+from likeness.core.errors import ParamsError
+from likeness.core.hashing import sha256_json
+from likeness.core.paths import HISTORIES, ProjectPaths
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.histories.schema import HistorySchema
+from likeness.data.schema.schema import Schema
+from likeness.pipeline.datasets.model import DataModel, TableGenerator, Tables
+
+if TYPE_CHECKING:
+    from likeness.engine import Engine
+    from likeness.ledger.ledger import Ledger
+    from likeness.methods.base import Method
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.sources import Sources
+    from likeness.release.records import Records
+    from likeness.release.released import Released
+
+
+class Histories(DataModel):
+    """People and their events: a row set of people, and one of events that follow each other."""
+
+    schema: HistorySchema
+    outputs = HISTORIES
+    shares = (0.4, 0.6)
+    by_person = True
+
+    @property
+    def records(self) -> Schema:
+        """One row a person: the number of events, and the first one."""
+        return self.schema.first_rows
+
+    @property
+    def tables(self) -> dict[str, Schema]:
+        """People and events, each with the key."""
+        return self.schema.written
+
+    @property
+    def key(self) -> str:
+        """It names people."""
+        return self.schema.person
+
+    @property
+    def conditions(self) -> Sequence[str]:
+        """Columns of people."""
+        return [column.name for column in self.schema.person_columns]
+
+    def with_records(self, schema: Schema) -> Self:
+        """The same model: no column is open."""
+        return self
+
+    def complete(self, params: Params, of_files: bool = True) -> Params:
+        """The settings with the unit of privacy: a person, with as many events as count."""
+        unit, people = PrivacyUnit(self.schema.person, self.schema.most), self.schema.people is not None
+        if params.ingest.unit not in (None, unit):
+            raise ParamsError(
+                f"params.yaml: ingest.unit must be {{column: {unit.column}, max_rows: {unit.max_rows}}}, as the schema "
+                "of histories says. Leave it out, because it follows from the schema."
+            )
+        left_out = {
+            "ingest.people": of_files and (params.ingest.people is not None) is not people,
+            "ingest.split.column": params.ingest.split.column is not None,
+            "evaluate.card": params.evaluate.card is not None,
+        }
+        for key, wrong in left_out.items():
+            if wrong:
+                words = "Name the table of people" if key == "ingest.people" and people else "Leave it out"
+                raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {words}.")
+        return replace(params, ingest=replace(params.ingest, unit=unit))
+
+    def recipe(self, method: "Method") -> "Method":
+        """The method with a generator that knows a row given a part of it."""
+        return method.for_histories([rows.names for rows in self.schema.row_sets.values()])
+
+    def encoding(self, rows: Schema) -> str:
+        """It hangs on the whole schema, which says how rows are made of events."""
+        return sha256_json([encoding_digest(rows), self.schema.published.to_dict()])
+
+    def ingest(
+        self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths, engine: "AbstractContextManager[Engine]"
+    ) -> None:
+        """Write both row sets, all at once: a person's events may lie anywhere."""
+        from likeness.pipeline.history_rows import write_histories
+
+        write_histories(self.schema, sources, self.complete(sources.params), ledger, paths)
+
+    def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
+        """Distances of lengths, events and transitions, with their ceiling and floor."""
+        from likeness.data.private_tables import read_manifest
+        from likeness.pipeline.history_rows import STRANGERS, written_histories
+        from likeness.report.internal import evaluate_histories
+
+        unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths)
+        evaluate_histories(self.schema, real, tables, settings.seed, paths.internal, unknown)
+
+    def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
+        """Draws people, and then their events."""
+        from likeness.pipeline.histories import HistoryGenerator
+
+        people, following = saved
+        return HistoryGenerator(people, following, self.schema)
+
+    def as_released(self, tables: Tables, most: int) -> "dict[str, Iterable[Records]]":
+        """Rows of people, and pairs of events."""
+        from likeness.data.histories.rows import rows_of_tables
+        from likeness.pipeline.private_rows import encoded_chunks
+        from likeness.release.records import EachPerson
+
+        schema, people, events = self.schema, tables["people"].head(most), tables["events"]
+        rows = rows_of_tables(schema, people, events[events[schema.person].isin(people[schema.person])])
+        first, following = schema.row_sets
+        chunks = encoded_chunks(rows.transitions, schema.next_rows, rows.numbers)
+        return {first: encoded_chunks(rows.people, schema.first_rows), following: EachPerson().stream(chunks)}
+
+    def section(
+        self,
+        released: "Iterable[Released]",
+        total: float | None,
+        tables: Tables,
+        synthetic: "Mapping[str, Iterable[Records]] | None",
+    ) -> dict[str, Any]:
+        """Numbers of people and of events that follow each other."""
+        from likeness.report.history_numbers import histories_section
+
+        return histories_section(self.schema, released, total, tables, synthetic)
+
+    def broken(self, tables: Tables) -> dict[str, int]:
+        """Rows that break what histories promise, or a rule within a person."""
+        from likeness.data.histories.rows import broken_links
+
+        return broken_links(self.schema, **tables)

@@ -1,0 +1,213 @@
+"""The data model: all that the floors above must know of a kind of data set.
+
+A stage loads only what it uses of a model, so each method imports what it needs.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from likeness.config.params import Evaluate, Params
+from likeness.core.errors import ParamsError
+from likeness.core.paths import Outputs, ProjectPaths
+from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.engine import Engine
+    from likeness.ledger.ledger import Ledger
+    from likeness.methods.base import Context, Method
+    from likeness.methods.row_set import RowSet
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.sources import Sources
+    from likeness.release.records import Records
+    from likeness.release.released import Released
+
+Dtypes = Mapping[str, Mapping[str, str]] | None
+Tables = Mapping[str, "DataFrame"]
+
+
+class TableGenerator(Protocol):
+    """Draws the tables of a data set."""
+
+    def tables(self, rows: int, seed: int, where: Mapping[str, Any], dtypes: Dtypes = None) -> "dict[str, DataFrame]":
+        """The tables by name.
+
+        Args:
+            rows: number of records.
+            seed: public.
+            where: see :func:`likeness.pipeline.where.conditions`.
+            dtypes: words by column, for each table; they go before those of the schema.
+
+        Raises:
+            ParamsError: ``where`` asks for what the model does not make.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class DataModel(ABC):
+    """A data set: its tables, its row sets, and what is done with them from the source to the report.
+
+    Attributes:
+        schema: public.
+        outputs: names of its tables and generators.
+        shares: of the budget, one for each row set.
+        by_person: whether the rows of a person share one contribution.
+    """
+
+    schema: Any
+
+    outputs: ClassVar[Outputs]
+    shares: ClassVar[tuple[float, ...]] = (1.0,)
+    by_person: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def records(self) -> Schema:
+        """One row a record."""
+
+    @property
+    @abstractmethod
+    def tables(self) -> dict[str, Schema]:
+        """Schemas of the synthetic tables, by name."""
+
+    @property
+    def key(self) -> str | None:
+        """The column of each table that names its records; None where nothing links the tables."""
+        return None
+
+    @property
+    def conditions(self) -> Sequence[str] | None:
+        """The columns that ``sample.where`` may name; None: all of the schema."""
+        return None
+
+    @abstractmethod
+    def with_records(self, schema: Schema) -> Self:
+        """The model whose open columns are completed."""
+
+    def complete(self, params: Params, of_files: bool = True) -> Params:
+        """The settings, with what the schema says of them.
+
+        Args:
+            params: as they are given.
+            of_files: whether the rows come from the sources that the settings name.
+
+        Raises:
+            ParamsError: the settings do not go with the schema.
+        """
+        return params
+
+    def recipe(self, method: "Method") -> "Method":
+        """The method as it serves this data set.
+
+        Raises:
+            ParamsError: it serves none of this kind.
+        """
+        return method
+
+    def encoding(self, rows: Schema) -> str:
+        """Digest of the public rules that turn the rows of a row set into what maps see."""
+        return encoding_digest(rows)
+
+    @property
+    def encoded(self) -> dict[str, tuple[Schema, str]]:
+        """Schema and digest of the encoding of each row set, by the beginning of the names of its queries."""
+        return {prefix: (rows, self.encoding(rows)) for prefix, rows in self.schema.row_sets.items()}
+
+    def row_sets(self, context_of: "Callable[[Schema], Context]") -> "tuple[RowSet, ...]":
+        """The rows that a method is asked about, given the public facts about rows of a schema."""
+        from likeness.methods.row_set import RowSet
+
+        parts = zip(self.encoded.items(), self.outputs.generators, self.shares, strict=True)
+        return tuple(
+            RowSet(context_of(rows), encoding, generator, prefix, share, self.by_person)
+            for (prefix, (rows, encoding)), generator, share in parts
+        )
+
+    @abstractmethod
+    def ingest(
+        self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths, engine: "AbstractContextManager[Engine]"
+    ) -> None:
+        """Write the private rows of each row set, with split and person, and with a manifest that has their digests.
+
+        Args:
+            sources: the sources, with their settings.
+            ledger: whose key makes the digests.
+            paths: where they are written.
+            engine: where the parts of a source are typed.
+
+        Raises:
+            DataError: a source is missing or does not fit the schema, or a part of the split has no rows.
+            LedgerError: the rows belong to another population.
+        """
+
+    @abstractmethod
+    def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
+        """Compare synthetic tables with held-out rows. What it writes is NOT private.
+
+        Args:
+            written: the schema of a row a record as it is written.
+            tables: typed, by name.
+            settings: of the evaluation.
+            paths: of the private rows, and of the comparison.
+        """
+
+    def saved(self, folder: Path) -> "list[SavedGenerator]":
+        """The generators in a folder, one for each row set.
+
+        Raises:
+            ArtifactError: files are missing or not ours.
+        """
+        from likeness.methods.saved_generator import SavedGenerator
+
+        return [SavedGenerator.load(folder / name) for name in self.outputs.inner_folders]
+
+    @abstractmethod
+    def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
+        """What draws the tables, from the generators of all row sets."""
+
+    def beside(
+        self, saved: "Sequence[SavedGenerator]", given: "DataFrame", seed: int, dtypes: Dtypes = None
+    ) -> "dict[str, DataFrame]":
+        """The tables by name, with a record for each row of a frame, see :meth:`TableGenerator.tables`.
+
+        Raises:
+            ParamsError: the data set has none, or the model makes no such rows.
+        """
+        raise ParamsError("where must be a mapping from columns of people, got a frame. Correct it.")
+
+    @abstractmethod
+    def as_released(self, tables: Tables, most: int) -> "dict[str, Iterable[Records]]":
+        """Synthetic rows as a release counts them, by the prefix of their queries.
+
+        Args:
+            tables: typed, by name.
+            most: records that count; the first ones.
+        """
+
+    @abstractmethod
+    def section(
+        self,
+        released: "Iterable[Released]",
+        total: float | None,
+        tables: Tables,
+        synthetic: "Mapping[str, Iterable[Records]] | None",
+    ) -> dict[str, Any]:
+        """The part of the public page about the tables, ready to print.
+
+        Args:
+            released: all files of the run.
+            total: the number of records where it is public.
+            tables: typed synthetic rows, by name.
+            synthetic: see :meth:`as_released`; None where they answer to a condition.
+        """
+
+    @abstractmethod
+    def broken(self, tables: Tables) -> dict[str, int]:
+        """How many rows of synthetic tables break each rule; empty without rules."""

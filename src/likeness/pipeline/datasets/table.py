@@ -1,0 +1,123 @@
+"""One table: a record is a row."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Self
+
+from likeness.config.params import Evaluate
+from likeness.core.paths import ONE_TABLE, ProjectPaths
+from likeness.data.schema.schema import Schema
+from likeness.pipeline.datasets.model import DataModel, Dtypes, TableGenerator, Tables
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.engine import Engine
+    from likeness.ledger.ledger import Ledger
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.sources import Sources
+    from likeness.release.records import Records
+    from likeness.release.released import Released
+
+(_NAME,) = ONE_TABLE.tables
+
+
+class Table(DataModel):
+    """One table, whose columns may have private categories."""
+
+    schema: Schema
+    outputs = ONE_TABLE
+
+    @property
+    def records(self) -> Schema:
+        """Its rows."""
+        return self.schema
+
+    @property
+    def tables(self) -> dict[str, Schema]:
+        """The table itself."""
+        return {_NAME: self.schema}
+
+    def with_records(self, schema: Schema) -> Self:
+        """The table with completed columns."""
+        return type(self)(schema)
+
+    def ingest(
+        self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths, engine: "AbstractContextManager[Engine]"
+    ) -> None:
+        """Write the rows in chunks."""
+        from likeness.data.private_tables import write_private_chunks
+        from likeness.pipeline.ingest import IngestedRows, typed_rows
+
+        rows = IngestedRows(sources.params, self.schema)
+
+        def made() -> dict[str, Any]:
+            manifest = rows.manifest(sources.params, ledger.id, ledger.key)
+            # The door does it too, but later.
+            ledger.check_owner(manifest["identity"], manifest["digest"], manifest["rows_digests"])
+            return manifest
+
+        with engine as opened:
+            write_private_chunks(typed_rows(sources, self.schema, rows, opened), paths.table, made)
+
+    def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
+        """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
+        from likeness.data.private_tables import sample_private
+        from likeness.data.schema.categories import closed
+        from likeness.pipeline.private_rows import BESIDE, SPLIT
+        from likeness.report.internal import evaluate
+
+        table = closed(sample_private(paths.table, settings.real_rows, settings.seed), written, self.schema)
+        beside = [name for name in BESIDE if name in table]
+        train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
+        evaluate(
+            train,
+            test,
+            tables[_NAME],
+            self.schema,
+            settings,
+            paths.internal,
+            classifiers=settings.classifiers,
+            max_rows=settings.max_rows,
+        )
+
+    def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
+        """Draws the rows."""
+        from likeness.pipeline.synthetic_table import RowGenerator
+
+        return RowGenerator(saved[0], self.schema, _NAME)
+
+    def beside(
+        self, saved: "Sequence[SavedGenerator]", given: "DataFrame", seed: int, dtypes: Dtypes = None
+    ) -> "dict[str, DataFrame]":
+        """A row beside each row of a frame."""
+        from likeness.data.encoding.dtypes import in_dtypes
+        from likeness.pipeline.drawn_rows import DrawnRows
+
+        typed = DrawnRows(saved[0], self.schema).beside(given, seed)
+        return {_NAME: in_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}
+
+    def as_released(self, tables: Tables, most: int) -> "dict[str, Iterable[Records]]":
+        """The rows without computed columns."""
+        from likeness.data.schema.ruled_tables import to_model
+        from likeness.pipeline.private_rows import encoded_chunks
+
+        return {"": encoded_chunks(to_model(tables[_NAME].head(most), self.schema), self.schema.modeled)}
+
+    def section(
+        self,
+        released: "Iterable[Released]",
+        total: float | None,
+        tables: Tables,
+        synthetic: "Mapping[str, Iterable[Records]] | None",
+    ) -> dict[str, Any]:
+        """Its numbers, and its first rows."""
+        from likeness.report.released_numbers import table_section
+
+        return table_section(self.schema, released, total, tables[_NAME], (synthetic or {}).get(""))
+
+    def broken(self, tables: Tables) -> dict[str, int]:
+        """Rows that break a rule of the schema."""
+        from likeness.data.schema.ruled_tables import contradictions
+
+        return contradictions(tables[_NAME], self.schema)
