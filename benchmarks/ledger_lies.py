@@ -296,8 +296,8 @@ OF_LEDGERS: tuple[Told, ...] = (
          **body["feature"]["inner"], "map": AUDITED}}), EMBEDDING), {**_OF_PEARL, **_UNTESTED}),
     ("another release of an unknown method had noise of a thousand steps", COSTS, "lattices of all releases", another(
         lambda body: body.update(feature={**body["feature"], "map": AUDITED}, noise_scale=1e3))),
-    ("another release is of a later mechanism", COSTS, "mechanism 99", another(sets(mechanism_version=99)), _UNTESTED),
-    ("another release is of mechanism 2.0", COSTS, "mechanism 2.0", another(sets(mechanism_version=2.0)), _UNTESTED),
+    ("another release is of a later recipe", COSTS, "recipe 99", another(sets(recipe=99)), _UNTESTED),
+    ("another release is of recipe 1.0", COSTS, "recipe 1.0", another(sets(recipe=1.0)), _UNTESTED),
     ("another release is of a method that is not there", COSTS, "another distribution", another(method=AUDITED)),
     ("another release is of a plug-in that is not there", COSTS, f"method '{AUDITED}'", another(
         method=AUDITED, plugin="theirs 1.0"), _UNTESTED),
@@ -424,7 +424,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("software has the names of people", CHAIN, "file or software", edit_body("reserve", software={"ada": "1.0"})),
     ("software has a list of versions", CHAIN, "file or software", edit_body(
         "reserve", software={"numpy": ["1.0", "2.0"]})),
-    ("a ledger has a format in words", CHAIN, "unknown format", chain(
+    ("a ledger has a format in words", CHAIN, "does not know format", chain(
         lambda found: of("genesis")(found)["body"].update(format=NOTE))),
     # --- releases of another plan
     ("a release is of another plan, and of a method that is not there", COSTS, "another distribution", edit_both(

@@ -3,7 +3,7 @@
 Each case is a fit up to its training. Its noise is zero and its dice of pairs are public, so later queries follow from
 exact answers. ``golden_integers.json`` holds the SHA-256 of each query's integers, in order. They depend on no number
 of threads; another processor may round a product by a step. Other integers for equal rows are another mechanism:
-raise ``MECHANISM_VERSION``, remove the file, and run this test twice. A case without digests writes them and fails.
+raise ``RECIPE``, remove the file, and run this test twice. A case without digests writes them and fails.
 """
 
 import json

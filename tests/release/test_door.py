@@ -17,6 +17,7 @@ from toys import ledger_of_people, plan_with
 
 from likeness.core.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
 from likeness.core.files import write_durably
+from likeness.core.format import RECIPE
 from likeness.core.hashing import sha256_json
 from likeness.features.constant import Constant
 from likeness.ledger.home import locate
@@ -33,7 +34,7 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import check_known, from_bytes, to_bytes
-from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, Dataset, request_of
+from likeness.release.request import REQUEST_KEYS, Dataset, request_of
 from likeness.release.store import restore
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -112,7 +113,7 @@ def test_the_key_holds_everything_that_shapes_a_release() -> None:
     }
     for name, request in other.items():
         assert request[name] != base[name], name
-    assert base["mechanism_version"] == MECHANISM_VERSION
+    assert base["recipe"] == RECIPE
     assert base["lattice_bits"] == query().lattice_bits
 
 

@@ -6,18 +6,18 @@
 import numpy as np
 import pytest
 
+from likeness.core.format import RECIPE
 from likeness.features.base import FeatureMap
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.request import MECHANISM_VERSION
 from likeness.release.sums.lattice_sum import lattice_sum
 
 CHANGED = (
     "The same query on the same rows gives another sum than in earlier releases. If that is meant, raise "
-    "MECHANISM_VERSION in src/likeness/release/request.py and put the new numbers here."
+    "RECIPE in src/likeness/core/format.py and put the new numbers here."
 )
 ROWS, PLACES = 3_000, 40  # one-hot coordinates
 NUMBERS, ONE_HOT = tuple(range(60)), tuple(range(60, 100))
@@ -59,6 +59,6 @@ def test_sums_of_a_real_size_of_version_3(name: str) -> None:
     """
     feature, bits, weighted = LARGE[name]
     query = Query("q", "privatize", feature, num_groups=2)
-    assert MECHANISM_VERSION == 3 and query.lattice_bits == bits, CHANGED
+    assert RECIPE == 1 and query.lattice_bits == bits, CHANGED
     total = lattice_sum(query, [table(0 if name == "characteristic" else PLACES)]) @ np.arange(1, query.width + 1)
     assert total == pytest.approx(np.array(weighted), abs=50 * query.width), CHANGED

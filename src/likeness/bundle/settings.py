@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from likeness.bundle.contents import SCHEMA
+from likeness.bundle.contents import SCHEMA, SETTINGS
 from likeness.config.params import (
     Card,
     Categories,
@@ -20,6 +20,8 @@ from likeness.config.params import (
 )
 from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
+from likeness.core.errors import ParamsError
+from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import canonical_json
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
@@ -33,7 +35,9 @@ def settings_of(project: Project) -> dict[str, Any]:
     names = {str(file.path): name for name, file in recipe.public_files().items()}
     unit = project.complete_params.ingest.unit
     value = {
-        "format": 1,
+        "format": FORMAT,
+        "recipe": RECIPE,
+        "requires": [],
         "method": params.method,
         "privacy": asdict(params.privacy),
         "attempt": params.ledger.attempt,
@@ -52,9 +56,10 @@ def params_of(settings: Mapping[str, Any]) -> Params:
     """Inverse of :func:`settings_of`: the settings of a bundle, places relative to its folder.
 
     Raises:
-        ParamsError: a setting is unknown, missing or out of range.
+        ParamsError: a setting is unknown, missing or out of range, or another version wrote them.
         KeyError: a section is missing.
     """
+    check_known(settings, ("format", "recipe"), SETTINGS, ParamsError)
     name, unit = settings["method"], settings["unit"]
     return Params(
         method=name,

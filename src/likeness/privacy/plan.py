@@ -8,12 +8,11 @@ from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
+from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import plain, sha256_json
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_for
 from likeness.privacy.thresholds import delta_left
-
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,7 @@ class Plan:
     queries: tuple[PlannedQuery, ...]
     unit: PrivacyUnit | None = None
     plugin: str = ""
+    recipe: int = RECIPE
 
     @property
     def rho(self) -> float:
@@ -112,13 +112,12 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
-        return {"format": _FORMAT, **{key: plain(value) for key, value in asdict(self).items()}}
+        return {"format": FORMAT, **{key: plain(value) for key, value in asdict(self).items()}}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Plan":
         """Inverse of :meth:`to_dict`."""
-        if value.get("format") != _FORMAT:
-            raise PlanError("plan.json has an unknown format. Run: dvc repro plan")
+        check_known(value, ("format", "recipe"), "plan.json", PlanError)
         queries = tuple(PlannedQuery(**{key: _number(item) for key, item in q.items()}) for q in value["queries"])
         return cls(
             method=value["method"],

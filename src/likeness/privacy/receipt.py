@@ -7,13 +7,11 @@ from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
+from likeness.core.format import FORMAT, KNOWN, RECIPE, check_known
 
 MECHANISM = "discrete_gaussian"
 THRESHOLDED = "thresholded_discrete_gaussian"
 """The mechanism of partition selection; see :mod:`likeness.privacy.thresholds`."""
-
-
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,7 @@ class Receipt:
         threshold: T in lattice steps of a partition selection; None for other queries.
         delta_keys: δ of the partition selection.
         plugin: name and version of the distribution that holds the method; empty for a method of Likeness.
+        recipe, group, backend: see :mod:`likeness.core.format`.
     """
 
     query: str
@@ -76,6 +75,9 @@ class Receipt:
     threshold: int | None = None
     delta_keys: float = 0.0
     plugin: str = ""
+    recipe: int = RECIPE
+    group: str = KNOWN["group"]
+    backend: str = KNOWN["backend"]
 
     @property
     def private(self) -> bool:
@@ -84,7 +86,7 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {**asdict(self), "format": _FORMAT, "rho": self.rho if self.private else "inf"}
+        return {**asdict(self), "format": FORMAT, "rho": self.rho if self.private else "inf"}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], where: str) -> "Receipt":
@@ -97,18 +99,22 @@ class Receipt:
         Raises:
             ReleaseError: fields are missing or unknown, or the format is another.
         """
-        names = [field.name for field in fields(cls)]
-        if set(value) != {*names, "format"} or value["format"] != _FORMAT:
+        check_known(value, KNOWN, where, ReleaseError)
+        if set(value) != {*(field.name for field in fields(cls)), "format"}:
             raise ReleaseError(
-                f"{where}: the receipt does not have the fields of format {_FORMAT}. Restore the released file, or "
+                f"{where}: the receipt does not have the fields of format {FORMAT}. Restore the released file, or "
                 "install the Likeness that wrote it."
             )
-        unit = None if value["unit"] is None else PrivacyUnit.from_dict(value["unit"])
-        return cls(**{**{name: value[name] for name in names}, "rho": float(value["rho"]), "unit": unit})
+        return cls._of({name: fact for name, fact in value.items() if name != "format"})
+
+    @classmethod
+    def _of(cls, facts: Mapping[str, Any]) -> "Receipt":
+        unit = None if facts["unit"] is None else PrivacyUnit.from_dict(facts["unit"])
+        return cls(**{**facts, "rho": float(facts["rho"]), "unit": unit})
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], ledger_id: str, ledger_seq: int, sampler: str) -> "Receipt":
-        """The receipt of a reservation, which holds all other facts.
+        """The receipt of a reservation, which holds all other facts; its recipe may be that of another version.
 
         Args:
             entry: body of the ledger's record.
@@ -119,8 +125,8 @@ class Receipt:
         Raises:
             KeyError: the entry lacks a fact.
         """
-        rest = {"format": _FORMAT, "ledger_id": ledger_id, "ledger_seq": ledger_seq, "sampler": sampler}
-        return cls.from_dict({**{name: entry[name] for name in FACTS}, **rest}, f"entry {ledger_seq}")
+        rest = {"ledger_id": ledger_id, "ledger_seq": ledger_seq, "sampler": sampler}
+        return cls._of({**{name: entry[name] for name in FACTS}, **rest})
 
 
 FACTS = tuple(field.name for field in fields(Receipt) if field.name not in ("sampler", "ledger_id", "ledger_seq"))

@@ -28,6 +28,7 @@ import numpy as np
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError, PlanError, ReleaseError
+from likeness.core.format import KNOWN
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.engine import LOCAL, Engine
 from likeness.ledger.ledger import Ledger
@@ -143,6 +144,7 @@ def _reservation(
         "stage": query.stage,
         "method": plan.method,
         "plugin": plan.plugin,
+        **{key: KNOWN[key] for key in ("group", "backend")},
         "change": str(query.contributions.change(plan.adjacency)),
         "dimension": _coordinates(query, plan),
         "sensitivity": math.sqrt(squared) * 2.0**-query.lattice_bits,

@@ -6,6 +6,7 @@ from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
+from likeness.core.format import RECIPE
 from likeness.core.hashing import sha256_json
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
 from likeness.release.distances import DistanceQuery
@@ -14,10 +15,6 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 AnyQuery = Query | PartitionQuery | DistanceQuery
-
-# Part of every key. Raise it when the same query on the same encoded rows would no longer give the same sum, but for
-# rounding that no noise would let through.
-MECHANISM_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dat
         threshold = query.threshold(noise_scale, dataset.unit)
     return {
         "mechanism": mechanism if noise_scale > 0 else "none",
-        "mechanism_version": MECHANISM_VERSION,
+        "recipe": RECIPE,
         "identity": dataset.population,
         "digest": dataset.digest,
         "slot": dataset.attempt,
@@ -88,12 +85,12 @@ def check_answer(query: AnyQuery, encoding: str, released: Released, where: str)
         where: its file, for messages.
 
     Raises:
-        ReleaseError: another map, number of classes, schema, or version of the mechanism.
+        ReleaseError: another map, number of classes, schema, or recipe.
     """
     receipt = released.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(f"{where}: answers another question than params.yaml asks. Run: dvc repro")
-    # The key holds what the receipt does not: the schema's bounds and categories, and the mechanism's version.
+    # The key holds what the receipt does not: the schema's bounds and categories.
     dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit)
     if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
         raise ReleaseError(f"{where}: the release belongs to another schema or version of Likeness. Run: dvc repro")
@@ -101,7 +98,7 @@ def check_answer(query: AnyQuery, encoding: str, released: Released, where: str)
 
 REQUEST_KEYS = (
     "mechanism",
-    "mechanism_version",
+    "recipe",
     "identity",
     "digest",
     "slot",

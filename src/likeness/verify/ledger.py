@@ -13,6 +13,7 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 from likeness.core.errors import MissingPackageError, ParamsError
+from likeness.core.format import RECIPE, check_known
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import NEXT
@@ -30,7 +31,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
-from likeness.release.request import MECHANISM_VERSION, REQUEST_KEYS, Dataset, request_in
+from likeness.release.request import REQUEST_KEYS, Dataset, request_in
 from likeness.verify.receipts import SPECIAL, check_claim, maps_in
 
 _EXACT = 1e-9
@@ -126,7 +127,8 @@ def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
     require(
         always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
     )
-    require(kind != "genesis" or body["format"] == 1, f"record {place} is of an unknown format")
+    reserved = {"genesis": ("format",), "reserve": ("group", "backend")}
+    check_known(body, reserved.get(kind, ()), f"record {place}", Wrong)
     tables = body.get("rows_digests", [])
     require(len(tables) <= _TABLES, f"record {place} names more tables than a source has")
     typed = all(type(value) is _TYPES.get(key, type(value)) for key, value in body.items())
@@ -321,11 +323,11 @@ class _Spending:
         require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
-        version, known = body["mechanism_version"], set(maps) <= known_maps().keys() | SPECIAL
-        if method is not None and repr(version) == repr(MECHANISM_VERSION) and known:
+        recipe, known = body["recipe"], set(maps) <= known_maps().keys() | SPECIAL
+        if method is not None and repr(recipe) == repr(RECIPE) and known:
             check_claim(name, claim)
         else:
-            asked = f"map {', '.join(map(repr, maps))}, mechanism {version!r}, method {body['method']!r}"
+            asked = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
             self.unknown.append(f"{name} ({asked})")
         self.reserved[claim.key] = record
         self.budget = self.budget.after(Cost(claim.rho, claim.delta_keys))

@@ -1,0 +1,31 @@
+"""Format 1 of plans, receipts, ledgers and bundles: what a reader must know, and what it refuses by name."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+FORMAT = 1
+RECIPE = 1
+"""How settings and rows become a release. It is part of plan, receipt and key, and a project keeps that of its first
+release. Raise it when the same settings ask another query, or when the same query on the same encoded rows gives
+another sum, but for rounding that no noise would let through."""
+KNOWN: dict[str, Any] = {"format": FORMAT, "recipe": RECIPE, "group": "", "backend": "local"}
+"""The values that this version reads. ``group``: of releases whose costs do not add up; empty for a release by itself.
+``backend``: what counts the rows."""
+
+
+def check_known(value: Mapping[str, Any], keys: Iterable[str], where: str, error: type[Exception]) -> None:
+    """Refuse what another version of Likeness wrote, by the name of what is unknown.
+
+    Args:
+        value: what was read; ``requires`` lists the parts that a reader must know.
+        keys: those of :data:`KNOWN` that it must have.
+        where: its file or record.
+        error: the kind of refusal.
+
+    Raises:
+        Exception: of this kind.
+    """
+    unknown = [f"{key} {value.get(key)!r}" for key in keys if repr(value.get(key)) != repr(KNOWN[key])]
+    unknown += [f"part {part!r}" for part in value.get("requires", ())]
+    if unknown:
+        raise error(f"{where}: this version does not know {unknown[0]}. Install the Likeness that wrote it.")

@@ -1,0 +1,47 @@
+"""Format 1: each reader refuses what another version wrote, by its name."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from likeness.bundle.settings import params_of, settings_of
+from likeness.bundle.verdict import Wrong
+from likeness.config.load import load_params
+from likeness.core.errors import ParamsError, PlanError, ReleaseError
+from likeness.pipeline.project import Project
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.plan import Plan
+from likeness.privacy.receipt import Receipt
+from likeness.verify import ledger
+
+RECEIPT = Receipt(*"qsm", {}, *"msac", 1, 1, 30, 1.0, 1.0, 1.0, math.inf, *"idspkl", 3)
+PLAN = Plan("m", "people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5, None, ())
+RESERVATION = {key: 0 for key in (*ledger._BODIES["reserve"][0], *ledger._SALTS)} | {"group": "", "backend": "local"}
+
+
+def settings() -> dict[str, Any]:
+    root = Path(__file__).parents[1]
+    return settings_of(Project(root, load_params(root / "params.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("value", "read", "error", "keys"),
+    [
+        (PLAN.to_dict(), Plan.from_dict, PlanError, ["format", "recipe"]),
+        (RECEIPT.to_dict(), lambda value: Receipt.from_dict(value, "r"), ReleaseError, ["recipe", "group", "backend"]),
+        (settings(), params_of, ParamsError, ["format", "recipe", "requires"]),
+        (RESERVATION, lambda body: ledger._check_body("reserve", body, 7), Wrong, ["group", "backend"]),
+    ],
+    ids=["plan", "receipt", "bundle", "record"],
+)
+def test_what_another_version_wrote_is_refused_by_name(
+    value: Mapping[str, Any], read: Callable[[Any], object], error: type[Exception], keys: list[str]
+) -> None:
+    assert keys[0] in value and (error is Wrong or read(value))
+    for key in keys:
+        unknown, words = (["links"], "part 'links'") if key == "requires" else (2, f"{key} 2")
+        with pytest.raises(error, match=rf": this version does not know {words}\. Install the Likeness that wrote it"):
+            read({**value, key: unknown})
