@@ -10,32 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forgery import (
-    Plant,
-    Seal,
-    all_of,
-    edit_body,
-    edit_both,
-    edit_chain,
-    edit_receipt,
-    edit_request,
-    follow,
-    hide,
-)
+from benchmarks import forgery as f
+from benchmarks import lie_plants as p
 from benchmarks.honest_bundles import IDENTITY
-from benchmarks.lie_plants import (
-    COUNTS,
-    DISTANCES,
-    EMBEDDING,
-    FOLLOWING,
-    KEYS,
-    NOTE,
-    SHA,
-    last,
-    order,
-    records,
-    renumber,
-)
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
 from likeness.bundle.files import Bundle
@@ -49,12 +26,12 @@ from likeness.verify.receipts import query_again
 
 Json = dict[str, Any]
 Change = Callable[[Json], object]
-Told = tuple[str, str, str, Plant] | tuple[str, str, str, Plant, Json]
+Told = tuple[str, str, str, f.Plant] | tuple[str, str, str, f.Plant, Json]
 COSTS, CHAIN, ENTRIES, LIFETIME = "ledger costs", "ledger chain", "ledger entries", "lifetime"
 AUDITED = "audited, eps 0.01"
 
 
-def another(change: Change = dict, /, query: str = COUNTS, commit: bool = True, **changes: Any) -> Plant:
+def another(change: Change = dict, /, query: str = p.COUNTS, commit: bool = True, **changes: Any) -> f.Plant:
     """One release more about these people: a copy of one of the bundle, under another attempt, and changed.
 
     Args:
@@ -75,19 +52,19 @@ def another(change: Change = dict, /, query: str = COUNTS, commit: bool = True, 
             body |= changes
             seq, time = len(chain), chain[-1]["time"]
             salts = {name: body[name] for name in (SALT, "content_salt")}
-            done = {"key": body["key"], "identity": body["identity"], "reserve_seq": seq, "sha256": SHA, **salts}
+            done = {"key": body["key"], "identity": body["identity"], "reserve_seq": seq, "sha256": p.SHA, **salts}
             added = [{"kind": "reserve", "time": time, "body": body}, {"kind": "commit", "time": time, "body": done}]
             chain[-1:-1] = added[: 1 + commit]
 
-        edit_chain(folder, add)
-        follow(folder)
+        f.edit_chain(folder, add)
+        f.follow(folder)
 
     return plant
 
 
-def chain(change: Callable[[list[Json]], object]) -> Plant:
+def chain(change: Callable[[list[Json]], object]) -> f.Plant:
     """Change records, and let the account follow."""
-    return all_of(records(change), follow)
+    return f.all_of(p.records(change), f.follow)
 
 
 def of(kind: str, place: int = -1) -> Callable[[list[Json]], Json]:
@@ -95,7 +72,7 @@ def of(kind: str, place: int = -1) -> Callable[[list[Json]], Json]:
     return lambda found: [record for record in found if record.get("kind") == kind][place]
 
 
-def put(kind: str, before: str | None = None, **changes: Any) -> Plant:
+def put(kind: str, before: str | None = None, **changes: Any) -> f.Plant:
     """A copy of the last record of a kind with another body.
 
     Args:
@@ -194,7 +171,7 @@ def of_rows(found: list[Json]) -> None:
         found.remove(record)
 
 
-def raised(**first: Any) -> Plant:
+def raised(**first: Any) -> f.Plant:
     """A cap like the last one at the end, and other values in the first."""
 
     def change(found: list[Json]) -> None:
@@ -218,14 +195,14 @@ def links(found: list[Json]) -> None:
             record["content"] = content
 
 
-def opened_as(identity: Any) -> Plant:
+def opened_as(identity: Any) -> f.Plant:
     """The first link is about somebody else, and proves it."""
 
     def change(found: list[Json]) -> None:
         link = next(record for record in found if "content" in record)
         link |= {"identity": identity, "population": sha256_json([link[SALT], identity])}
 
-    return records(change)
+    return p.records(change)
 
 
 def hidden_reservation(folder: Path) -> None:
@@ -271,8 +248,8 @@ OF_LEDGERS: tuple[Told, ...] = (
      another(lambda body: body.update(rho=body["rho"] * (1 - 1e-6)))),
     ("another release had no noise", COSTS, "is no number, or too small", another(silent)),
     ("another release had noise that no integer holds", COSTS, "too coarse", another(wide)),
-    ("another release cost delta of -1e-6", COSTS, "too small", another(sets(delta_keys=-1e-6), KEYS)),
-    ("another release cost delta in words", COSTS, "too small", another(sets(delta_keys="1e-6"), KEYS)),
+    ("another release cost delta of -1e-6", COSTS, "too small", another(sets(delta_keys=-1e-6), p.KEYS)),
+    ("another release cost delta in words", COSTS, "too small", another(sets(delta_keys="1e-6"), p.KEYS)),
     ("another release without a threshold cost delta", COSTS, "delta_keys is 1e-07", another(sets(delta_keys=1e-7))),
     ("another release moved by half of what it moves", COSTS, "sensitivity is", another(partial(cheaper, 0.5))),
     ("another release claims twice its noise", COSTS, "noise_scale is",
@@ -283,17 +260,17 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("another release has Laplace noise", COSTS, "is unknown", another(sets(mechanism="laplace"))),
     *((f"another release has {word} groups", COSTS, "no number of groups", another(sets(num_groups=value)))
       for word, value in (("no", 0), ("less than no", -2), ("true", True), ("2.0", 2.0))),
-    ("another release has a map with a note", COSTS, "cannot be read", another(feature(note=NOTE))),
+    ("another release has a map with a note", COSTS, "cannot be read", another(feature(note=p.NOTE))),
     ("another release has no map", COSTS, "are unknown", another(sets(feature={}))),
     ("another release has terms that nobody knows", COSTS, "are unknown", another(feature(terms="no_records"))),
     ("another release has a map of 10^12 frequencies", COSTS, "larger than any map",
      another(lambda body: body.update(feature={**body["feature"], "inner": {
-         **body["feature"]["inner"], "num_frequencies": 10**12}}), EMBEDDING), _OF_PEARL),
+         **body["feature"]["inner"], "num_frequencies": 10**12}}), p.EMBEDDING), _OF_PEARL),
     ("another release has a map of an unknown method", COSTS, f"(map '{AUDITED}'", another(feature(map=AUDITED)),
      _UNTESTED),
     ("another release has an unknown map inside its map", COSTS, f"'{AUDITED}'",
      another(lambda body: body.update(feature={**body["feature"], "inner": {
-         **body["feature"]["inner"], "map": AUDITED}}), EMBEDDING), {**_OF_PEARL, **_UNTESTED}),
+         **body["feature"]["inner"], "map": AUDITED}}), p.EMBEDDING), {**_OF_PEARL, **_UNTESTED}),
     ("another release of an unknown method had noise of a thousand steps", COSTS, "lattices of all releases", another(
         lambda body: body.update(feature={**body["feature"], "map": AUDITED}, noise_scale=1e3))),
     ("another release is of a later recipe", COSTS, "recipe 99", another(sets(recipe=99)), _UNTESTED),
@@ -306,43 +283,44 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("another release has the key of another request", COSTS, "another request", another(key="1" * 64)),
     ("another release has more groups than its key", COSTS, "another request", another(num_groups=3)),
     ("another release of categories has a threshold for one row a person", COSTS, "one person pass",
-     another(for_one_row, KEYS)),
+     another(for_one_row, p.KEYS)),
     ("another release of categories has no threshold", COSTS, "no feature map 'keys'",
-     another(sets(threshold=None, mechanism="discrete_gaussian", delta_keys=0.0), KEYS)),
+     another(sets(threshold=None, mechanism="discrete_gaussian", delta_keys=0.0), p.KEYS)),
     *((f"another release of categories has a threshold that is {word}", COSTS, "no threshold",
-       another(lambda body, value=value: body.update(threshold=value(body["threshold"])), KEYS))
+       another(lambda body, value=value: body.update(threshold=value(body["threshold"])), p.KEYS))
       for word, value in (("a fraction", float), ("true", bool))),
     ("another release of categories protects people of -1 rows", COSTS, "a whole number from 1", another(
-        sets(unit={**_UNIT, "max_rows": -1}, dimension=-1, sensitivity=-1.0, threshold=1, delta_keys=1e-300), KEYS)),
+        sets(unit={**_UNIT, "max_rows": -1}, dimension=-1, sensitivity=-1.0, threshold=1, delta_keys=1e-300), p.KEYS)),
     ("another release protects people of a billion rows", COSTS, "people of too many rows", another(
         sets(unit={**_UNIT, "max_rows": 10**9}))),
     ("another release of categories names a column that is a table", COSTS, "not written as this version", another(
-        feature(column=[[NOTE, NOTE]] * 9), KEYS)),
+        feature(column=[[p.NOTE, p.NOTE]] * 9), p.KEYS)),
     ("another release of categories has as many categories as a table", COSTS, "not written as this version", another(
-        feature(most={NOTE: NOTE}), KEYS)),
-    ("digests of rows are rows", CHAIN, "a list that Likeness", another(rows_digests=[{NOTE: NOTE}])),
+        feature(most={p.NOTE: p.NOTE}), p.KEYS)),
+    ("digests of rows are rows", CHAIN, "a list that Likeness", another(rows_digests=[{p.NOTE: p.NOTE}])),
     ("digests of rows are of more tables than there are", CHAIN, "names more tables",
      another(lambda body: body.update(rows_digests=body["rows_digests"] * 3))),
     ("another release has noise of a negative scale", COSTS, "no noise", another(
         lambda body: body.update(noise_multiplier=-body["noise_multiplier"], noise_scale=-body["noise_scale"]))),
-    ("another release of categories costs no delta", COSTS, "no delta for it", another(sets(delta_keys=0.0), KEYS)),
+    ("another release of categories costs no delta", COSTS, "no delta for it", another(sets(delta_keys=0.0), p.KEYS)),
     ("another release of categories costs half of its delta", COSTS, "more than delta",
-     another(lambda body: body.update(delta_keys=body["delta_keys"] / 2), KEYS)),
+     another(lambda body: body.update(delta_keys=body["delta_keys"] / 2), p.KEYS)),
     ("another release of categories is moved by one row of two", COSTS, "sensitivity is",
-     another(partial(cheaper, 0.5), KEYS)),
+     another(partial(cheaper, 0.5), p.KEYS)),
     ("another release has a threshold, and counts no categories", COSTS, "another map",
      another(sets(threshold=1 << 40, mechanism="thresholded_discrete_gaussian", delta_keys=1e-7))),
-    ("another card moved by half of what it moves", COSTS, "sensitivity is", another(partial(cheaper, 0.5), DISTANCES)),
-    ("another card has one figure of four", COSTS, "dimension is", another(dimension=1, query=DISTANCES)),
-    ("another card has a note", COSTS, "another map", another(feature(note=NOTE), DISTANCES)),
+    ("another card moved by half of what it moves", COSTS, "sensitivity is",
+     another(partial(cheaper, 0.5), p.DISTANCES)),
+    ("another card has one figure of four", COSTS, "dimension is", another(dimension=1, query=p.DISTANCES)),
+    ("another card has a note", COSTS, "another map", another(feature(note=p.NOTE), p.DISTANCES)),
     ("another card is about the rows of several classes", COSTS, "another map",
-     another(sets(num_groups=2), DISTANCES)),
-    ("another release of histories counts rows of nobody in particular", COSTS, "no person has several", all_of(
-        another(sets(unit=None), FOLLOWING), chain(of_rows)), _OF_HISTORIES),
+     another(sets(num_groups=2), p.DISTANCES)),
+    ("another release of histories counts rows of nobody in particular", COSTS, "no person has several", f.all_of(
+        another(sets(unit=None), p.FOLLOWING), chain(of_rows)), _OF_HISTORIES),
     ("another release of histories counts each event at the cost of a person", COSTS, "sensitivity is",
-     another(feature(terms="each_record"), FOLLOWING), _OF_HISTORIES),
+     another(feature(terms="each_record"), p.FOLLOWING), _OF_HISTORIES),
     ("another release of histories counts people as in pairs of events, by position", COSTS, "cannot be read",
-     another(feature(terms="position_pairs"), EMBEDDING), _OF_HISTORIES),
+     another(feature(terms="position_pairs"), p.EMBEDDING), _OF_HISTORIES),
     # --- unit and adjacency of another release
     ("another release replaces people", COSTS, "another adjacency than the cap",
      another(rights(adjacency="replace_one", unit={**_UNIT, "max_rows": 1}))),
@@ -358,7 +336,7 @@ OF_LEDGERS: tuple[Told, ...] = (
       for word, value, because in (("no", 0, "a whole number from 1"), ("two and a half", 2.5, "whole number"),
                                    ("true", True, "whole number"))),
     ("another release of histories is of another table's people", COSTS, "another unit of privacy than the cap",
-     another(sets(unit={"column": "ward", "max_rows": 3}), FOLLOWING), _OF_HISTORIES),
+     another(sets(unit={"column": "ward", "max_rows": 3}), p.FOLLOWING), _OF_HISTORIES),
     # --- the cap
     ("the lifetime cap is 0.2, and more is spent", COSTS, "more than the cap", chain(
         lambda found: of("cap")(found)["body"].update(epsilon=0.2))),
@@ -383,68 +361,68 @@ OF_LEDGERS: tuple[Told, ...] = (
         lambda found, value=value: of("cap")(found)["body"].update(delta_keys=value)))
       for word, value in (("less than nothing", -1e-6), ("all", 1.0), ("some words", "1e-6"))),
     ("a release comes before the cap", COSTS, "without a cap before it", chain(uncapped)),
-    ("the cap is of other people", COSTS, "about other people", edit_body("cap", identity="visitors")),
-    ("all records are about others", COSTS, "no cap of this population", records(links),
-     {"seal": Seal.TEXTS}),
+    ("the cap is of other people", COSTS, "about other people", f.edit_body("cap", identity="visitors")),
+    ("all records are about others", COSTS, "no cap of this population", p.records(links),
+     {"seal": f.Seal.TEXTS}),
     # --- orders
     ("a release is reserved twice, once for less", COSTS, "a second time", chain(twice)),
     ("a reservation has two commits of different bytes", COSTS, "a second time", put("commit", sha256="1" * 64)),
     ("a reservation has two equal commits", COSTS, "a second time", put("commit")),
     ("a commit comes before its reservation", COSTS, "no reservation before it", put(
         "commit", before="reserve", key="1" * 64)),
-    ("a commit names another reservation", COSTS, "no reservation before it", edit_body(
-        "commit", EMBEDDING, reserve_seq=1)),
-    ("a commit is of a release that nobody reserved", COSTS, "no reservation before it", put("commit", key=SHA)),
-    ("a release is committed before it is reserved", COSTS, "no reservation before it", all_of(
-        records(order), renumber)),
-    ("a commit is for other people", COSTS, "about other people", edit_body(
-        "commit", EMBEDDING, identity="visitors")),
-    ("a release that was never committed is given up", COSTS, "gives up no committed release", all_of(
+    ("a commit names another reservation", COSTS, "no reservation before it", f.edit_body(
+        "commit", p.EMBEDDING, reserve_seq=1)),
+    ("a commit is of a release that nobody reserved", COSTS, "no reservation before it", put("commit", key=p.SHA)),
+    ("a release is committed before it is reserved", COSTS, "no reservation before it", f.all_of(
+        p.records(p.order), p.renumber)),
+    ("a commit is for other people", COSTS, "about other people", f.edit_body(
+        "commit", p.EMBEDDING, identity="visitors")),
+    ("a release that was never committed is given up", COSTS, "gives up no committed release", f.all_of(
         another(commit=False), chain(lambda found: found.insert(len(found) - 1, _lost(found, "reserve"))))),
     ("a release that is not on record is given up", COSTS, "gives up no committed release", chain(
-        lambda found: found.insert(len(found) - 1, _lost(found, "commit", key=SHA)))),
+        lambda found: found.insert(len(found) - 1, _lost(found, "commit", key=p.SHA)))),
     ("a release is given up twice", COSTS, "gives up no committed release", chain(
         lambda found: [found.insert(len(found) - 1, _lost(found, "commit")) for _ in range(2)])),
     ("files were made of a release that nobody committed", COSTS, "without a commit before it", put(
-        "published", releases=[SHA])),
+        "published", releases=[p.SHA])),
     ("the reservation of an earlier run is hidden, and its commit is not", COSTS, "no reservation before it",
      hidden_reservation, _OF_PEARL),
     # --- days
-    *((f"a record is of {day}", CHAIN, "no day until today", last("published", time=day))
+    *((f"a record is of {day}", CHAIN, "no day until today", p.last("published", time=day))
       for day in ("9999-99-99", "2026-02-30", "2999-01-01", "20260101", "2026-W01-1", "2026-1-1", "2026-01-01T09:00")),
     ("a ledger begins in 1970", CHAIN, "no day until today", chain(
         lambda found: of("genesis")(found).update(time="1970-01-01"))),
     ("a cap is of a day before the ledger's first", CHAIN, "before that of an earlier record", chain(two_days_back)),
-    ("a record has a truth value for its number", CHAIN, "is broken", numbered_true, {"seal": Seal.TEXTS}),
+    ("a record has a truth value for its number", CHAIN, "is broken", numbered_true, {"seal": f.Seal.TEXTS}),
     # --- words in records
-    ("whoever asked is a list of people", CHAIN, "another type", edit_body("reserve", asked_by=[NOTE, NOTE])),
+    ("whoever asked is a list of people", CHAIN, "another type", f.edit_body("reserve", asked_by=[p.NOTE, p.NOTE])),
     ("a release of a person has a name of a person", CHAIN, "does not write", another(sets(query="ada lovelace"))),
-    ("a stage is a sentence", CHAIN, "does not write", another(stage=NOTE)),
-    ("a git commit has changes in words", CHAIN, "another type", edit_body("reserve", git_changed=NOTE)),
-    ("software has the names of people", CHAIN, "file or software", edit_body("reserve", software={"ada": "1.0"})),
-    ("software has a list of versions", CHAIN, "file or software", edit_body(
+    ("a stage is a sentence", CHAIN, "does not write", another(stage=p.NOTE)),
+    ("a git commit has changes in words", CHAIN, "another type", f.edit_body("reserve", git_changed=p.NOTE)),
+    ("software has the names of people", CHAIN, "file or software", f.edit_body("reserve", software={"ada": "1.0"})),
+    ("software has a list of versions", CHAIN, "file or software", f.edit_body(
         "reserve", software={"numpy": ["1.0", "2.0"]})),
     ("a ledger has a format in words", CHAIN, "does not know format", chain(
-        lambda found: of("genesis")(found)["body"].update(format=NOTE))),
+        lambda found: of("genesis")(found)["body"].update(format=p.NOTE))),
     # --- releases of another plan
-    ("a release is of another plan, and of a method that is not there", COSTS, "another distribution", edit_both(
-        COUNTS, plan="1" * 64, method=AUDITED)),
-    ("a release is of another plan than its reservation", ENTRIES, "another plan", edit_receipt(
-        COUNTS, plan="1" * 64)),
-    ("a release of another plan is of another method than its reservation", ENTRIES, "another method", all_of(
-        edit_both(COUNTS, plan="1" * 64), edit_receipt(COUNTS, method="merf"))),
-    ("a release of another plan is of another stage than its reservation", ENTRIES, "another stage", all_of(
-        edit_both(COUNTS, plan="1" * 64), edit_body("reserve", COUNTS, stage="privatize"))),
-    ("the reservation of a release is moved by half", COSTS, "sensitivity is", all_of(
-        edit_body("reserve", COUNTS, sensitivity=0.5))),
-    ("a release is asked for under another key", COSTS, "another request", edit_body("reserve", COUNTS, slot="3")),
-    ("a release is asked for again, of other rows", ENTRIES, "another digest", edit_request(COUNTS, digest=SHA)),
+    ("a release is of another plan, and of a method that is not there", COSTS, "another distribution", f.edit_both(
+        p.COUNTS, plan="1" * 64, method=AUDITED)),
+    ("a release is of another plan than its reservation", ENTRIES, "another plan", f.edit_receipt(
+        p.COUNTS, plan="1" * 64)),
+    ("a release of another plan is of another method than its reservation", ENTRIES, "another method", f.all_of(
+        f.edit_both(p.COUNTS, plan="1" * 64), f.edit_receipt(p.COUNTS, method="merf"))),
+    ("a release of another plan is of another stage than its reservation", ENTRIES, "another stage", f.all_of(
+        f.edit_both(p.COUNTS, plan="1" * 64), f.edit_body("reserve", p.COUNTS, stage="privatize"))),
+    ("the reservation of a release is moved by half", COSTS, "sensitivity is", f.all_of(
+        f.edit_body("reserve", p.COUNTS, sensitivity=0.5))),
+    ("a release is asked for under another key", COSTS, "another request", f.edit_body("reserve", p.COUNTS, slot="3")),
+    ("a release is asked for again, of other rows", ENTRIES, "another digest", f.edit_request(p.COUNTS, digest=p.SHA)),
     # --- other people
     ("a link is about nobody", LIFETIME, "about nobody", opened_as("")),
     ("a link is about a list of names", LIFETIME, "about nobody", opened_as([IDENTITY])),
     *((f"a link is about people with the name {name!r}", LIFETIME, "Nobody can compute", opened_as(name), _UNTESTED)
       for name in (f"{IDENTITY} ", IDENTITY.upper(), "s-t-a-f-f", "staﬀ")),
-    ("an earlier run is opened as these people", LIFETIME, "about this population", hide(IDENTITY), _OF_PEARL),
+    ("an earlier run is opened as these people", LIFETIME, "about this population", f.hide(IDENTITY), _OF_PEARL),
 )  # fmt: skip
 
 
