@@ -21,7 +21,7 @@ from likeness.bundle.files import Bundle, opened
 from likeness.bundle.verdict import Check, Wrong, asked
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
-from likeness.verify import CHECKS, MOST_MINUTES, receipts, verify
+from likeness.verify import CHECKS, MOST_MINUTES, account, verify
 
 pytestmark = pytest.mark.long
 
@@ -91,7 +91,7 @@ def test_a_lie_is_not_believed(told: Told, name: str) -> None:
 def test_a_lie_about_epsilon_is_not_believed_without_dp_accounting(
     honest: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
 ) -> None:
-    monkeypatch.setattr(receipts, "find_spec", lambda _: None)
+    monkeypatch.setattr(account, "find_spec", lambda _: None)
     place = BY_NAME[says].told(honest, tmp_path)
     assert asked("epsilon", CHECKS["epsilon"], Bundle(place)).passed is False
     true = asked("epsilon", CHECKS["epsilon"], Bundle(next(iter(honest.values()))))
