@@ -95,7 +95,7 @@ def load(name: str) -> Table:
             f"with the columns of {params.ingest.schema}."
         )
     schema = Project(Path(), params).schema
-    table, column_values = read_source(source, schema, params.ingest.split.column)
+    table, column_values, _ = read_source(source, schema, params.ingest.split.column)
     parts = used_rows(params, schema, table, column_values)[0][SPLIT]
     return Table(params, schema, table[parts == "train"], table[parts == "test"])
 

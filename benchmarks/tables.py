@@ -178,7 +178,7 @@ def with_schema(params: Params, schema: dict[str, Any]) -> Params:
 
 def unlabeled(population: str, source: Path, schema: Schema) -> Table:
     """All rows of a file, for training and as test rows."""
-    rows, _ = read_source(source, schema, None)
+    rows, *_ = read_source(source, schema, None)
     params = with_schema(load("adult").params, schema.to_dict())
     privacy = dataclasses.replace(params.privacy, population=population)
     return Table(dataclasses.replace(params, privacy=privacy), schema, rows, rows)

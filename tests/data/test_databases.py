@@ -19,7 +19,7 @@ from likeness.cli.app import app
 from likeness.config.params import Ingest
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.source.databases import Database
-from likeness.data.source.files import read_people
+from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import SourceDigest, typed_digest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -68,7 +68,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
 
 def test_the_same_rows_as_from_a_file_in_an_order_of_their_own(database: Database, tmp_path: Path) -> None:
     visits().to_csv(tmp_path / "t.csv", index=False)
-    expected, parts, people = read_people(tmp_path / "t.csv", SCHEMA, "part", "pid")
+    expected, parts, people = read_source(tmp_path / "t.csv", SCHEMA, "part", "pid")
     table, split, owners = database.read(SCHEMA, "part", "pid")
     both = [
         own.assign(part=part.to_numpy(), pid=pid.to_numpy()).astype("str").value_counts().sort_index()

@@ -17,7 +17,7 @@ from PIL import Image
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.data.source.encoded_images import decoded
-from likeness.data.source.files import read_people, read_source
+from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import SourceDigest
 
 COLOR, GRAY = (4, 6, 3), (4, 6)
@@ -54,13 +54,13 @@ def test_a_column_of_bytes_becomes_pixels(tmp_path: Path, images: np.ndarray, re
     cells: list[Any] = [encoded(image) for image in images]
     cells = [{"bytes": cell, "path": "a.png"} for cell in cells] if records else cells
     digest = SourceDigest()
-    table, parts = read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part", digest)
+    table, parts, _ = read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part", source=digest)
     assert (table.iloc[:, :-1].to_numpy() == images.reshape(6, -1)).all()
     assert table["animal"].tolist() == LABELS and parts is not None and parts.tolist() == PARTS
     # The digest of the source's rows sees the images.
     other = SourceDigest()
     cells = [cells[1], cells[0], *cells[2:]]
-    read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part", other)
+    read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part", source=other)
     assert digest.digest(b"k" * 32) != other.digest(b"k" * 32)
 
 
@@ -71,22 +71,22 @@ def test_folders_by_part_and_class_are_the_same_table_as_a_column(tmp_path: Path
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{place}.png").write_bytes(encoded(images[place]))
         (folder / ".hidden").write_bytes(b"of the file system")
-    table, parts = read_source(tmp_path / "pets", schema(), "part")
+    table, parts, _ = read_source(tmp_path / "pets", schema(), "part")
     cells = [encoded(image) for image in images]
-    expected, whole = read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part")
+    expected, whole, _ = read_source(parquet(tmp_path / "t.parquet", cells), schema(), "part")
     assert parts is not None and whole is not None and parts.tolist() == whole.iloc[order].tolist()
     pd.testing.assert_frame_equal(table, expected.iloc[order].reset_index(drop=True))
     with pytest.raises(DataError, match=r"pets: its images must lie in folders as \[animal\]/FILE. Move them"):
         read_source(tmp_path / "pets", schema(), None)
     with pytest.raises(DataError, match="does not name people"):
-        read_people(tmp_path / "pets", schema(), None, "person")
+        read_source(tmp_path / "pets", schema(), None, "person")
 
 
 def test_a_folder_without_classes(tmp_path: Path, images: np.ndarray) -> None:
     (tmp_path / "pets").mkdir()
     for place in range(3):
         (tmp_path / "pets" / f"{place}.PNG").write_bytes(encoded(images[place]))
-    table, _ = read_source(tmp_path / "pets", schema(task="none", label=None, columns=None), None)
+    table, *_ = read_source(tmp_path / "pets", schema(task="none", label=None, columns=None), None)
     assert (table.to_numpy() == images[:3].reshape(3, -1)).all()
 
 

@@ -250,7 +250,7 @@ def csv_files(draw: st.DrawFn) -> bytes:
 def read(path: Path, split: str | None = "split") -> None:
     """The way of a table up to the door; what comes out must fit the schema."""
     schema = Schema.from_dict(SCHEMA, "fuzz.yaml")
-    table, column = read_source(path, schema, split)
+    table, column, _ = read_source(path, schema, split)
     if column is not None:
         split_by_column(column, "train", "test")
     encoder = Encoder(schema)

@@ -81,7 +81,7 @@ def test_nothing_but_a_class_stands_beside_an_image() -> None:
 def test_an_npz_file_becomes_rows_in_order(tmp_path: Path) -> None:
     made = arrays()
     np.savez(tmp_path / "t.npz", **made)
-    table, split = read_source(tmp_path / "t.npz", schema(), "part")
+    table, split, _ = read_source(tmp_path / "t.npz", schema(), "part")
     assert split is not None and split.tolist() == ["train"] * 6 + ["test"] * 3
     x, y = np.concatenate([made["x_train"], made["x_test"]]), np.concatenate([made["y_train"], made["y_test"]])
     assert (table.iloc[:, :6].to_numpy() == x.reshape(9, 6)).all()
@@ -96,9 +96,9 @@ def test_an_npz_file_becomes_rows_in_order(tmp_path: Path) -> None:
 def test_the_same_images_from_text_are_the_same_table(tmp_path: Path) -> None:
     """The shortcut for whole numbers and the way over text give one table."""
     np.savez(tmp_path / "t.npz", **arrays())
-    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    table, *_ = read_source(tmp_path / "t.npz", schema(), None)
     table.to_csv(tmp_path / "t.csv", index=False)
-    again, _ = read_source(tmp_path / "t.csv", schema(), None)
+    again, *_ = read_source(tmp_path / "t.csv", schema(), None)
     pd.testing.assert_frame_equal(again, table)
 
 
@@ -107,7 +107,7 @@ def test_color_is_three_columns_a_pixel_side_by_side(tmp_path: Path) -> None:
     assert len(color.names) == 19 and Schema.from_dict(color.to_dict(), "t") == color
     x = np.random.default_rng(1).integers(0, 256, (6, 2, 3, 3), dtype=np.uint8)
     np.savez(tmp_path / "t.npz", x_train=x, y_train=np.zeros(6, np.uint8))
-    table, _ = read_source(tmp_path / "t.npz", color, None)
+    table, *_ = read_source(tmp_path / "t.npz", color, None)
     assert (table.iloc[:, 3:6].to_numpy() == x[:, 0, 1]).all()  # red, green and blue of the second pixel
     with pytest.raises(DataError, match=r"shape \(n, 2, 3\)"):
         read_source(tmp_path / "t.npz", schema(), None)
@@ -115,7 +115,7 @@ def test_color_is_three_columns_a_pixel_side_by_side(tmp_path: Path) -> None:
 
 def test_bytes_are_a_shortcut_with_the_digests_of_columns(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
-    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    table, *_ = read_source(tmp_path / "t.npz", schema(), None)
     assert [str(dtype) for dtype in table.dtypes] == ["uint8"] * 6 + ["category"]
     wide = table.astype({name: "int64" for name in schema().pixels})
     assert (row_hashes(table, schema()) == row_hashes(wide, schema())).all()
@@ -134,7 +134,7 @@ def source_digest(raw: pd.DataFrame) -> str:
 
 def test_a_private_file_holds_an_image_as_one_cell(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
-    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    table, *_ = read_source(tmp_path / "t.npz", schema(), None)
     path = tmp_path / "private/table.parquet"
     write_private_chunks([table.iloc[:4], table.iloc[4:]], path, lambda: {"whose": "ours"})
     assert pq.read_schema(path).names == ["animal", "__image__"]
@@ -149,7 +149,7 @@ def test_a_private_file_holds_an_image_as_one_cell(tmp_path: Path) -> None:
 
 def test_compact_codes_are_the_codes_of_the_door(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
-    table, _ = read_source(tmp_path / "t.npz", schema(), None)
+    table, *_ = read_source(tmp_path / "t.npz", schema(), None)
     encoder = Encoder(schema())
     compact, plain = encoder.encode(table, compact=True), encoder.encode(table)
     assert [str(dtype) for dtype in compact.dtypes[:6]] == ["uint8"] * 6 and (plain.dtypes[:6] == "float64").all()
@@ -162,7 +162,7 @@ def test_compact_codes_are_the_codes_of_the_door(tmp_path: Path) -> None:
 def test_whole_numbers_beyond_the_bounds_are_clipped(tmp_path: Path) -> None:
     table = pd.DataFrame({f"pixel_{place}": [-5, 300] for place in range(1, 7)} | {"animal": ["cat", "dog"]})
     table.to_parquet(tmp_path / "t.parquet")
-    typed, _ = read_source(tmp_path / "t.parquet", schema(), None)
+    typed, *_ = read_source(tmp_path / "t.parquet", schema(), None)
     assert (typed.iloc[:, :6].to_numpy() == [[0], [255]]).all()
 
 

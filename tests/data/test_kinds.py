@@ -112,7 +112,7 @@ def test_a_csv_is_read_by_these_kinds_with_missing_values(tmp_path: Path) -> Non
         "p2,,,,no,Chile",
         "p3,1600-01-01,9999-12-31T00:00,f,0,Chile",
     ]
-    table, _ = read_source(write_csv(tmp_path, rows), PATIENTS)
+    table, *_ = read_source(write_csv(tmp_path, rows), PATIENTS)
     assert list(table.columns) == ["admitted", "seen", "smoker", "insured", "country"]
     assert table["smoker"].tolist()[::2] == ["true", "false"] and table["smoker"].isna().tolist() == [0, 1, 0]
     assert table["insured"].tolist() == ["ja", "nein", "nein"]
@@ -136,7 +136,7 @@ def test_a_parquet_file_gives_the_same_table_as_a_csv(tmp_path: Path) -> None:
         }
     )
     pq.write_table(source, tmp_path / "own.parquet")
-    expected, _ = read_source(
+    expected, *_ = read_source(
         write_csv(tmp_path, ["1,2001-02-03,2001-02-03 04:05:06,true,true,Chile", "2,,,,false,Chile"]), PATIENTS
     )
     pd.testing.assert_frame_equal(read_source(tmp_path / "own.parquet", PATIENTS)[0], expected)

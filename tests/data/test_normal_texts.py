@@ -18,7 +18,7 @@ from likeness.data.encoding.frames import opened
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.databases import Database
-from likeness.data.source.files import read_frame, read_people, read_source
+from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.header import header_of, kinds_of_frame
 from likeness.inference.estimates import Question
 from likeness.methods import method_from
@@ -129,7 +129,7 @@ def test_equal_looking_texts_are_one(columns: dict[str, Any], words: str) -> Non
 def test_names_of_settings_and_histories_are_normal_too(tmp_path: Path) -> None:
     people = pd.DataFrame({f"na{SHARP}": ["Zoe\u0308", "Zoë"], "te\u00adil": ["tra\u00adin", "test"]})
     pd.concat([table().head(2), people], axis=1).to_csv(tmp_path / "t.csv", index=False)
-    _, split, names = read_people(tmp_path / "t.csv", schema_of(), "teil", "nagröße")
+    _, split, names = read_source(tmp_path / "t.csv", schema_of(), "teil", "nagröße")
     assert split is not None and names is not None
     assert split.tolist() == ["train", "test"] and len(names) == 2
     event = {SHARP: {"kind": "integer", "lower": 0, "upper": 9}, "a": {"kind": "categorical", "categories": ["ö", "x"]}}

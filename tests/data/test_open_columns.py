@@ -74,12 +74,12 @@ def test_cells_are_texts_each_by_itself(tmp_path: Path) -> None:
     rows = [" nurse", "?", "", "x" * LONGEST, "x" * (LONGEST + 1), "other", "7.0"]
     path = tmp_path / "t.csv"
     path.write_text("x,job\n" + "".join(f"{place},{job}\n" for place, job in enumerate(rows)))
-    table, _ = read_source(path, schema())
+    table, *_ = read_source(path, schema())
     expected = ["nurse", None, None, "x" * LONGEST, "other", "other", "7.0"]
     assert table["job"].astype("object").where(table["job"].notna(), None).tolist() == expected
     for place in range(len(rows)):  # alone in its file, a row is typed as among the others
         path.write_text(f"x,job\n{place},{rows[place]}\n")
-        (alone, _), *_ = iter_part(source_parts(path)[0], schema())
+        (alone, *_), *_ = iter_part(source_parts(path)[0], schema())
         assert alone.equals(table.iloc[[place]].reset_index(drop=True))
     frame = pd.DataFrame({"x": range(7), "job": pd.Categorical(rows)})
     assert read_frame(frame, schema()).equals(table)

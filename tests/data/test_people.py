@@ -24,7 +24,7 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source import row_digests, split
 from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
 from likeness.data.source.databases import Database
-from likeness.data.source.files import read_frame_people, read_people
+from likeness.data.source.files import read_frame_people, read_source
 from likeness.data.source.row_digests import hashes_of, row_hashes
 from likeness.data.source.split import split_by_person
 
@@ -127,7 +127,7 @@ def test_a_key_is_read_alike_from_every_source(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "t.db")) as connection:
         whole.to_sql("whole", connection, index=False)
         whole.assign(pid=whole["pid"].astype("float")).to_sql("floats", connection, index=False)
-    found = [read_people(path, SCHEMA, None, "pid")[2] for path in sorted(tmp_path.glob("*.[cpx]*"))]
+    found = [read_source(path, SCHEMA, None, "pid")[2] for path in sorted(tmp_path.glob("*.[cpx]*"))]
     found += [Database(f"sqlite:///{tmp_path}/t.db", name).read(SCHEMA, None, "pid")[2] for name in ("whole", "floats")]
     frames = [whole, whole.astype({"pid": "float"}), whole.astype({"pid": "str"}), whole.astype({"pid": "Int64"})]
     found += [read_frame_people(frame, SCHEMA, "pid")[1] for frame in frames]
@@ -255,10 +255,10 @@ CSV = "pid,a,c,part\n007,1,u,train\n 7,2,v,train\n007 ,3,u,test\n"
 
 def test_people_are_read_as_text_beside_the_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(CSV)
-    table, split, people = read_people(tmp_path / "t.csv", SCHEMA, "part", "pid")
+    table, split, people = read_source(tmp_path / "t.csv", SCHEMA, "part", "pid")
     assert list(table.columns) == ["a", "c"] and split is not None and people is not None
     assert (people.tolist(), split.tolist()) == (["007", "7", "007"], ["train", "train", "test"])
-    assert read_people(tmp_path / "t.csv", SCHEMA, "part")[2] is None
+    assert read_source(tmp_path / "t.csv", SCHEMA, "part")[2] is None
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_people_are_read_as_text_beside_the_table(tmp_path: Path) -> None:
 )
 def test_every_type_of_name_keeps_people_apart(tmp_path: Path, names: pa.Array) -> None:
     pq.write_table(pa.table({"pid": names, "a": [1, 2], "c": ["u", "v"]}), tmp_path / "t.parquet")
-    people = read_people(tmp_path / "t.parquet", SCHEMA, None, "pid")[2]
+    people = read_source(tmp_path / "t.parquet", SCHEMA, None, "pid")[2]
     assert people is not None and people.tolist() == [str(name) for name in names.to_pylist()]
     _, again = read_frame_people(pd.read_parquet(tmp_path / "t.parquet"), SCHEMA, "pid")
     assert again.tolist() == people.tolist()
@@ -298,4 +298,4 @@ def test_rows_without_an_owner_are_refused_without_a_value(names: list[object], 
 
 def test_images_in_a_file_of_arrays_have_no_owner(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not name people"):
-        read_people(tmp_path / "t.npz", SCHEMA, None, "pid")
+        read_source(tmp_path / "t.npz", SCHEMA, None, "pid")

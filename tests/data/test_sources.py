@@ -23,7 +23,7 @@ from likeness.core.errors import DataError, ParamsError
 from likeness.core.hashing import keyed_digest
 from likeness.core.remote import RemotePath, place_at
 from likeness.data.source.csv_files import csv_chunks
-from likeness.data.source.files import iter_part, parquet_rows, read_people, read_source, source_parts
+from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
 from likeness.data.source.header import header_of, kinds_of
 from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
@@ -59,14 +59,14 @@ def text(separator: str = ",", decimal: str = ".", quote: str = '"') -> str:
     return "\n".join(separator.join(line) for line in lines) + "\n"
 
 
-def plain(folder: Path) -> tuple[pd.DataFrame, Any]:
+def plain(folder: Path) -> Any:
     (folder / "plain.csv").write_text(text(), encoding="utf-8")
     return read_source(folder / "plain.csv", SCHEMA, "part")
 
 
 def assert_same(folder: Path, path: Any, layout: FileFormat = PLAIN) -> None:
-    table, split = plain(folder)
-    read, parts = read_source(path, SCHEMA, "part", layout=layout)
+    table, split, _ = plain(folder)
+    read, parts, _ = read_source(path, SCHEMA, "part", layout=layout)
     pd.testing.assert_frame_equal(read, table)
     assert list(parts) == list(split) == ["train", "test", "train"]
     assert header_of(path, layout) == HEADER
@@ -309,18 +309,18 @@ def partitions(folder: Path) -> Path:
 def test_folders_of_partitions_are_columns(tmp_path: Path) -> None:
     path = partitions(tmp_path)
     table = plain(tmp_path)[0]
-    read, parts = read_source(path, SCHEMA, "part")
+    read, parts, _ = read_source(path, SCHEMA, "part")
     pd.testing.assert_frame_equal(read, table.iloc[[1, 0, 2]].reset_index(drop=True))
     assert list(parts) == ["test", "train", "train"] and set(header_of(path)) == set(HEADER)
     assert parquet_rows(path) == 3 and kinds_of(path)["part"] == "categorical"
     whole, folders = SourceDigest(), SourceDigest()
     for part in source_parts(path, 1):
-        list(iter_part(part, SCHEMA, "part", folders))
+        list(iter_part(part, SCHEMA, "part", source=folders))
     one = pa.concat_tables(
         [pq.read_table(file).append_column("part", [[name] * count]) for file, name, count in _files(path)]
     )
     pq.write_table(one, tmp_path / "one.parquet")
-    read_source(tmp_path / "one.parquet", SCHEMA, "part", whole)
+    read_source(tmp_path / "one.parquet", SCHEMA, "part", source=whole)
     assert whole.digest(KEY) == folders.digest(KEY) != ""
     before = keyed_digest(path, KEY)
     (path / "part=test").rename(path / "part=other")
@@ -362,7 +362,7 @@ def test_a_url_gives_the_rows_of_the_file(tmp_path: Path, memory: str) -> None:
     before = keyed_digest(remote, KEY)
     put(f"{memory}/t.parquet/part=test/b.parquet", _files(local)[0][0].read_bytes())
     assert keyed_digest(remote, KEY) != before
-    people = read_people(RemotePath(f"{memory}/t.csv"), SCHEMA, "part", "seen")[2]
+    people = read_source(RemotePath(f"{memory}/t.csv"), SCHEMA, "part", "seen")[2]
     assert people is not None and list(people) == [row[3] for row in ROWS]
 
 

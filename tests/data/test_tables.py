@@ -59,7 +59,7 @@ def write(folder: Path, text: str, name: str = "people.csv") -> Path:
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz"])
 def test_a_csv_is_typed_by_the_schema_alone(tmp_path: Path, name: str) -> None:
     text = "extra,height,age,code,city,part\nx,1.5,17,7,Rome,a\n,-9,?,07, Rome ,b\n,9,,?,Oslo,a\n,1e0,200,NA,Rome,b\n"
-    table, parts = read_source(write(tmp_path, text, name), PEOPLE, "part")
+    table, parts, _ = read_source(write(tmp_path, text, name), PEOPLE, "part")
     assert table.columns.tolist() == ["age", "code", "city", "height"]
     assert table["age"].tolist() == [17, pd.NA, pd.NA, 90] and str(table["age"].dtype) == "Int64"
     assert table["code"].tolist()[:2] == ["7", "07"] and pd.isna(table["code"][2]) and table["code"][3] == "NA"

@@ -25,7 +25,7 @@ from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
 from likeness.data.source import files as sources
 from likeness.data.source.cells import typed_column
-from likeness.data.source.files import SourcePart, iter_source, parquet_rows, read_frame, read_source, source_parts
+from likeness.data.source.files import SourcePart, iter_part, parquet_rows, read_frame, read_source, source_parts
 from likeness.data.source.header import header_of
 from likeness.data.source.row_digests import SourceDigest, row_hashes, typed_digest
 from likeness.data.source.split import SplitByContent, SplitByPosition
@@ -108,13 +108,13 @@ def test_cells_are_typed_alike_in_chunks_of_any_size(
         path = tmp_path / f"t.{form}"
         table = raw(60)
         pq.write_table(table, path) if form == "parquet" else table.to_pandas().to_csv(path, index=False)
-    whole, parts = read_source(path, SCHEMA, "part")
+    whole, parts, _ = read_source(path, SCHEMA, "part")
     assert len(whole) == 60 and parts is not None and whole["gain"].isna().any()
     monkeypatch.setattr(sources, "_MOST_ROWS", size)
-    chunks = list(iter_source(path, SCHEMA, "part"))
-    assert max(len(table) for table, _ in chunks) <= size
-    pd.testing.assert_frame_equal(joined(table for table, _ in chunks), whole)
-    assert joined(column for _, column in chunks if column is not None).tolist() == parts.tolist()
+    chunks = [chunk for part in source_parts(path) for chunk in iter_part(part, SCHEMA, "part")]
+    assert max(len(table) for table, *_ in chunks) <= size
+    pd.testing.assert_frame_equal(joined(table for table, *_ in chunks), whole)
+    assert joined(column for _, column, _ in chunks if column is not None).tolist() == parts.tolist()
 
 
 def test_numbers_and_words_need_no_detour_over_text(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_folder_is_cut_at_its_row_groups(tmp_path: Path) -> None:
         ("b.parquet", (4,)),
         ("c.parquet", (0,)),
     ]
-    rows = joined(table for part in cut for table, _ in sources.iter_part(part, SCHEMA))
+    rows = joined(table for part in cut for table, *_ in sources.iter_part(part, SCHEMA))
     pd.testing.assert_frame_equal(rows, read_source(path, SCHEMA)[0])
     assert source_parts(tmp_path / "source/a.parquet", 1000) == [SourcePart(path / "a.parquet", (0, 1, 2))]
 
@@ -177,7 +177,7 @@ def test_a_long_row_is_refused_in_any_chunk(tmp_path: Path, monkeypatch: pytest.
     for size in (5, 1000):
         monkeypatch.setattr(sources, "_MOST_ROWS", size)
         with pytest.raises(DataError, match=r"t\.csv: a row has more cells") as caught:
-            list(iter_source(path, SCHEMA))
+            read_source(path, SCHEMA)
         assert "8675309" not in str(caught.value) and caught.value.__context__ is None
 
 
@@ -187,7 +187,7 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
 ) -> None:
     path, split = source(tmp_path), Split(column="part") if rule == "column" else Split(test_fraction=0.3, seed=1)
     adjacency = "replace_one" if rule == "position" else "add_remove_one"
-    whole, column = read_source(path, SCHEMA, split.column)
+    whole, column, _ = read_source(path, SCHEMA, split.column)
     expected = {
         "column": lambda _: np.asarray(column, dtype=str),
         "content": SplitByContent(0.3, 1).parts,

@@ -20,10 +20,9 @@ from likeness.config.load import load_params
 from likeness.core.errors import LikenessError, SchemaError
 from likeness.data.schema.answers import read_answer
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.draft_file import schema_yaml
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
-from likeness.data.schema.yaml import read_mapping
+from likeness.data.schema.yaml import read_mapping, schema_yaml
 from likeness.ledger.home import Home
 from likeness.onboarding.interview import Completed, Interview
 

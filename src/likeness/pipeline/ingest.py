@@ -149,7 +149,7 @@ def _typed_part(job: _Job) -> "Iterator[_Typed]":
     from likeness.data.source.row_digests import SourceDigest, row_hashes
 
     ingest, source = job.params.ingest, SourceDigest()
-    for table, column in iter_part(job.part, job.schema, ingest.split.column, source, ingest.format):
+    for table, column, _ in iter_part(job.part, job.schema, ingest.split.column, None, source, ingest.format):
         yield _Typed(table, column, row_hashes(table, job.schema), source.take())
 
 

@@ -152,11 +152,11 @@ def read_place(
         DataError: the source is missing or does not fit the schema.
     """
     from likeness.data.source.databases import Database
-    from likeness.data.source.files import read_people
+    from likeness.data.source.files import read_source
 
     if isinstance(place, Database):
         return place.read(schema, split, person, source)
-    return read_people(place, schema, split, person, source, layout)
+    return read_source(place, schema, split, person, source, layout)
 
 
 def used_rows(

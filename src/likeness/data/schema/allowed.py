@@ -9,16 +9,15 @@ import math
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from likeness.config.typed import allowed
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.schema.column import Column
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _RANGE = ".."
 _MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # what is no text and means missing: of Python, numpy and pandas
@@ -78,10 +77,8 @@ class Allowed:
         """Whether no value is allowed."""
         return not (self.places or self.ranges or self.missing)
 
-    def nearest(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    def nearest(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """For each value the nearest allowed number, or the first allowed category; missing if nothing else is."""
-        import numpy as np
-
         if self.places:
             return np.full(len(values), float(min(self.places)))
         if not self.ranges:
@@ -91,10 +88,8 @@ class Allowed:
         best: NDArray[np.float64] = options[np.abs(options - start).argmin(axis=0), np.arange(len(start))]
         return best
 
-    def holds(self, values: "NDArray[np.float64]", column: Column) -> "NDArray[np.bool_]":
+    def holds(self, values: NDArray[np.float64], column: Column) -> NDArray[np.bool_]:
         """Which values are allowed: places of categories or numbers, NaN for missing."""
-        import numpy as np
-
         if column.is_categorical:
             inside = np.isin(values, list(self.places))
         else:

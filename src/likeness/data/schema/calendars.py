@@ -3,19 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
 from likeness.data.schema.computed import Computing
 from likeness.data.schema.layouts import MONTHS, WEEKDAYS
-from likeness.data.schema.rule import Columns, column_of, refuse
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from likeness.data.schema.rule import Values
+from likeness.data.schema.rule import Columns, Values, column_of, refuse
 
 _MOST_CUTS = 12  # years that are bins of their own
 
@@ -55,8 +52,6 @@ class Calendar(Computing):
     @property
     def modeled(self) -> tuple[Column, ...]:
         """Year, month and weekday. Bins begin with a year where there are few."""
-        import numpy as np
-
         first, last = (int(_year(np.array([bound]))[0]) for bound in self.date.bounds)
         name, nullable = self.date.name, self.date.nullable
         cuts = tuple(float(year) for year in range(first + 1, last + 1)) if last - first < _MOST_CUTS else ()
@@ -66,10 +61,8 @@ class Calendar(Computing):
             Column(f"weekday of {name}", "categorical", categories=WEEKDAYS, nullable=nullable),
         )
 
-    def modeled_values(self, values: "Values") -> "Values":
+    def modeled_values(self, values: Values) -> Values:
         """The triple of each date. Each row by itself."""
-        import numpy as np
-
         missing = np.isnan(values[self.date.name])
         days = np.where(missing, self.date.bounds[0], values[self.date.name])
         year, month, weekday = _year(days), _month(days) - 12 * (_year(days) - 1970), _weekday(days)
@@ -77,10 +70,8 @@ class Calendar(Computing):
         parts = (year + ((days - first) / 7 + 0.5) / count, month, weekday)
         return {part.name: np.where(missing, np.nan, cells) for part, cells in zip(self.modeled, parts, strict=True)}
 
-    def computed(self, values: "Values") -> "Values":
+    def computed(self, values: Values) -> Values:
         """The date of each triple. A row that lacks a part, and not its year, has none: it is below the lower bound."""
-        import numpy as np
-
         years, months, weekdays = (values[part.name] for part in self.modeled)
         missing, partly = np.isnan(years), np.isnan(months) | np.isnan(weekdays)
         year = np.minimum(np.floor(np.nan_to_num(years, nan=1970.0)), self.modeled[0].bounds[1] - 1)
@@ -91,8 +82,6 @@ class Calendar(Computing):
 
     def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (there is one)
         """Whole years as years; rows reject other ranges of days."""
-        import numpy as np
-
         (lower, upper), years = self.date.bounds, []
         for low, high in given.within(self.date).ranges:
             earlier, first, last, later = _year(np.array([low - 1, low, high, high + 1])).tolist()
@@ -101,38 +90,30 @@ class Calendar(Computing):
             years.append((first, math.nextafter(last + 1, first)))
         return self.modeled[0].name, Allowed(ranges=tuple(years), missing=given.missing)
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """No row: each date has a triple."""
-        import numpy as np
-
         return np.zeros(len(values[self.date.name]), dtype=bool)
 
 
-def _month(days: "NDArray[np.float64]") -> "NDArray[np.float64]":
+def _month(days: NDArray[np.float64]) -> NDArray[np.float64]:
     """Months since January 1970 of days since 1970-01-01."""
-    import numpy as np
-
     months: NDArray[np.float64] = days.astype("int64").astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
     return months.astype(np.float64)
 
 
-def _year(days: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    import numpy as np
-
+def _year(days: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1970 + np.floor(_month(days) / 12)
 
 
-def _weekday(days: "NDArray[np.float64]") -> "NDArray[np.float64]":
+def _weekday(days: NDArray[np.float64]) -> NDArray[np.float64]:
     """0 is Monday; 1970-01-01 was a Thursday."""
     return (days + 3) % 7
 
 
 def _in_month(
-    month: "NDArray[np.float64]", weekday: "NDArray[np.float64]"
-) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+    month: NDArray[np.float64], weekday: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The first day of a month with this weekday, and how many such days the month has: four or five."""
-    import numpy as np
-
     start, end = (
         (month + more).astype("int64").astype("datetime64[M]").astype("datetime64[D]").astype(np.float64)
         for more in (0, 1)

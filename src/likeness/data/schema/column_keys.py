@@ -1,6 +1,6 @@
 """A column from its mapping in the YAML file: which keys a kind has, and what each may hold."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -67,26 +67,24 @@ class _Reading:
 
     def column(self, kind: str) -> Column:
         rules = KINDS.get(kind, KINDS[Numeric.name])
-        default = rules.default_categories
-        self.spec = {key: value for key, value in self.spec.items() if kind not in KINDS or key in rules.keys}
-        private = self.spec.get("categories") == PRIVATE
+        spec = {key: value for key, value in self.spec.items() if kind not in KINDS or key in rules.keys}
+        self.spec, private = spec, spec.get("categories") == PRIVATE
         values: dict[str, Any] = {
-            "lower": self._one("lower", lambda value: self._bound(rules, "lower", value)),
-            "upper": self._one("upper", lambda value: self._bound(rules, "upper", value)),
-            "categories": () if private else self._texts("categories", truth=bool(default)),
-            "other": (OTHER if private else None) if self.spec.get("other") is None else str(self.spec["other"]),
+            "lower": self._bound(rules, "lower", spec.get("lower")),
+            "upper": self._bound(rules, "upper", spec.get("upper")),
+            "categories": () if private else self._texts("categories", truth=bool(rules.default_categories)),
+            "other": (OTHER if private else None) if spec.get("other") is None else str(spec["other"]),
             "open": private,
             "ordered": self._truth("ordered"),
             "nullable": self._truth("nullable"),
-            "transform": str(self.spec.get("transform", "none")),
+            "transform": str(spec.get("transform", "none")),
             "missing_values": self._texts("missing_values"),
-            "spikes": self._spikes(rules),
-            "format": self._one("format", str),
-            "decimals": self._one("decimals", self._whole),
-            "dtype": self._one("dtype", str),
+            "spikes": self._spikes(rules, spec.get("spikes", ())),
+            "decimals": spec.get("decimals"),
+            **{key: str(spec[key]) for key in ("format", "dtype") if spec.get(key) is not None},
         }
         if self.spec.get("categories") is None:
-            values["categories"] = default
+            values["categories"] = rules.default_categories
         try:
             column = Column(name=self.name, kind=kind, **values)
         except SchemaError as error:
@@ -97,16 +95,6 @@ class _Reading:
             _refuse(self.faults)
         return column
 
-    def _one(self, key: str, read: Callable[[Any], Any]) -> Any:
-        value = self.spec.get(key)
-        return None if value is None else read(value)
-
-    def _whole(self, value: Any) -> int | None:
-        if type(value) is not int:
-            self.fault("decimals", "decimals must be a whole number, as 2 for cents.")
-            return None
-        return value
-
     def _truth(self, key: str) -> bool:
         value = self.spec.get(key, False)
         if not isinstance(value, bool):
@@ -114,14 +102,13 @@ class _Reading:
         return value is True
 
     def _bound(self, kind: Kind, key: str, value: Any) -> float | None:
-        bound = kind.bound(key, value)
+        bound = None if value is None else kind.bound(key, value)
         if isinstance(bound, str):
             self.fault(key, f"{key} {bound}")
             return None
         return bound
 
-    def _spikes(self, kind: Kind) -> tuple[float, ...]:
-        values = self.spec.get("spikes", ())
+    def _spikes(self, kind: Kind, values: Any) -> tuple[float, ...]:
         if not isinstance(values, list | tuple):
             self.fault("spikes", "spikes must be a list of numbers or dates.")
             return ()

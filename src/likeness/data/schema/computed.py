@@ -9,20 +9,27 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from likeness.config.typed import allowed
 from likeness.core.errors import SchemaError
 from likeness.data.schema.allowed import Allowed, Range, read
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
-from likeness.data.schema.rule import NUMBERS, Columns, Rule, column_of, columns_of, family, refuse, require_family
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from likeness.data.schema.rule import Values
+from likeness.data.schema.rule import (
+    NUMBERS,
+    Columns,
+    Rule,
+    Values,
+    column_of,
+    columns_of,
+    family,
+    refuse,
+    require_family,
+)
 
 _MINUS = re.compile(r"\s+-\s+")
 _SAME = 1e-9  # relative: numbers this near are equal but for their rounding
@@ -37,26 +44,24 @@ class Computing(Rule):
         """The columns that are modeled in the place of the computed ones; none if the others say all."""
         return ()
 
-    def modeled_values(self, values: "Values") -> "Values":  # noqa: ARG002 (for those who model columns)
+    def modeled_values(self, values: Values) -> Values:  # noqa: ARG002 (for those who model columns)
         """Values of :attr:`modeled` in rows of the table. Each row by itself."""
         return {}
 
     @abstractmethod
-    def computed(self, values: "Values") -> "Values":
+    def computed(self, values: Values) -> Values:
         """The computed columns, from the modeled ones. A number may lie beyond its bounds."""
 
     def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (for those who can)
         """A condition on a computed column as one on a modeled column; None if it cannot be written so."""
         return None
 
-    def mended(self, values: "Values") -> "Values":  # noqa: ARG002 (nothing is changed)
+    def mended(self, values: Values) -> Values:  # noqa: ARG002 (nothing is changed)
         """Nothing: no computed column is read from a private row."""
         return {}
 
-    def _compared(self, values: "Values") -> "NDArray[np.bool_]":
+    def _compared(self, values: Values) -> NDArray[np.bool_]:
         """Rows in which a computed column has another value than the rule says."""
-        import numpy as np
-
         wrong = np.zeros(len(values[next(iter(self.columns))]), dtype=bool)
         for name, expected in self.computed(values).items():
             near = np.abs(values[name] - expected) <= _SAME * (1 + np.abs(expected))
@@ -103,19 +108,16 @@ class Determines(Computing):
         first, second = self.columns
         return first, second
 
-    def computed(self, values: "Values") -> "Values":
+    def computed(self, values: Values) -> Values:
         """By the table."""
-        import numpy as np
-
         first, second = self.pair
         result = np.full(len(values[first]), np.nan)
         for given, value in self.table or ():
             result[given.holds(values[first], self.columns[first])] = value
         return {second: result} if self.table is not None else {}
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """Rows with another value than the table; without one, than the most frequent of rows with an equal first."""
-        import numpy as np
         import pandas as pd
 
         if self.table is not None:
@@ -128,8 +130,6 @@ class Determines(Computing):
 
     def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (there is one)
         """All values of the first column that have an allowed one."""
-        import numpy as np
-
         first, second = self.pair
         places, ranges, missing = frozenset[int](), tuple[Range, ...](), False
         for condition, value in self.table or ():
@@ -200,16 +200,14 @@ class Equal(Computing):
         """The total."""
         return (next(iter(self.columns)),)
 
-    def computed(self, values: "Values") -> "Values":
+    def computed(self, values: Values) -> Values:
         """The sum, in the decimals of the total."""
-        import numpy as np
-
         total, *parts = self.columns
         digits = _digits(self.columns[total])
         added = np.sum([values[name] for name in parts], axis=0)
         return {total: np.round(added, int(digits)) if digits < float("inf") else added}
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """Another total than the sum."""
         return self._compared(values)
 
@@ -255,29 +253,23 @@ class OneOf(Computing):
         names = tuple(self.columns)
         return (Column(f"one of {names[0]} to {names[-1]}", "categorical", categories=names),)
 
-    def modeled_values(self, values: "Values") -> "Values":
+    def modeled_values(self, values: Values) -> Values:
         """The place of the first column with its second value."""
-        import numpy as np
-
         second = np.stack([values[name] == 1 for name in self.columns])
         return {self.modeled[0].name: second.argmax(axis=0).astype(float)}
 
-    def computed(self, values: "Values") -> "Values":
+    def computed(self, values: Values) -> Values:
         """The second value in one column, the first in all others."""
         chosen = values[self.modeled[0].name]
         return {name: (chosen == place).astype("float64") for place, name in enumerate(self.columns)}
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """None of them has it, or several."""
-        import numpy as np
-
         several: NDArray[np.bool_] = np.sum([values[name] == 1 for name in self.columns], axis=0) != 1
         return several
 
     def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """The category of that column, or all others."""
-        import numpy as np
-
         yes, no = given.holds(np.array([1.0, 0.0]), self.columns[name]).tolist()
         place = list(self.columns).index(name)
         every = frozenset(range(len(self.columns)))
@@ -346,21 +338,19 @@ class Derived(Computing):
         """The difference."""
         return (self.difference,)
 
-    def modeled_values(self, values: "Values") -> "Values":
+    def modeled_values(self, values: Values) -> Values:
         """The difference."""
         later, earlier = self.columns
         return {self.difference.name: values[later] - values[earlier]}
 
-    def computed(self, values: "Values") -> "Values":
+    def computed(self, values: Values) -> Values:
         """The difference, added."""
         later, earlier = self.columns
         column, added = self.columns[later], values[earlier] + values[self.difference.name]
         return {later: added.round(int(_digits(column))) if _digits(column) < float("inf") else added}
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """The difference lies outside of its bounds."""
-        import numpy as np
-
         lower, upper = self.difference.bounds
         margin = _SAME * (1 + abs(lower) + abs(upper))
         apart = self.modeled_values(values)[self.difference.name]

@@ -15,10 +15,10 @@ from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_text
 from likeness.data.schema.answers import read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
-from likeness.data.schema.draft_file import GUESSED, Comments, schema_yaml
 from likeness.data.schema.dtypes import parsed
 from likeness.data.schema.kinds import KINDS, PRIVATE, Categorical, Integer
 from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import GUESSED, Comments, schema_yaml
 
 _BOUNDS = ("lower", "upper")
 _BESIDE = ("nullable", "missing_values", "dtype")  # said apart from the possible values

@@ -8,22 +8,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean
 from likeness.data.schema.allowed import Allowed, read
 from likeness.data.schema.column import Column
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Values = dict[str, NDArray[np.float64]]
-
 Columns = Mapping[str, Column]
+Values = dict[str, NDArray[np.float64]]
 NUMBERS = "numbers"
 
 
@@ -79,21 +76,19 @@ class Rule(ABC):
         return ()
 
     @abstractmethod
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """Which rows break the rule."""
 
     @abstractmethod
-    def mended(self, values: "Values") -> "Values":
+    def mended(self, values: Values) -> Values:
         """The columns that the rule may change, so that broken rows keep it. Each row by itself."""
 
 
 class Forbidden(dict[str, Allowed]):
     """Conditions by column that no row may meet together."""
 
-    def met(self, values: "Values", columns: Columns) -> "NDArray[np.bool_]":
+    def met(self, values: Values, columns: Columns) -> NDArray[np.bool_]:
         """Which rows meet all of them."""
-        import numpy as np
-
         holds = [given.holds(values[name], columns[name]) for name, given in self.items()]
         together: NDArray[np.bool_] = np.logical_and.reduce(holds)
         return together
@@ -171,14 +166,12 @@ class IfThen(Rule):
         complements = {name: allowed.complement(self.columns[name]) for name, allowed in self.then.items()}
         return tuple(Forbidden({**self.given, name: rest}) for name, rest in complements.items() if not rest.is_nothing)
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """All of ``if`` hold, and not all of ``then``."""
         return self.given.met(values, self.columns) & ~self.then.met(values, self.columns)
 
-    def mended(self, values: "Values") -> "Values":
+    def mended(self, values: Values) -> Values:
         """Columns of ``then`` where they do not hold."""
-        import numpy as np
-
         wrong = self.broken(values)
         columns = {}
         for name, allowed in self.then.items():
@@ -219,14 +212,12 @@ class Never(Rule):
         """The conditions."""
         return (self.conditions,)
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """All conditions hold."""
         return self.conditions.met(values, self.columns)
 
-    def mended(self, values: "Values") -> "Values":
+    def mended(self, values: Values) -> Values:
         """The last column."""
-        import numpy as np
-
         name, rest = self._last
         return {name: np.where(self.broken(values), rest.nearest(values[name]), values[name])}
 
@@ -264,18 +255,14 @@ class Order(Rule):
                 raise refuse(number, f"'{before.name}' begins where '{after.name}' ends. Correct the rule or bounds.")
         return cls(spec, number, {column.name: column for column in listed})
 
-    def broken(self, values: "Values") -> "NDArray[np.bool_]":
+    def broken(self, values: Values) -> NDArray[np.bool_]:
         """A value is larger than the next."""
-        import numpy as np
-
         wrong = [values[before] > values[after] for before, after in pairwise(self.columns)]
         broken: NDArray[np.bool_] = np.logical_or.reduce(wrong)
         return broken
 
-    def mended(self, values: "Values") -> "Values":
+    def mended(self, values: Values) -> Values:
         """All columns."""
-        import numpy as np
-
         columns = {name: values[name] for name in self.columns}
         for before, after in pairwise(self.columns):
             columns[after] = np.minimum(np.maximum(columns[after], columns[before]), self.columns[after].bounds[1])

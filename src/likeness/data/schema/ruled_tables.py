@@ -1,7 +1,6 @@
 """Typed tables as rules see them, and back."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -9,13 +8,11 @@ from numpy.typing import NDArray
 
 from likeness.data.beside import with_columns
 from likeness.data.schema.column import Column
+from likeness.data.schema.rule import Values
 from likeness.data.schema.schema import Schema
 
-if TYPE_CHECKING:
-    from likeness.data.schema.rule import Values
 
-
-def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> "Values":
+def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> Values:
     """Places of categories, or numbers, of each of these columns of a typed table, NaN where missing."""
     return {column.name: column.numbers(table[column.name]) for column in columns}
 
@@ -56,7 +53,7 @@ def contradictions(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
     return {rule.text: int(rule.broken(values).sum()) for rule in schema.rules}
 
 
-def _typed(values: "Values", columns: Iterable[Column]) -> pd.DataFrame:
+def _typed(values: Values, columns: Iterable[Column]) -> pd.DataFrame:
     """Values as typed columns; numbers are clipped to their bounds, and one that may not be missing is the lower."""
     typed = {}
     for column in columns:

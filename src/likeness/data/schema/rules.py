@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from likeness.core.errors import ParamsError, SchemaError
 from likeness.core.text import did_you_mean, normal_texts
@@ -11,13 +14,7 @@ from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.calendars import Calendar
 from likeness.data.schema.column import Column
 from likeness.data.schema.computed import Computing, Derived, Determines, Equal, OneOf
-from likeness.data.schema.rule import Columns, Forbidden, IfThen, Never, Order, Rule, refuse
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from likeness.data.schema.rule import Values
+from likeness.data.schema.rule import Columns, Forbidden, IfThen, Never, Order, Rule, Values, refuse
 
 KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (IfThen, Never, Determines, Order, Equal, OneOf, Calendar)}
 """The only list of them. ``derived`` is a section of its own, because it names a new column."""
@@ -146,7 +143,7 @@ class RuledTable:
         names = {column.name for column in self.modeled}
         return tuple(rule for rule in self.rules if set(rule.columns) <= names)
 
-    def to_model(self, values: "Values") -> "Values":
+    def to_model(self, values: Values) -> Values:
         """Columns of private rows: mended by the rules, and with those that stand for others.
 
         A rule's map is fixed by the schema and maps every row by itself. All rules are applied in order, three times. A
@@ -166,10 +163,8 @@ class RuledTable:
         stands = [rule.modeled_values(mended) for rule in self.computing]
         return {name: cells for columns in (mended, *stands) for name, cells in columns.items()}
 
-    def from_model(self, values: "Values") -> "tuple[Values, dict[str, NDArray[np.bool_]]]":
+    def from_model(self, values: Values) -> tuple[Values, dict[str, NDArray[np.bool_]]]:
         """Values of all columns of the table from modeled ones, and which rows each rule rejects, by its words."""
-        import numpy as np
-
         rejected = {}
         by_name, complete = {column.name: column for column in self.columns}, dict(values)
         for one in self.computing:

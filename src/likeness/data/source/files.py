@@ -38,17 +38,18 @@ _MOST_ROWS = 65_536  # of a chunk
 IN_FRAME = "It must have"
 
 _PLAIN = FileFormat()
-Typed = tuple[pd.DataFrame, "pd.Series[str] | None"]
+Typed = tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]
 
 
 def read_source(
     path: Place,
     schema: Schema,
     split_column: str | None = None,
+    person_column: str | None = None,
     source: SourceDigest | None = None,
     layout: FileFormat = _PLAIN,
 ) -> Typed:
-    """Read and type a source: the columns of the schema in its order, and the split column as text if there is one.
+    """Read and type a source: the columns of the schema in its order, and those of split and person as text.
 
     Numbers outside the public bounds are clipped. Unknown categories go to the declared catch-all.
 
@@ -58,72 +59,37 @@ def read_source(
             :mod:`likeness.data.source.encoded_images`). Other columns are left out.
         schema: public schema.
         split_column: name of the column that says train or test.
+        person_column: name of the column that names people.
         source: digest that takes the raw rows with all columns.
         layout: how a CSV or Excel file is written.
 
     Raises:
-        DataError: a column is missing, or a value breaks the schema's rule for its column.
+        DataError: a column is missing, a value breaks the schema's rule for its column, or a row names nobody.
     """
-    tables, columns = zip(*iter_source(path, schema, split_column, source, layout), strict=True)
-    parts = None if split_column is None else pd.concat(columns, ignore_index=True)
-    return pd.concat(tables, ignore_index=True), parts
-
-
-def iter_source(
-    path: Place,
-    schema: Schema,
-    split_column: str | None = None,
-    source: SourceDigest | None = None,
-    layout: FileFormat = _PLAIN,
-) -> Iterator[Typed]:
-    """Read a source in chunks, as :func:`read_source`, at least one. Memory is bounded, but for .npz."""
-    for part in source_parts(path):
-        yield from iter_part(part, schema, split_column, source, layout)
+    if person_column is not None and (ending(path) == ".npz" or (path.is_dir() and is_image_folder(path))):
+        raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
+    more = (split_column, person_column, source, layout)
+    tables, *others = zip(
+        *(chunk for part in source_parts(path) for chunk in iter_part(part, schema, *more)), strict=True
+    )
+    split, people = (None if one[0] is None else pd.concat(one, ignore_index=True) for one in others)
+    return pd.concat(tables, ignore_index=True), split, people
 
 
 def iter_part(
     part: SourcePart,
     schema: Schema,
     split_column: str | None = None,
-    source: SourceDigest | None = None,
-    layout: FileFormat = _PLAIN,
-) -> Iterator[Typed]:
-    """Read one part of a source in chunks, as :func:`read_source`; at least one."""
-    for raw in _raw_chunks(part, schema, [] if split_column is None else [split_column], source, layout):
-        split = None if split_column is None else texts_of(raw[split_column])
-        yield _typed(raw, schema, part, layout), split
-
-
-def _typed(raw: pd.DataFrame, schema: Schema, part: SourcePart, layout: FileFormat) -> pd.DataFrame:
-    return typed(raw, schema, part.name, layout.decimal if is_text(part.path.name) else ".")
-
-
-def read_people(
-    path: Place,
-    schema: Schema,
-    split_column: str | None = None,
     person_column: str | None = None,
     source: SourceDigest | None = None,
     layout: FileFormat = _PLAIN,
-) -> tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]:
-    """Read a source as :func:`read_source`, with the column that names people if there is one.
-
-    Raises:
-        DataError: as :func:`read_source`, or a row names nobody.
-    """
-    if person_column is None:
-        return *read_source(path, schema, split_column, source, layout), None
-    if ending(path) == ".npz" or (path.is_dir() and is_image_folder(path)):
-        raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
-    others = [person_column] if split_column is None else [split_column, person_column]
-    tables, splits, people = [], [], []
-    for part in source_parts(path):
-        for raw in _raw_chunks(part, schema, others, source, layout):
-            tables.append(_typed(raw, schema, part, layout))
-            people.append(people_of(raw[person_column], path.name))
-            splits += [] if split_column is None else [texts_of(raw[split_column])]
-    split = pd.concat(splits, ignore_index=True) if splits else None
-    return pd.concat(tables, ignore_index=True), split, pd.concat(people, ignore_index=True)
+) -> Iterator[Typed]:
+    """Read one part of a source in chunks, as :func:`read_source`; at least one. Memory is bounded, but for .npz."""
+    others, decimal = (split_column, person_column), layout.decimal if is_text(part.path.name) else "."
+    for raw in _raw_chunks(part, schema, [name for name in others if name is not None], source, layout):
+        split = None if split_column is None else texts_of(raw[split_column])
+        people = None if person_column is None else people_of(raw[person_column], part.name)
+        yield typed(raw, schema, part.name, decimal), split, people
 
 
 def _raw_chunks(

@@ -9,22 +9,6 @@ from likeness.data.schema.kinds.moments import Date, Datetime, Time
 from likeness.data.schema.kinds.numbers import SWAPPED_MARKS, Integer, Numeric
 
 __all__ = [
-    "KINDS",
-    "LESS",
-    "OTHER",
-    "PRIVATE",
-    "SWAPPED_MARKS",
-    "TRANSFORMS",
-    "Boolean",
-    "Categorical",
-    "Date",
-    "Datetime",
-    "Integer",
-    "Kind",
-    "Numeric",
-    "Time",
-    "day_of",
-    "guess",
-    "pieces",
-    "register",
-]
+    "KINDS", "LESS", "OTHER", "PRIVATE", "SWAPPED_MARKS", "TRANSFORMS", "Boolean", "Categorical", "Date",
+    "Datetime", "Integer", "Kind", "Numeric", "Time", "day_of", "guess", "pieces", "register",
+]  # fmt: skip

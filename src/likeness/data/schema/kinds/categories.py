@@ -52,7 +52,6 @@ class Categorical(Kind):
     )
 
     def fits(self, texts: Set[str]) -> bool:
-        """Any texts."""
         return True
 
     def spelling(self, text: str, column: ColumnFacts) -> str:
@@ -78,18 +77,15 @@ class Categorical(Kind):
         return np.fromiter(alike, np.bool_)
 
     def unreadable(self, column: ColumnFacts) -> str:
-        """What to do about another text."""
         return f"among its public categories. {self.unknown}"
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
-        """A category for each place."""
         import pandas as pd
 
         places = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
         return pd.Series(pd.Categorical.from_codes(places, pd.Index(list(column.categories)), column.ordered))
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
-        """Places."""
         codes = values.cat.codes.to_numpy(np.float64)
         return np.where(codes < 0, math.nan, codes)
 
@@ -104,27 +100,23 @@ class Categorical(Kind):
         return np.nan_to_num(self.numbers(values, column), nan=len(column.categories)).astype(np.int32)
 
     def decode(self, codes: NDArray[Any], column: ColumnFacts) -> "pd.Series[Any]":
-        """A category for each code."""
         return self.typed(np.where(codes >= len(column.categories), math.nan, codes), column)
 
     def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
-        """The value that the category's text means."""
         return value_of_text(column.categories[int(number)], dtype)
 
     def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
         """A category that is none of its values. Private categories may be any texts."""
         if column.open:
             return "" if dtype.family == "text" else "private categories, which may be any texts"
-        wrong = (text for text in column.categories if value_of_text(text, dtype) is None)
-        return next((f"its category '{text}'" for text in wrong), "")
+        words = enumerate(column.categories)
+        return next((f"its category '{text}'" for place, text in words if self.value(place, dtype, column) is None), "")
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        """Categories, their order where there is one, and the one for the rest."""
         order = {"ordered": True} if column.ordered else {}
         return {"categories": PRIVATE if column.open else list(column.categories), **order, "other": column.other}
 
     def faults(self, column: ColumnFacts) -> Faults:
-        """Rules of categories."""
         if column.open:
             yield from self._open_faults(column)
             return
@@ -172,16 +164,13 @@ class Categorical(Kind):
         return {"categories": [*names[:-1], rest], **order, "other": rest}
 
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
-        """Categories, with their order."""
-        return {"sdtype": "categorical", **({"order": list(column.categories)} if column.ordered else {})}
+        return {"sdtype": self.sdtype, **({"order": list(column.categories)} if column.ordered else {})}
 
     def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         """Categories are named where they have an order."""
-        if spec.get("sdtype") not in ("categorical", "ordinal"):
-            return None
-        if spec.get("order"):
-            return {"categories": spec["order"], "ordered": True}
-        return {"ordered": True} if spec["sdtype"] == "ordinal" else {}
+        if spec.get("sdtype") != "ordinal" and not spec.get("order"):
+            return super().of_sdv(spec)
+        return {"categories": spec.get("order"), "ordered": True} if self.sdtype == "categorical" else None
 
 
 @register
@@ -192,6 +181,7 @@ class Boolean(Categorical):
     keys = ("kind", "categories", "nullable", "missing_values", "dtype")
     families = ("truth", "whole", "real", "text")
     rank = 0
+    sdtype = "boolean"
     arrow = ("is_boolean",)
     default_categories = DEFAULT_WORDS
     questions = ()
@@ -213,21 +203,15 @@ class Boolean(Categorical):
         as_object = dtype.element == "object" and column.categories == DEFAULT_WORDS
         return bool(number) if as_object else column.categories[int(number)]
 
-    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
-        """The number one; a dtype of texts holds its words."""
-        return "" if dtype.family == "text" or value_of_number(Decimal(1), dtype) else "the number 1"
-
     def fits(self, texts: Set[str]) -> bool:
         """0 and 1, or the usual words."""
         words = {NUMBERS.get(text, folded(text)) for text in texts}
         return words == {"0", "1"} or words <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        """Its two words."""
         return {"categories": list(column.categories)}
 
     def faults(self, column: ColumnFacts) -> Faults:
-        """Two words, and the one for false first."""
         if column.open:
             yield "categories", "is boolean, so its two words must be public: list categories. Or use kind categorical."
             return
@@ -243,14 +227,6 @@ class Boolean(Categorical):
         words = pieces(text.replace("/", ","))
         turned = len(words) == 2 and (folded(words[0]) in TRUE_WORDS or folded(words[1]) in FALSE_WORDS)
         return {"categories": words[::-1] if turned else words} if text else {}
-
-    def sdv(self, column: ColumnFacts) -> dict[str, Any]:
-        """A boolean."""
-        return {"sdtype": "boolean"}
-
-    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
-        """A boolean."""
-        return {} if spec.get("sdtype") == "boolean" else None
 
 
 def whole_text(text: str, decimal: str = ".") -> str:

@@ -39,6 +39,7 @@ class Kind:
         rank: when a guess from texts is tried; lower ones first.
         arrow: tests of ``pyarrow.types`` for the types that are guessed to be of this kind.
         logged: type in the signature of a logged model.
+        sdtype: type in the words of SDV.
         is_categorical: whether values are categories, encoded as one place each. Else they are numbers.
         is_whole: whether numbers are always whole.
         are_numbers: whether a source that has types has numbers; else texts are read.
@@ -58,6 +59,7 @@ class Kind:
     rank: ClassVar[int] = 9
     arrow: ClassVar[Words] = ()
     logged: ClassVar[str] = "string"
+    sdtype: ClassVar[str] = "categorical"
     is_categorical: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False
     are_numbers: ClassVar[bool] = False
@@ -319,11 +321,11 @@ class Kind:
 
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
         """The column in the words of SDV."""
-        return {"sdtype": "categorical"}
+        return {"sdtype": self.sdtype}
 
     def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         """The keys of the schema that SDV's words for a column mean; None where it is not of this kind."""
-        return None
+        return {} if spec.get("sdtype") == self.sdtype else None
 
 
 def register(kind: K) -> K:

@@ -34,6 +34,7 @@ class Date(Kind):
     rank = 3
     arrow: ClassVar[Words] = ("is_date",)
     logged = "datetime"
+    sdtype = "datetime"
     questions: ClassVar[tuple[tuple[str, str], ...]] = (
         ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
         ("upper", "the last possible day"),
@@ -89,11 +90,9 @@ class Date(Kind):
         return self.text(value)[: len(_EARLIEST)]
 
     def fits(self, texts: Set[str]) -> bool:
-        """Each is one in ISO 8601."""
         return all(self.number(text) is not None for text in texts)
 
     def unreadable(self, column: ColumnFacts) -> str:
-        """How dates are written, and what to do about others."""
         written = f"like {column.format}, with names in English" if column.format else "in ISO 8601"
         return (
             f"a {self.name} {written}. Set format in the schema to how dates are written there, or missing_values; a "
@@ -111,7 +110,6 @@ class Date(Kind):
         return pd.Series(pd.arrays.ArrowExtensionArray(pa.array(whole, mask=missing).cast(kind)))
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
-        """Days or seconds."""
         import pyarrow as pa
 
         kind, scale = pa.type_for_alias(self.stored[0]), self.stored[1]
@@ -188,16 +186,14 @@ class Date(Kind):
         return ""
 
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
-        """A datetime with its layout."""
-        return {"sdtype": "datetime", "datetime_format": column.format or self.iso}
+        return {"sdtype": self.sdtype, "datetime_format": column.format or self.iso}
 
     def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         """A datetime: its layout says whether that is a day, a time of day, or both."""
         layout = spec.get("datetime_format", Datetime.iso)
         parts = tuple(any(part in layout for part in some) for some in (_DAYS, _HOURS))
-        if spec.get("sdtype") != "datetime" or parts != self.parts:
-            return None
-        return {} if layout == self.iso else {"format": layout}
+        own = super().of_sdv(spec) if parts == self.parts else None
+        return own if own is None or layout == self.iso else {"format": layout}
 
 
 @register
@@ -233,7 +229,6 @@ class Datetime(Date):
         return float((moment.date() - _EPOCH).days * self.day + seconds - offset)
 
     def moment(self, number: float) -> datetime:
-        """The time of a number, in UTC and without a zone."""
         return datetime(1970, 1, 1) + timedelta(seconds=round(number))
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
@@ -272,7 +267,6 @@ class Time(Datetime):
     parts = (False, True)
 
     def unreadable(self, column: ColumnFacts) -> str:
-        """How times are written."""
         return (
             f"a time of day like {column.format or self.example}. Set format in the schema to how times are written "
             "there, or missing_values."

@@ -35,6 +35,7 @@ class Numeric(Kind):
     rank = 2
     arrow: ClassVar[Words] = ("is_floating", "is_decimal", "is_duration")
     logged = "double"
+    sdtype = "numerical"
     hint = "possible range: 0..110; amounts: 0..5000 log decimals 2; frequent values: 0..99 spikes 40"
     pattern = NUMBER.pattern
     families: ClassVar[Words] = ("truth", "whole", "real", "text", "span")
@@ -45,11 +46,9 @@ class Numeric(Kind):
         return float(text) if NUMBER.fullmatch(text) or text in ("inf", "-inf") else None
 
     def text(self, value: float, layout: str | None = None) -> str:
-        """Six digits."""
         return f"{value:g}"
 
     def label(self, value: float) -> str:
-        """Four digits."""
         return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
 
     def fits(self, texts: Set[str]) -> bool:
@@ -58,7 +57,6 @@ class Numeric(Kind):
         return numbers and texts != {"1.0", "2.0"} and not all(text.isdigit() for text in texts)
 
     def bound(self, key: str, value: Any) -> float | str:
-        """A number of YAML."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return "must be a list of numbers." if key == "spikes" else "must be a number."
         try:
@@ -89,7 +87,6 @@ class Numeric(Kind):
         return [number for word in words if (number := self.number(word)) is not None]
 
     def unreadable(self, column: ColumnFacts) -> str:
-        """How numbers are written."""
         return (
             f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. A number has the "
             "digits 0 to 9, a hyphen as its minus, and no mark between thousands. Its decimals begin with a point, or "
@@ -97,13 +94,11 @@ class Numeric(Kind):
         )
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
-        """Floats."""
         import pandas as pd
 
         return pd.Series(numbers, dtype="float64")
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
-        """As floats."""
         return values.to_numpy(dtype="float64", na_value=math.nan)
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
@@ -135,7 +130,6 @@ class Numeric(Kind):
         return f"{number:.0f}" if whole else repr(number)
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        """Bounds, transform, and spikes where there are any."""
         own: dict[str, Any] = {"lower": column.lower, "upper": column.upper, "transform": column.transform}
         return own | ({"spikes": list(column.spikes)} if column.spikes else {})
 
@@ -151,13 +145,11 @@ class Numeric(Kind):
             yield "decimals", f"has decimals {digits}, which with its bounds makes more than {MOST_DIGITS} digits."
 
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
-        """A number, whole or not."""
-        return {"sdtype": "numerical", "computer_representation": "Int64" if self.is_whole else "Float"}
+        return {"sdtype": self.sdtype, "computer_representation": "Int64" if self.is_whole else "Float"}
 
     def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
-        """A number, whole or not."""
         whole = str(spec.get("computer_representation", "")).startswith(("Int", "UInt"))
-        return {} if spec.get("sdtype") == "numerical" and whole is self.is_whole else None
+        return super().of_sdv(spec) if whole is self.is_whole else None
 
 
 @register
@@ -175,7 +167,6 @@ class Integer(Numeric):
     range_rule = "is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric."
 
     def text(self, value: float, layout: str | None = None) -> str:
-        """All digits."""
         return f"{value:.0f}"
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
@@ -187,7 +178,6 @@ class Integer(Numeric):
         return pd.Series(numbers, dtype="Float64").astype("Int64")
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """Their digits."""
         return cells.cast("int64").cast("string")
 
     def fits(self, texts: Set[str]) -> bool:
