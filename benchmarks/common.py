@@ -155,7 +155,7 @@ def releases(
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         ledger = Ledger.create(locate())
         ledger.declare_population(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
-        dataset, rows = in_memory(params, project.schema, train, ledger).records(project.schema)
+        ((dataset, rows),) = in_memory(params, project.schema, train, ledger).records(project.model.encoded)
 
         def answer(query: Query) -> Released:
             return from_bytes(Door(plan, ledger, dataset, rows).release(query), query.name)

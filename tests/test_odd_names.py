@@ -25,6 +25,7 @@ from likeness.data.schema.schema import entries
 from likeness.data.schema.yaml import _CoreLoader, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
+from likeness.pipeline.datasets import model_of
 from likeness.pipeline.histories import HistoryGenerator
 
 pytestmark = pytest.mark.long
@@ -111,7 +112,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_every_name_works_as_a_label_and_in_rules(name: str, classes: Any, tmp_path: Path) -> None:
     columns = [{"name": name, **AB}, {"name": "other", **AB}, {"name": "third", **DIGIT}]
     schema = schema_with(columns, name)
-    labeled = replace(classes, written=schema)
+    labeled = replace(classes, written=model_of(schema))
     drawn = labeled.sample(5, {name: "b", "third": {3, 4}}, 0)
     assert list(drawn) == [name, "other", "third"] and (drawn[name] == "b").all() and drawn["third"].isin([3, 4]).all()
     ruled = schema_with(

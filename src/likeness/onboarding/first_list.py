@@ -19,7 +19,7 @@ from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.other_ledgers import Named, refuse_other_ledger
-from likeness.preflight.faults import columns_of, schema_faults
+from likeness.preflight.faults import columns_of, faults_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -96,7 +96,7 @@ class FirstList:
         where = Path(given).name if isinstance(given, str | Path) else "schema"
         content = read_mapping(given) if isinstance(given, str | Path) else given
         content = content if isinstance(content, Mapping) else content.to_dict()
-        for text in schema_faults(content):
+        for text in faults_of(content):
             self._wrong(f"{where}: {text}", SchemaError)
         self._header(content, frame)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from likeness.config.typed import require
 from likeness.core import rng
 from likeness.core.errors import ParamsError
-from likeness.core.paths import HISTORIES
 from likeness.data.beside import with_columns
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
@@ -50,21 +48,6 @@ class HistoryGenerator:
     people: SavedGenerator
     following: SavedGenerator
     schema: HistorySchema
-
-    @classmethod
-    def load(cls, folder: Path, schema: HistorySchema) -> "HistoryGenerator":
-        """Read both generators from the folders that :meth:`save` wrote.
-
-        Raises:
-            ArtifactError: files are missing or not ours.
-        """
-        people, following = (SavedGenerator.load(folder / Path(name).name) for name in HISTORIES.generators)
-        return cls(people, following, schema)
-
-    def save(self, folder: Path) -> None:
-        """Write both generators into two folders."""
-        for name, saved in zip(HISTORIES.generators, (self.people, self.following), strict=True):
-            saved.save(folder / Path(name).name)
 
     def tables(
         self, count: int, seed: int, where: Mapping[str, Any], dtypes: Mapping[str, Mapping[str, str]] | None = None

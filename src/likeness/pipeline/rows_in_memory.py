@@ -1,6 +1,6 @@
 """Private rows that a Python caller holds."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ import numpy as np
 
 from likeness.config.params import Params
 from likeness.data.beside import with_columns
-from likeness.data.encoding.layout import encoding_digest
+from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.categories import closed
 from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from likeness.data.histories.rows import HistoryRows
-    from likeness.data.histories.schema import HistorySchema
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.row_set import RowSet
-    from likeness.pipeline.project import Project
     from likeness.release.partition_selection import Partitions
     from likeness.release.query import Query
     from likeness.release.records import Records
@@ -49,35 +47,40 @@ class RowsInMemory:
     """Typed training rows in memory, at most ``ingest.unit.max_rows`` of a person.
 
     Attributes:
-        table: typed with ``schema``.
-        schema: may have open columns.
-        people: the number of each row's person, if a person may have several rows.
-        dataset: whose rows; its encoding is that of ``schema``.
+        tables: of each row set, by its prefix: rows typed with ``written``, and the number of each row's person, if a
+            person may have several rows.
+        written: the schemas of the row sets; may have open columns.
+        dataset: whose rows; its encoding is that of the first row set as it is written.
     """
 
-    table: "DataFrame"
-    schema: Schema
-    people: "NDArray[np.int64] | None"
-    dataset: "Dataset"
+    tables: "Mapping[str, tuple[DataFrame, NDArray[np.int64] | None]]"
+    written: Mapping[str, Schema]
+    dataset: Dataset
 
     def partitions(self, column: str) -> "Callable[[], Iterator[Partitions]]":
         """The function that opens an open column."""
+        table, people = self.tables[""]
 
         def read() -> "Iterator[Partitions]":
-            texts = self.table[[column]]
-            yield _texts(texts if self.people is None else with_columns(texts, {PERSON: self.people}), column)
+            texts = table[[column]]
+            yield _texts(texts if people is None else with_columns(texts, {PERSON: people}), column)
 
         return read
 
-    def records(self, schema: Schema) -> "tuple[Dataset, Callable[[], Iterator[Records]]]":
-        """The rows as feature maps see them, and whose they are.
+    def records(
+        self, encoded: Mapping[str, tuple[Schema, str]]
+    ) -> "Iterator[tuple[Dataset, Callable[[], Iterator[Records]]]]":
+        """The rows of each row set as feature maps see them, and whose they are.
 
         Args:
-            schema: the table's schema, with the released categories of its open columns.
+            encoded: schema and digest of the encoding of each row set, with the released categories of open columns.
         """
-        table = to_model(closed(self.table, self.schema, schema), schema)
-        read = partial(encoded_chunks, table, schema.modeled, self.people)
-        return replace(self.dataset, encoding=encoding_digest(schema)), read
+        beside = tuple(encoding for _, encoding in encoded.values())
+        for prefix, (schema, encoding) in encoded.items():
+            rows, people = self.tables[prefix]
+            table = to_model(closed(rows, self.written[prefix], schema), schema)
+            dataset = replace(self.dataset, encoding=encoding, beside=beside)
+            yield dataset, partial(encoded_chunks, table, schema.modeled, people)
 
 
 def in_memory(
@@ -112,31 +115,31 @@ def in_memory(
     manifest = encoded_manifest(manifest_of(params, ledger.id, digest, len(train), rows_digests), schema)
     whose = manifest["identity"], digest, params.ledger.attempt, manifest["encoding"], params.ingest.unit
     dataset = Dataset(*whose, tuple(manifest["rows_digests"]))
-    return RowsInMemory(train, schema, numbers, dataset)
+    return RowsInMemory({"": (train, numbers)}, schema.row_sets, dataset)
 
 
-def history_doors(
-    project: "Project", schema: "HistorySchema", rows: "HistoryRows", rows_digests: Sequence[str]
-) -> "list[Door]":
-    """A door to each row set of a project."""
-    ledger, params = project.ledger_to_spend, project.complete_params
-    digest = digest_of_histories(schema, rows, ledger.key)
+def histories_in_memory(
+    params: Params, schema: HistorySchema, rows: "HistoryRows", ledger: "Ledger", rows_digests: Sequence[str]
+) -> RowsInMemory:
+    """People with events in memory as the stages prepare those of a source.
+
+    Args:
+        params: the settings, with the unit of privacy.
+        schema: public.
+        rows: both row sets.
+        ledger: whose key makes the digests.
+        rows_digests: of the rows of each given table, with all columns.
+    """
     people = np.arange(len(rows.people), dtype=np.int64)
-    doors = []
-    tables = (rows.people, people), (rows.transitions, rows.numbers)
-    for row_set, (table, numbers) in zip(project.row_sets, tables, strict=True):
-        dataset = Dataset(
-            population=params.privacy.population,
-            digest=digest,
-            attempt=params.ledger.attempt,
-            encoding=row_set.encoding,
-            unit=params.ingest.unit,
-            rows_digests=tuple(digest for digest in rows_digests if digest),
-            beside=tuple(one.encoding for one in project.row_sets),
-        )
-        read: Callable[[], Iterator[Records]] = partial(encoded_chunks, table, row_set.context.schema, numbers)
-        doors.append(Door(project.plan, ledger, dataset, read, project.provenance))
-    return doors
+    dataset = Dataset(
+        population=params.privacy.population,
+        digest=digest_of_histories(schema, rows, ledger.key),
+        attempt=params.ledger.attempt,
+        unit=params.ingest.unit,
+        rows_digests=tuple(digest for digest in rows_digests if digest),
+    )
+    tables = {"": (rows.people, people), NEXT: (rows.transitions, rows.numbers)}
+    return RowsInMemory(tables, schema.row_sets, dataset)
 
 
 def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence[Door]") -> "dict[str, Released]":

@@ -116,6 +116,11 @@ def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[
     return Examined(project, tuple(faults), (*notes, *_outdated(project)))
 
 
+def faults_of(mapping: Any) -> list[str]:
+    """Every fault of a schema, of one table or of two, from the content of its file."""
+    return faults_of_tables(mapping) if isinstance(mapping, Mapping) and "events" in mapping else schema_faults(mapping)
+
+
 def faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
     """Every fault of the two tables in a schema of histories, and open questions about both."""
     head = {"task": "none", **{key: mapping[key] for key in _OPEN if key in mapping}}

@@ -16,7 +16,6 @@ from likeness.config.typed import build, whole
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.estimator import Estimator
 from likeness.core.files import expanded
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.allowed import plain_condition
 from likeness.methods import DEFAULT
 from likeness.report.statement import statement
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.data.encoding.frames import FrameType
+    from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.draft import SchemaDraft
     from likeness.data.schema.schema import Schema
     from likeness.inference.model import FittedModel
@@ -165,16 +165,11 @@ class Synthesizer(Estimator):
             BudgetError: over the lifetime cap; nothing was summed.
             LedgerError: there is no ledger, or it is damaged.
         """
-        from likeness.synthesizer.histories import fit_histories
-        from likeness.synthesizer.table import fit_table
+        from likeness.synthesizer.fit import fit
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
-        if isinstance(self.schema, HistorySchema):
-            return self._keep(fit_histories(self, self.schema, X, person))
-        if person is not None or isinstance(X, Mapping):
-            raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
-        return self._keep(fit_table(self, X))
+        return self._keep(fit(self, X, person))
 
     def _keep(self, fitted: "Fitted") -> "Synthesizer":
         self._fitted = fitted
@@ -272,7 +267,7 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
         question = Question.of(columns, by, **words)
-        return estimate(self._fitted.asked_schema, self.releases_.values(), question, self.num_records)
+        return estimate(self._fitted.model.schema, self.releases_.values(), question, self.num_records)
 
     def regression(
         self,
@@ -305,7 +300,7 @@ class Synthesizer(Estimator):
         self.check_fitted("releases_")
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         model = Model(outcome, names, category, level, sampling)
-        return regression(self._fitted.asked_schema, self.releases_.values(), model, self.num_records)
+        return regression(self._fitted.model.schema, self.releases_.values(), model, self.num_records)
 
     @property
     def model_(self) -> "FittedModel":

@@ -13,12 +13,11 @@ from likeness.core.files import expanded
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
-from likeness.data.histories.schema import HistorySchema, read_schema
+from likeness.data.histories.schema import read_schema
 from likeness.data.schema.yaml import schema_text
 from likeness.methods import method_from
-from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE as CARD
-from likeness.pipeline.histories import HistoryGenerator
+from likeness.pipeline.datasets import model_of
 from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import write_synthetic
 from likeness.privacy.plan import Plan
@@ -26,10 +25,8 @@ from likeness.release.partition_selection import STAGE as CATEGORIES
 from likeness.release.released import Released, load_folder, to_bytes
 from likeness.report.statement import statement
 from likeness.synthesizer.fitted import Fitted
-from likeness.synthesizer.histories import FittedHistories
 from likeness.synthesizer.parameters import from_plain, plain
 from likeness.synthesizer.published import SAVED
-from likeness.synthesizer.table import FittedTable
 
 if TYPE_CHECKING:
     from likeness.config.params import Params
@@ -57,11 +54,11 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
     saved = {"params": plain(stored), "frames": frames}
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
         folder = Path(temporary) / "synthesizer"
-        fitted.generator.save(folder / _GENERATOR)
+        fitted.written.save(fitted.generators, folder / _GENERATOR)
         (folder / RELEASED).mkdir()
         for name, one in fitted.released.items():
             (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(one))
-        (folder / SCHEMA).write_text(schema_text(fitted.written.published), encoding="utf-8")
+        (folder / SCHEMA).write_text(schema_text(fitted.written.schema.published), encoding="utf-8")
         write_json(folder / SAVED, saved)
         write_json(folder / PLAN_FILE, fitted.plan.to_dict())
         write_json(folder / PRIVACY, fitted.privacy)
@@ -83,13 +80,9 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
     settings = read_json(folder / SAVED)
     schema = read_schema(folder / SCHEMA, aliases=False)
     released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
-    facts = schema, Plan.from_dict(read_json(folder / PLAN_FILE)), released, privacy, list[list[tuple[int, float]]]()
+    model, plan = model_of(schema), Plan.from_dict(read_json(folder / PLAN_FILE))
     frames = {name: FrameType.from_dict(frame) for name, frame in settings["frames"].items()}
-    fitted: Fitted
-    if isinstance(schema, HistorySchema):
-        fitted = FittedHistories(*facts, frames, HistoryGenerator.load(folder / _GENERATOR, schema))
-    else:
-        fitted = FittedTable(*facts, frames, SavedGenerator.load(folder / _GENERATOR))
+    fitted = Fitted(model, plan, released, privacy, [], frames, model.saved(folder / _GENERATOR))
     _check(fitted, folder)
     return {**from_plain(settings["params"]), "schema": schema}, fitted
 
@@ -100,9 +93,7 @@ def _check(fitted: Fitted, folder: Path) -> None:
     if stated != {name: sha256_bytes(to_bytes(one)) for name, one in fitted.released.items()}:
         raise ReleaseError(f"{folder}: the released files are not those of {PRIVACY}. Restore the folder from a copy.")
     keys = sorted(one.receipt.key for one in fitted.released.values() if one.receipt.stage != CARD)
-    saved = fitted.generator
-    generators = [saved.people, saved.following] if isinstance(saved, HistoryGenerator) else [saved]
-    if any(one.provenance["releases"] != keys for one in generators):
+    if any(one.provenance["releases"] != keys for one in fitted.generators):
         raise ReleaseError(f"{folder}: the generator was trained on other releases. Restore the folder from a copy.")
 
 
@@ -119,14 +110,14 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
 
     home = None if params.ledger.home is None else str(expanded(params.ledger.home).absolute())
     with tempfile.TemporaryDirectory() as temporary:
-        project = Project(Path(temporary), replace(params, ledger=replace(params.ledger, home=home)), fitted.written)
+        params = replace(params, ledger=replace(params.ledger, home=home))
+        project = Project(Path(temporary), params, fitted.written.schema)
         paths = project.paths
         _copy_public_files(project)
         _write_released(project, fitted.released)
         write_json(paths.plan, fitted.plan.to_dict())
-        fitted.generator.save(paths.generator)
-        saved = project.model.saved(paths.generator)
-        write_synthetic(project, project.model.generator(saved).tables(*project.sample))
+        fitted.written.save(fitted.generators, paths.generator)
+        write_synthetic(project, project.model.generator(fitted.generators).tables(*project.sample))
         return write_bundle(project, target, open_others)
 
 

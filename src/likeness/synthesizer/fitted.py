@@ -1,63 +1,67 @@
-"""What a fit leaves of its rows: releases, account and generator."""
+"""What a fit leaves of its rows: releases, account and generators."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likeness.config.params import Params, Sample
-from likeness.config.typed import whole
-from likeness.core.paths import HISTORIES, ONE_TABLE
-from likeness.data.encoding.frames import FrameType
-from likeness.data.histories.schema import HistorySchema
+from likeness.config.typed import require, whole
+from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.schema import Schema
+from likeness.generators.base import Compute
 from likeness.methods.base import Context
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.datasets.model import DataModel, alone
+from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import numbered
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 @dataclass(frozen=True)
-class Fitted(ABC):
+class Fitted:
     """What a fit leaves. All of it may be published, unless noise is off.
 
     Attributes:
-        written: the public schema as it is written.
+        written: the data model of the schema as it is written.
         plan: of the releases.
         released: by the name of their query.
         privacy: the account.
         losses: (iteration, loss) during the training of each generator; empty where files say none.
         frames: library and dtypes of each frame of training rows, by the name of the table.
-        generator: of all tables.
+        generators: of each row set.
     """
 
-    written: Schema | HistorySchema
+    written: DataModel
     plan: Plan
     released: dict[str, Released]
     privacy: dict[str, Any]
     losses: list[list[tuple[int, float]]]
     frames: Mapping[str, FrameType]
-    generator: Any
+    generators: list[SavedGenerator]
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of a table, or of a row a person, with released categories."""
-        rows = self.written.first_rows if isinstance(self.written, HistorySchema) else self.written
-        return completed(rows, [one for one in self.released.values() if one.receipt.stage == STAGE])
+        """The schema of a row a record, with released categories."""
+        return completed(self.written.records, [one for one in self.released.values() if one.receipt.stage == STAGE])
 
-    @property
-    def asked_schema(self) -> Schema | HistorySchema:
-        """The schema that questions about the releases are in."""
-        return self.written if isinstance(self.written, HistorySchema) else self.schema
+    @cached_property
+    def model(self) -> DataModel:
+        """The data model, with released categories."""
+        return self.written.with_records(self.schema)
 
     @property
     def frame(self) -> FrameType:
         """Library and dtypes of the table, or of the events."""
-        return self.frames[(HISTORIES if isinstance(self.written, HistorySchema) else ONE_TABLE).tables[-1]]
+        return self.frames[self.model.outputs.tables[-1]]
 
     def rows(self, n: Any) -> int:
         """The number of rows to draw: a given one, or as many as the noisy count or the public number says.
@@ -73,21 +77,61 @@ class Fitted(ABC):
     def attributes(self) -> dict[str, Any]:
         """The public attributes of a synthesizer with this fit, in the names of scikit-learn."""
         names = self.schema.names
-        return {
+        curves = zip(self.model.outputs.tables, self.losses, strict=bool(self.losses))
+        found = {
             "plan_": self.plan,
             "releases_": self.released,
             "privacy_": self.privacy,
-            "loss_curve_": self.losses[0] if self.losses else [],
+            "loss_curve_": alone(dict(curves)),
             "frame_": self.frame,
             "schema_": self.schema,
             "n_features_in_": len(names),
             "feature_names_in_": np.array(names, dtype=object),
         }
+        if len(self.generators) == 1:
+            return {**found, "generator_": self.generators[0]}
+        return {**found, "histories_": self.model.generator(self.generators), "frames_": self.frames}
 
-    @abstractmethod
     def sample(self, n: Any, where: Any, seed: int) -> Any:
-        """Synthetic rows as frames of the libraries and dtypes of the training rows."""
+        """Synthetic rows as frames of the libraries and dtypes of the training rows.
 
-    @abstractmethod
+        They meet conditions, or there is one beside each row of a frame.
+        """
+        if where is None or isinstance(where, Mapping):
+            return self._drawn(self.generators, self.rows(n), seed, where)
+        given, _ = opened(where, "where: must be a mapping from columns to values, or")
+        require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
+        return self._native(self.model.beside(self.generators, given, seed, self._dtypes))
+
     def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
-        """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base."""
+        """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base.
+
+        Raises:
+            ParamsError: the method makes none.
+        """
+        from likeness.methods.replicates import linked_replicates
+
+        require(where is None or isinstance(where, Mapping), "replicates", count, "left out if where is a frame")
+        rows, train = self.rows(n), params.train
+        project = Project(Path(), params, self.model.schema)
+        source = project.method, project.row_sets, self.released.values(), self.generators
+        compute = Compute(train.device, train.threads, train.precision)
+        models = linked_replicates(*source, compute, count, seed)
+        return [self._drawn(generators, rows, stream, where) for generators, stream in models]
+
+    def _drawn(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:
+        return self._native(self.model.generator(generators).tables(rows, seed, where or {}, self._dtypes))
+
+    @property
+    def _frames(self) -> dict[str, FrameType]:
+        """Of each table what its training rows were, or those of the last table."""
+        return {name: self.frames.get(name, self.frame) for name in self.model.tables}
+
+    @property
+    def _dtypes(self) -> dict[str, dict[str, str]]:
+        key = {} if self.model.key is None else {self.model.key: "int64"}
+        return {name: {**frame.dtypes, **key} for name, frame in self._frames.items()}
+
+    def _native(self, tables: "Mapping[str, DataFrame]") -> Any:
+        """Tables as frames like those of the training rows."""
+        return alone({name: self._frames[name].native(table) for name, table in tables.items()})

@@ -69,9 +69,10 @@ def settings_of(given: "Synthesizer") -> Params:
 def _unit(given: "Synthesizer") -> dict[str, Any] | None:
     """Section ``ingest.unit``; None where a row is a person."""
     column, most = given.unit_column, given.max_rows
-    if isinstance(given.schema, HistorySchema):
+    said = getattr(given.schema, "unit", None)
+    if said is not None:
         require((column, most) == (None, None), "unit_column", column, "left out: the schema of histories says it")
-        column, most = given.schema.person, given.schema.most
+        column, most = said.column, said.max_rows
     if (column is None) is not (most is None):
         raise ParamsError(
             "unit_column and max_rows go together. Give both if a person may have several rows, else neither."
@@ -99,12 +100,10 @@ def refuse_faults(given: "Synthesizer", frame: Any = None) -> None:
     first.ledger(_home(given), given.population, known)
     if given.population is None:
         first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
-    if not isinstance(schema, HistorySchema):
-        person = getattr(schema, "person", None)
-        if person is not None and given.unit_column is None:
-            words = "the most rows of one person that are used; noise grows with it"
-            first.question(f"synthesizer.unit_column = {person!r}; synthesizer.max_rows", words)
-        first.schema(schema, frame)
+    if isinstance(schema, SchemaDraft) and schema.person is not None and given.unit_column is None:
+        words = "the most rows of one person that are used; noise grows with it"
+        first.question(f"synthesizer.unit_column = {schema.person!r}; synthesizer.max_rows", words)
+    first.schema(schema, frame)
     first.tried(given.params)
     first.refuse()
 
@@ -125,15 +124,15 @@ def project_of(given: "Synthesizer", schema: Schema | HistorySchema) -> Project:
     return replace(project, params=replace(params, ledger=replace(params.ledger, cap=cap)))
 
 
-def schema_of(given: "Synthesizer") -> Schema:
-    """The checked schema of one table; :func:`refuse_faults` made sure that there is one."""
+def schema_of(given: "Synthesizer") -> Schema | HistorySchema:
+    """The checked schema; :func:`refuse_faults` made sure that there is one."""
     schema = given.schema
-    assert schema is not None and not isinstance(schema, HistorySchema)
-    if isinstance(schema, Schema):
-        return schema
+    assert schema is not None
     if isinstance(schema, SchemaDraft):
         return schema.complete()
-    return Schema.from_dict(schema, "schema") if isinstance(schema, Mapping) else Schema.load(schema)
+    if isinstance(schema, Mapping):
+        return Schema.from_dict(schema, "schema")
+    return Schema.load(schema) if isinstance(schema, str | Path) else schema
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.text import shown
 from likeness.data.histories.schema import read_schema
 from likeness.pipeline.datasets import model_of
+from likeness.pipeline.datasets.model import alone
 from likeness.pipeline.where import pairs
 
 MOST_ROWS = 1_000_000
@@ -49,7 +50,7 @@ class Generator(PythonModel):
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])
         tables = self.generator.tables(_rows(model_input), int(wishes.get("seed", 0)), given)
-        return tables if len(tables) > 1 else next(iter(tables.values()))
+        return alone(tables)
 
 
 def _rows(model_input: Any) -> int:

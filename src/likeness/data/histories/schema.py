@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from likeness.core.bounds import MOST_CATEGORIES
+from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_texts
 from likeness.data.histories.rules import GAP, SINCE, about, rules_among
@@ -205,6 +205,11 @@ class HistorySchema:
     def states(self) -> tuple[Column, ...]:
         """Columns that may change, without the order."""
         return tuple(column for column in self.moving if column.name != self.order)
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected: a person, with the events that count."""
+        return PrivacyUnit(self.person, self.most)
 
     @property
     def least(self) -> int:

@@ -6,20 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from likeness.config.params import Evaluate, Params
-from likeness.core.bounds import PrivacyUnit
+from likeness.config.typed import require
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import HISTORIES, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.datasets.model import DataModel, TableGenerator, Tables
+from likeness.pipeline.datasets.model import DataModel, Frame, TableGenerator, Tables
 
 if TYPE_CHECKING:
     from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
     from likeness.release.records import Records
     from likeness.release.released import Released
@@ -59,7 +60,7 @@ class Histories(DataModel):
 
     def complete(self, params: Params, of_files: bool = True) -> Params:
         """The settings with the unit of privacy: a person, with as many events as count."""
-        unit, people = PrivacyUnit(self.schema.person, self.schema.most), self.schema.people is not None
+        unit, people = self.schema.unit, self.schema.people is not None
         if params.ingest.unit not in (None, unit):
             raise ParamsError(
                 f"params.yaml: ingest.unit must be {{column: {unit.column}, max_rows: {unit.max_rows}}}, as the schema "
@@ -100,6 +101,23 @@ class Histories(DataModel):
 
         unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths)
         evaluate_histories(self.schema, real, tables, settings.seed, paths.internal, unknown)
+
+    def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+        """A lone frame is that of the events."""
+        schema, frames = self.schema, {name or "events": frame for name, frame in given.items()}
+        names = {"events"} if schema.people is None else {"people", "events"}
+        require(set(frames) == names, "X", sorted(frames), f"the frames {' and '.join(sorted(names))} of the schema")
+        said = person is None or str(person) == schema.person
+        require(said, "person", person, f"the schema's person, {schema.person}")
+        return frames
+
+    def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
+        """Rows of people, and pairs of events."""
+        from likeness.pipeline.history_rows import read_histories
+        from likeness.pipeline.rows_in_memory import histories_in_memory
+
+        rows, digests = read_histories(self.schema, frames["events"], frames.get("people"), ledger.key)
+        return histories_in_memory(params, self.schema, rows, ledger, digests)
 
     def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
         """Draws people, and then their events."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from likeness.config.params import Evaluate, Params
 from likeness.core.errors import ParamsError
@@ -19,17 +19,26 @@ from likeness.data.schema.schema import Schema
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.data.encoding.frames import FrameType
     from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
     from likeness.release.records import Records
     from likeness.release.released import Released
 
+T = TypeVar("T")
+Frame = tuple["DataFrame", "FrameType"]
 Dtypes = Mapping[str, Mapping[str, str]] | None
 Tables = Mapping[str, "DataFrame"]
+
+
+def alone(found: Mapping[str, T]) -> T | dict[str, T]:
+    """What a person gets of one table as it is, and of several by name."""
+    return next(iter(found.values())) if len(found) == 1 else dict(found)
 
 
 class TableGenerator(Protocol):
@@ -167,6 +176,36 @@ class DataModel(ABC):
         from likeness.methods.saved_generator import SavedGenerator
 
         return [SavedGenerator.load(folder / name) for name in self.outputs.inner_folders]
+
+    def save(self, generators: "Sequence[SavedGenerator]", folder: Path) -> None:
+        """Write the generators, so that :meth:`saved` reads them back."""
+        for inner, one in zip(self.outputs.inner_folders, generators, strict=True):
+            one.save(folder / inner)
+
+    @abstractmethod
+    def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+        """The frames of a Python caller by the name of their table.
+
+        Args:
+            given: by the name that the caller gives; that of a lone frame is empty.
+            person: the column that names people, if the caller says it.
+
+        Raises:
+            ParamsError: these are not the frames of the schema.
+        """
+
+    @abstractmethod
+    def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
+        """The training rows of frames, as :meth:`ingest` writes those of sources: equal digests, so equal releases.
+
+        Args:
+            frames: of :meth:`named`.
+            params: the settings, with the unit of privacy.
+            ledger: whose key makes the digests.
+
+        Raises:
+            DataError: they do not fit the schema, or there is no row.
+        """
 
     @abstractmethod
     def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:

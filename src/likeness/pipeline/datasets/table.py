@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
-from likeness.config.params import Evaluate
+from likeness.config.params import Evaluate, Params
+from likeness.core.errors import ParamsError
 from likeness.core.paths import ONE_TABLE, ProjectPaths
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.datasets.model import DataModel, Dtypes, TableGenerator, Tables
+from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, TableGenerator, Tables
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
     from likeness.release.records import Records
     from likeness.release.released import Released
@@ -80,6 +82,25 @@ class Table(DataModel):
             classifiers=settings.classifiers,
             max_rows=settings.max_rows,
         )
+
+    def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+        """The lone frame."""
+        if person is not None or set(given) != {""}:
+            raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
+        return {_NAME: given[""]}
+
+    def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
+        """The rows, at most as many of a person as the settings say."""
+        from likeness.data.source.files import read_frame, read_frame_people
+        from likeness.data.source.row_digests import SourceDigest
+        from likeness.pipeline.rows_in_memory import in_memory
+
+        unit, people, source = params.ingest.unit, None, SourceDigest()
+        if unit is None:
+            typed = read_frame(frames[_NAME], self.schema, source=source)
+        else:
+            typed, people = read_frame_people(frames[_NAME], self.schema, unit.column, source=source)
+        return in_memory(params, self.schema, typed, ledger, people, [source.digest(ledger.key)])
 
     def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
         """Draws the rows."""

@@ -1,0 +1,90 @@
+"""A fit: release noisy statistics of rows in memory, and train the generators of their row sets."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from likeness.config.params import Sample
+from likeness.data.encoding.frames import opened
+from likeness.data.schema.ruled_tables import to_model
+from likeness.generators.base import Compute
+from likeness.pipeline.datasets import model_of
+from likeness.pipeline.synthetic_table import numbered, typed_rows
+from likeness.release.partition_selection import completed, partition_queries
+from likeness.release.released import Released, from_bytes
+from likeness.synthesizer.fitted import Fitted
+from likeness.synthesizer.parameters import project_of, refuse_faults, schema_of
+
+if TYPE_CHECKING:
+    from likeness.data.schema.schema import Schema
+    from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.project import Project
+    from likeness.pipeline.rows_in_memory import RowsInMemory
+    from likeness.release.door import Door
+    from likeness.synthesizer import Synthesizer
+
+
+def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
+    """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed.
+
+    Args:
+        given: whose parameters.
+        frames: the training rows: a frame, or frames by the name of their table.
+        person: the column that names people, if the caller says it.
+
+    Raises:
+        LikenessError: see :meth:`likeness.Synthesizer.fit`.
+    """
+    from likeness.methods.fit import fit_all
+    from likeness.pipeline.account import stated
+    from likeness.pipeline.rows_in_memory import release_all
+    from likeness.release.door import Door
+
+    named = frames if isinstance(frames, Mapping) else {"": frames}
+    given_tables = {name: opened(frame) for name, frame in named.items()}
+    refuse_faults(given, given_tables.get("", (None,))[0])
+    model = model_of(schema_of(given))
+    tables = model.named(given_tables, person)
+    project = project_of(given, model.schema)
+    plan, train = project.plan, project.params.train
+    frames = {name: table for name, (table, _) in tables.items()}
+    rows = model.in_memory(frames, project.complete_params, project.ledger)
+    categories = _categories(project, rows)
+    schema = completed(project.written_schema, list(categories.values()))
+    sources = rows.records(model.with_records(schema).encoded)
+    doors = [Door(plan, project.ledger_to_spend, *source, project.provenance) for source in sources]
+    row_sets = project.row_sets_of(schema)
+    released = {**categories, **release_all(project.method, row_sets, doors)}
+    compute = Compute(train.device, train.threads, train.precision)
+    generators, losses = fit_all(project.method, row_sets, released.values(), compute)
+    released |= _card(project, schema, generators[0], released, doors[0])
+    privacy = stated(project, plan, schema, list(released.values()))
+    types = {name: frame_type.of(model.tables[name].names) for name, (_, frame_type) in tables.items()}
+    return Fitted(model, plan, released, privacy, losses, types, generators)
+
+
+def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]:
+    """The released categories of the open columns, by the name of their query."""
+    from likeness.release.door import Door
+
+    released = {}
+    for query in partition_queries(project.written_schema, project.plan, project.params.categories.most):
+        read = rows.partitions(query.column)
+        door = Door(project.plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
+        released[query.name] = from_bytes(door.release(query), query.name)
+    return released
+
+
+def _card(
+    project: "Project", schema: "Schema", generator: "SavedGenerator", released: Mapping[str, Released], door: "Door"
+) -> dict[str, Released]:
+    """The released card about the table that the generator draws without arguments; none without a card."""
+    from likeness.pipeline.card import card_queries, check_tables
+
+    card, facts = project.params.evaluate.card, project.context_of(schema)
+    if card is None:
+        return {}
+    table = to_model(typed_rows(generator, schema, *numbered(Sample(), facts, released)), schema)
+    queries = card_queries(card, project.plan, facts, released, table)
+    for query in queries:
+        check_tables(door, query, card.tables)
+    return {query.name: from_bytes(door.release(query), query.name) for query in queries}
