@@ -12,7 +12,7 @@ import yaml
 from toys import schema_with
 
 from likeness import Synthesizer
-from likeness.core.errors import ParamsError
+from likeness.core.errors import ParamsError, ReleaseError
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_named, plugins
@@ -70,7 +70,11 @@ def test_a_plugin_releases_samples_and_verifies_where_the_auditor_trusts_it(
     assert {one.receipt.plugin for one in fitted.releases_.values()} == {"likeness-means 1.0"}
     assert "by the method **means** of likeness-means 1.0 from 2 noisy" in fitted.statement
     fitted.save(tmp_path / "saved")
+    plugins._LOADED.clear()
     assert Synthesizer.load(tmp_path / "saved").sample(50).equals(fitted.sample(50))
+    plugins._LOADED.clear()
+    with pytest.raises(ReleaseError, match=r"counts no cells of .a."):  # the map is known
+        fitted.estimate("a")
     bundle = tmp_path / "bundle"
     fitted.bundle(bundle)
     edited = f"{SOURCE.read_text()}import pathlib; pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"

@@ -34,6 +34,7 @@ from likeness.features.cells import Cells
 from likeness.inference.axes import Axis
 from likeness.inference.terms import Histogram, Table, Terms
 from likeness.methods.maps import from_spec
+from likeness.privacy.receipt import Receipt
 from likeness.release.distances import DISTANCES
 from likeness.release.released import Released
 
@@ -158,7 +159,7 @@ def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator
     together = terms in ("all_records", "each_person") and receipt.num_groups == 1
     if receipt.threshold is not None or not (by_class or together):
         return
-    feature = _map(spec, receipt.query)
+    feature = _map(spec, receipt)
     if not isinstance(feature, TablesMap):
         return
     if width(feature) != one.values.shape[1]:
@@ -173,11 +174,12 @@ def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator
         yield _Part(named, counts, (one.noise_std / unit) ** 2, bool(part.contrasts))
 
 
-def _map(spec: dict[str, Any], query: str) -> Any:
+def _map(spec: dict[str, Any], receipt: Receipt) -> Any:
     try:
-        return from_spec(spec)
+        return from_spec(spec, receipt.method)
     except (TypeError, ValueError, AttributeError):
-        raise ReleaseError(f"{query}.safetensors: its receipt describes no feature map. Restore the file.") from None
+        where = f"{receipt.query}.safetensors"
+        raise ReleaseError(f"{where}: its receipt describes no feature map. Restore the file.") from None
 
 
 def _name(cells: Cells, schema: Schema, starts: Mapping[int, str], query: str) -> str:

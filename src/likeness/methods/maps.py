@@ -9,7 +9,7 @@ from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
 from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.features.naive_bayes import NaiveBayes
-from likeness.methods import METHODS, known_methods
+from likeness.methods import DEFAULT, METHODS, known_methods, method_named
 
 SHARED: tuple[type[Map], ...] = (ColumnMarginals, Constant, LowOrderMarginals, NaiveBayes)
 MAPS: dict[str, Any] = {kind.name: kind for kind in (*SHARED, *(m for method in METHODS.values() for m in method.maps))}
@@ -20,14 +20,21 @@ def known_maps() -> dict[str, Any]:
     return {**{one.name: one for method in known_methods().values() for one in method.maps}, **MAPS}
 
 
-def from_spec(spec: Mapping[str, Any]) -> FeatureMap:
+def from_spec(spec: Mapping[str, Any], method: str = DEFAULT) -> FeatureMap:
     """Build a map from its public specification; that of a map of a map holds the inner specification.
+
+    Args:
+        spec: the specification.
+        method: that asked for the map. If it is a plug-in, the map may be its own.
 
     Raises:
         ReleaseError: this version has no such map.
+        MissingPackageError: it may be that of a plug-in that nobody here trusts.
     """
-    arguments = {key: _argument(value) for key, value in spec.items()}
+    arguments = {key: _argument(value, method) for key, value in spec.items()}
     name = arguments.pop("map", None)
+    if name not in MAPS:
+        method_named(method)
     kinds = known_maps()
     if name not in kinds:
         raise ReleaseError(f"this version has no feature map '{name}'. Maps: {', '.join(sorted(kinds))}")
@@ -35,7 +42,7 @@ def from_spec(spec: Mapping[str, Any]) -> FeatureMap:
     return feature
 
 
-def _argument(value: Any) -> Any:
+def _argument(value: Any, method: str) -> Any:
     if isinstance(value, Mapping):
-        return from_spec(value)
+        return from_spec(value, method)
     return tuple(value) if isinstance(value, list) else value

@@ -32,7 +32,7 @@ def check_method(method: Method, image: bool = False) -> None:
     context = trial.context(Adjacency.ADD_REMOVE_ONE)
     for query in [*method.auxiliary_queries(context, auxiliary), method.embedding_query(context, auxiliary)]:
         contributions = next(iter(query.contributions.stream([trial.records[:_FEW]])))
-        check_map(query.feature, contributions.x)
+        check_map(query.feature, contributions.x, method.name)
         for place in (0, _FEW // 2):
             check_neighbors(query, trial.some, _FEW, 0, place)
     trial.check_question(auxiliary)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.features.base import FeatureMap, evaluate, width
+from likeness.methods import DEFAULT
 from likeness.methods.maps import from_spec
 from likeness.release.query import Query
 from likeness.release.sums.lattice_sum import _evaluate, block_rows
@@ -22,18 +23,19 @@ BIT = (
 _ROWS = 37
 
 
-def check_map(feature: FeatureMap, x: NDArray[np.float64]) -> None:
+def check_map(feature: FeatureMap, x: NDArray[np.float64], method: str = DEFAULT) -> None:
     """All rules of a map.
 
     Args:
         feature: the map.
         x: inputs as the door sees them, shape (n, d).
+        method: to which it belongs.
 
     Raises:
         AssertionError: saying which rule it breaks.
     """
     check_bound(feature, x)
-    check_specification(feature, x)
+    check_specification(feature, x, method)
     check_numbers(feature, x.shape[1])
     check_rows_alone(feature, x.shape[1])
     check_bits_alone(feature, x.shape[1])
@@ -58,9 +60,9 @@ def check_bound(feature: FeatureMap, x: NDArray[np.float64]) -> None:
         start += part.width
 
 
-def check_specification(feature: FeatureMap, x: NDArray[np.float64]) -> None:
+def check_specification(feature: FeatureMap, x: NDArray[np.float64], method: str = DEFAULT) -> None:
     """The public specification, as JSON, gives the same map."""
-    rebuilt = from_spec(json.loads(json.dumps(feature.spec())))
+    rebuilt = from_spec(json.loads(json.dumps(feature.spec())), method)
     assert rebuilt.spec() == feature.spec(), "the specification does not rebuild itself"
     assert np.array_equal(features_of(rebuilt, x), features_of(feature, x)), "the rebuilt map has other features"
 

@@ -13,8 +13,7 @@ from likeness.core.bounds import rows_per_unit
 from likeness.core.hashing import canonical_json, sha256_bytes
 from likeness.core.text import normal_text
 from likeness.features.base import CellMap, FeatureMap, Map
-from likeness.methods import method_named
-from likeness.methods.maps import from_spec, known_maps
+from likeness.methods.maps import from_spec
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
@@ -226,7 +225,7 @@ def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
         require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
         return AllRecords()
     if kind == "each_cluster":
-        return _clusters(receipt, from_spec(spec.pop("clusters")))
+        return _clusters(receipt, from_spec(spec.pop("clusters"), receipt.method))
     if kind == "with_class":
         grouped = dict(spec.pop("contributions"))
         alone = grouped.get("terms") in ("each_record", "all_records", "each_cluster")
@@ -243,20 +242,14 @@ def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
 
 
 def query_again(receipt: Receipt) -> Query | DistanceQuery:
-    """Build a query again from its public specification.
-
-    Raises:
-        MissingPackageError: it has a map of a plug-in that nobody here trusts.
-    """
+    """Build a query again from its public specification."""
     spec = dict(receipt.feature)
-    if set(maps_in(spec)) - known_maps().keys() - SPECIAL:
-        method_named(receipt.method)
     if spec.get("map") == DISTANCES:
         distances = DistanceQuery.from_spec(receipt.query, receipt.stage, spec)
         require(_same(distances.spec(), spec) and receipt.num_groups == 1, f"{receipt.query}: another map")
         return distances
     contributions = _contributions(receipt, spec)
-    query = Query(receipt.query, receipt.stage, from_spec(spec), receipt.num_groups, contributions)
+    query = Query(receipt.query, receipt.stage, from_spec(spec, receipt.method), receipt.num_groups, contributions)
     same = _same(query.spec(), receipt.feature)
     require(same, f"{receipt.query}: the map does not have the specification of the receipt")
     return query
