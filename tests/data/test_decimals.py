@@ -11,15 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import schema_with
 
-from likeness import Synthesizer
 from likeness.core.errors import SchemaError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.schema import Schema
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
 
 COST = {"kind": "numeric", "lower": 0, "upper": 2000.5, "transform": "log1p", "spikes": [0], "decimals": 2}
 
@@ -62,13 +59,6 @@ def test_there_is_no_minus_zero() -> None:
     assert (found == 0).all() and not np.signbit(found).any()
 
 
-def test_a_missing_value_stays_missing_and_cents_come_back() -> None:
-    schema = schema_of(nullable=True)
-    table = pd.DataFrame({"cost": [0.0, 12.34, np.nan, 2000.5], "ward": pd.Categorical(list("abab"))})
-    encoder = Encoder(schema)
-    pd.testing.assert_frame_equal(encoder.decode_codes(encoder.encode(table)), table, check_exact=True)
-
-
 def test_no_release_depends_on_decimals_and_the_schema_that_is_published_has_them() -> None:
     declared, without = schema_of(), schema_of(decimals=None)
     assert declared != without and encoding_digest(declared) == encoding_digest(without)
@@ -103,19 +93,3 @@ def test_only_numeric_columns_have_decimals(kind: str) -> None:
     assert Column("x", kind, **own).decimals is None  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="is not numeric"):
         Column("x", kind, decimals=2, **own)  # type: ignore[arg-type]
-
-
-@pytest.mark.long
-def test_a_run_writes_cents_and_a_second_one_with_other_decimals_spends_nothing() -> None:
-    ledger = Ledger.create(locate())
-    generator = np.random.default_rng(0)
-    costs = np.round(np.expm1(generator.uniform(0, 7, 400)), 2)
-    table = pd.DataFrame({"cost": costs, "ward": np.where(costs > 50, "a", "b")})
-    settings = {"privatize": {"bins": 4}, "train": {"iterations": 10, "num_components": 5}}
-    records = []
-    for digits in (2, 1):
-        own = Synthesizer(schema=schema_of(decimals=digits), population="people", settings=settings, device="cpu")
-        drawn = own.fit(table).sample(200)["cost"]
-        assert max(digits_behind_the_point(value) for value in drawn) == digits
-        records.append((ledger.head().count, own.privacy["queries"]))
-    assert records[0] == records[1]

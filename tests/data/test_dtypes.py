@@ -13,14 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import yaml
-from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from toys import schema_with
 
 import likeness
-from likeness import Synthesizer
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.beside import OLD_PANDAS, TEXT
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
@@ -34,9 +29,6 @@ from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.header import dtypes_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.data.source.row_digests import SourceDigest
-from likeness.ledger.home import locate
-from likeness.ledger.ledger import Ledger
-from likeness.synthesizer.published import draw
 
 BOOLEAN = {"kind": "boolean"}
 WHOLE = {"kind": "integer", "lower": 0, "upper": 99}
@@ -156,43 +148,6 @@ def frame(rows: int = 300) -> pd.DataFrame:
         "weight": random.uniform(40, 99, rows).astype("float32"),
         "born": pd.to_datetime(random.integers(0, 10**9, rows), unit="s"), "ill": code == 30,
     })  # fmt: skip
-
-
-SCHEMA = schema_with({
-    "code": categories("7", "30", "31"), "ward": categories("1", "2"), "smoker": BOOLEAN, "sex": categories("f", "m"),
-    "children": {"kind": "integer", "lower": 0, "upper": 9}, "weight": {"kind": "numeric", "lower": 0, "upper": 200},
-    "born": {"kind": "datetime", "lower": "1970-01-01", "upper": "2009-12-31"}, "ill": BOOLEAN,
-}, label="ill")  # fmt: skip
-QUICK = {"privatize": {"bins": 4}, "train": {"iterations": 30, "num_components": 20}}
-
-
-def fitted(table: Any) -> Synthesizer:
-    given = {"schema": SCHEMA, "population": "toy people", "settings": QUICK, "device": "cpu", "epsilon": 100.0}
-    return Synthesizer(**given, cap=(1000.0, 1e-3)).fit(table)
-
-
-@pytest.mark.long
-def test_a_sample_works_where_the_real_frame_does(tmp_path: Path) -> None:
-    Ledger.create(locate())
-    real = frame()
-    synthesizer = fitted(real)
-    synthetic = synthesizer.sample(400)
-    assert synthetic.dtypes.equals(real.dtypes)
-    assert pd.concat([real, synthetic]).dtypes.equals(real.dtypes)
-    assert (synthetic["code"] == 30).mean() > 0.1 and synthetic["smoker"].sum() > 0
-    names = pd.DataFrame({"code": [7, 30, 31], "name": ["flu", "cold", "cough"]}).astype({"code": "int16"})
-    assert synthetic.merge(names, on="code")["name"].notna().sum() == 400
-    assert list(pd.get_dummies(synthetic, columns=["ward"])) == list(pd.get_dummies(real, columns=["ward"]))
-    encoder = make_column_transformer((OneHotEncoder(), ["code", "ward", "sex"]), remainder="passthrough")
-    model = make_pipeline(encoder, LogisticRegression(max_iter=500))
-    features = [name for name in real if name not in ("ill", "born")]
-    assert model.fit(synthetic[features], synthetic["ill"]).score(real[features], real["ill"]) > 0.8
-    synthesizer.save(tmp_path / "saved")
-    loaded = Synthesizer.load(tmp_path / "saved").sample(400)
-    pd.testing.assert_frame_equal(loaded, synthetic)
-    pd.testing.assert_frame_equal(draw(tmp_path / "saved", 400, 0, {}), synthetic)  # as `likeness sample` does
-    table = fitted(pa.Table.from_pandas(real, preserve_index=False)).sample(10)
-    assert isinstance(table, pa.Table) and table.schema.field("code").type == pa.int16()
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +23,6 @@ from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import typed_digest
 from likeness.features.cells import Cells
 from likeness.pipeline.where import conditions
-from likeness.report.histograms import histograms
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "8675309"
@@ -122,34 +119,6 @@ def test_a_csv_is_read_by_these_kinds_with_missing_values(tmp_path: Path) -> Non
         ",,,nein,Chile",
         "2000-01-01,2020-12-31 23:59:59,false,nein,Chile",
     ]
-
-
-def test_a_parquet_file_gives_the_same_table_as_a_csv(tmp_path: Path) -> None:
-    source = pa.table(
-        {
-            "patient": [1, 2],
-            "admitted": pa.array([11356, None], pa.int32()).cast(pa.date32()),
-            "seen": pa.array([981173106000000789, None], pa.timestamp("ns")),
-            "smoker": [True, None],
-            "insured": pa.array([1, 0], pa.int8()),
-            "country": ["Chile", "Chile"],
-        }
-    )
-    pq.write_table(source, tmp_path / "own.parquet")
-    expected, *_ = read_source(
-        write_csv(tmp_path, ["1,2001-02-03,2001-02-03 04:05:06,true,true,Chile", "2,,,,false,Chile"]), PATIENTS
-    )
-    pd.testing.assert_frame_equal(read_source(tmp_path / "own.parquet", PATIENTS)[0], expected)
-    assert str(expected["admitted"].dtype) == "date32[day][pyarrow]"
-
-
-def test_other_ways_to_write_a_date_are_told_by_the_schema(tmp_path: Path) -> None:
-    schema = schema_of(
-        d={"kind": "date", "format": "%d.%m.%Y", "lower": "1990-01-01", "upper": "2020-01-01", "spikes": ["1990-01-01"]}
-    )
-    (tmp_path / "own.csv").write_text("d\n03.02.2001\n")
-    assert read_source(tmp_path / "own.csv", schema)[0].to_csv(index=False) == "d\n2001-02-03\n"
-    assert Schema.from_dict(schema.to_dict(), "copy") == schema
 
 
 @pytest.mark.parametrize(
@@ -260,10 +229,6 @@ def test_bins_of_dates_hold_whole_days_or_seconds(kind: str) -> None:
     x = encoder.expand(encoder.encode(pd.DataFrame({"d": column.typed(values)})))
     found = Cells(0, grid.size, grid.inner).places(x)
     assert np.bincount(found).tolist() == ([2, 3, 2, 3] if kind == "date" else [60, 60, 60, 60])
-
-
-def test_histograms_show_every_kind() -> None:
-    assert histograms(patients(), patients(), PATIENTS).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("given_", [True, "True", "yes", "1", "T"])

@@ -13,11 +13,10 @@ from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.private_tables import iter_private, text_columns, write_private
-from likeness.data.schema.categories import LONGEST, closed
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
-from likeness.data.source.cells import cells_of, typed
+from likeness.data.source.cells import MOST_LETTERS, cells_of, closed, typed
 from likeness.data.source.files import iter_part, read_frame, read_source, source_parts
 from likeness.data.source.row_digests import row_hashes, typed_digest
 from likeness.preflight.faults import schema_faults
@@ -71,11 +70,11 @@ def test_a_class_label_and_an_image_have_public_classes() -> None:
 
 
 def test_cells_are_texts_each_by_itself(tmp_path: Path) -> None:
-    rows = [" nurse", "?", "", "x" * LONGEST, "x" * (LONGEST + 1), "other", "7.0"]
+    rows = [" nurse", "?", "", "x" * MOST_LETTERS, "x" * (MOST_LETTERS + 1), "other", "7.0"]
     path = tmp_path / "t.csv"
     path.write_text("x,job\n" + "".join(f"{place},{job}\n" for place, job in enumerate(rows)))
     table, *_ = read_source(path, schema())
-    expected = ["nurse", None, None, "x" * LONGEST, "other", "other", "7.0"]
+    expected = ["nurse", None, None, "x" * MOST_LETTERS, "other", "other", "7.0"]
     assert table["job"].astype("object").where(table["job"].notna(), None).tolist() == expected
     for place in range(len(rows)):  # alone in its file, a row is typed as among the others
         path.write_text(f"x,job\n{place},{rows[place]}\n")

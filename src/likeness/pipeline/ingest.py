@@ -9,9 +9,9 @@ from likeness.config.params import Params
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
-from likeness.data.schema.categories import closed
 from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import closed
 from likeness.engine import LOCAL, Engine
 from likeness.pipeline.private_rows import (
     BESIDE,

@@ -10,9 +10,9 @@ import numpy as np
 from likeness.config.params import Params
 from likeness.data.beside import with_columns
 from likeness.data.histories.schema import NEXT, HistorySchema
-from likeness.data.schema.categories import closed
 from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, numbered
 from likeness.data.source.row_digests import row_hashes
 from likeness.pipeline.history_rows import digest_of_histories

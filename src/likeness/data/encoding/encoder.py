@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
 from likeness.data.pixels import PIXEL, matrix, with_pixels
-from likeness.data.schema.column import Column
 from likeness.data.schema.schema import BRIGHTEST, Schema
 
 Floats = NDArray[np.float64]
@@ -51,7 +50,9 @@ class Encoder:
         if values.dtype.kind not in "iu":  # missing cells, which are refused by column
             pixels = ()
         columns = self.schema.columns[len(pixels) :]
-        codes = {column.name: _encode_column(column, df[column.name]) for column in columns}
+        if wrong := [one.name for one in columns if not one.nullable and df[one.name].isna().any()]:
+            raise DataError(f"column '{wrong[0]}' has a missing value, but is not nullable in the schema.")
+        codes = {column.name: column.type.encode(df[column.name], column) for column in columns}
         beside = pd.DataFrame(codes, range(len(df)))
         if not pixels:
             return beside
@@ -138,9 +139,3 @@ def _places(name: str, codes: NDArray[Any], width: int) -> Integers:
     if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < width)):
         raise DataError(f"column '{name}' holds a code that is none of its {width} places. Encode the table again.")
     return codes.astype(np.int64)
-
-
-def _encode_column(column: Column, values: "pd.Series[Any]") -> NDArray[Any]:
-    if not column.nullable and values.isna().any():
-        raise DataError(f"column '{column.name}' has a missing value, but is not nullable in the schema.")
-    return column.type.encode(values, column)

@@ -7,7 +7,7 @@ Python and ``30..40`` in a text. Both ends belong to it, and one of them may be 
 
 import math
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,35 +157,20 @@ def plain_condition(value: Any) -> Any:
 
 
 def step_of(column: Column) -> float | None:
-    """The distance of two values of a column that is rounded."""
-    return 1.0 if column.is_whole else None if column.decimals is None else 10.0**-column.decimals
+    """The distance of two values of a column that is rounded, or of two places of categories."""
+    return (
+        1.0 if column.is_whole or column.is_categorical else None if column.decimals is None else 10.0**-column.decimals
+    )
 
 
-def _places(value: Any, column: Column, key: str) -> Iterator[int]:
+def _places(value: Any, column: Column, key: str) -> Sequence[int]:
     """Places of the categories that a value means; of an ordered column, also those of a range or a comparison."""
-    kind, ends, comparison = column.type, _ends(value), _compared(value)
-    text = kind.spelling(normal_text(str(value)), column)
-    if text in column.categories or not column.ordered or (ends is None and comparison is None):
-        allowed(key, text, column.categories)
-        yield column.categories.index(text)
-        return
-    if comparison is not None:
-        sign, word = comparison
-        allowed(key, word, column.categories)
-        place = column.categories.index(word) + (sign in (">", "<="))
-        yield from range(place) if sign[0] == "<" else range(place, len(column.categories))
-        return
-    assert ends is not None
-    first, last = column.categories[0], column.categories[-1]
-    words = [
-        normal_text(str(default if end is None else end)) for end, default in zip(ends, (first, last), strict=True)
-    ]
-    for word in words:
-        allowed(key, word, column.categories)
-    low, high = (column.categories.index(word) for word in words)
-    if low > high:
-        raise ParamsError(f"{key}: the range {value} ends before it begins. Exchange its ends.")
-    yield from range(low, high + 1)
+    text = column.type.spelling(normal_text(str(value)), column)
+    if column.ordered and text not in column.categories and (_ends(value) or _compared(value)):
+        low, high = _numbers(value, column, key)
+        return range(int(max(low, 0)), int(min(high, len(column.categories) - 1)) + 1)
+    allowed(key, text, column.categories)
+    return [column.categories.index(text)]
 
 
 def _ends(value: Any) -> tuple[Any, Any] | None:
@@ -233,6 +218,10 @@ def _next(number: float, towards: float, column: Column) -> float:
 def _number(value: Any, end: str, column: Column, key: str) -> float:
     if value is None:
         return -math.inf if end == "lower" else math.inf
+    if column.is_categorical:
+        word = normal_text(str(value))
+        allowed(key, word, column.categories)
+        return float(column.categories.index(word))
     if isinstance(value, str) and column.type.are_numbers:
         try:
             value = float(value)

@@ -94,7 +94,7 @@ class ColumnDraft:
             if value is not None and not (isinstance(value, list) and len(value) == len(_BOUNDS)):
                 raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
             said = dict(zip(_BOUNDS, value or (None, None), strict=True))
-        elif value == PRIVATE:
+        elif (key, value) == ("categories", PRIVATE):
             said = {key: value, "ordered": None}
         spec = said if key == "kind" else {**self._spec, **said}
         spec = {name: given for name, given in spec.items() if given is not None}

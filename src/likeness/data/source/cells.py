@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
-from likeness.core.text import normal_text
-from likeness.data.beside import TEXT
+from likeness.core.text import fault_of, normal_text
+from likeness.data.beside import TEXT, with_columns
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
-from likeness.data.schema.categories import unfit
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.names import check_names
@@ -26,6 +25,9 @@ from likeness.data.source.python_cells import python_texts, texts_or_missing
 from likeness.data.source.row_digests import SourceDigest
 
 _PLAIN = ("f8", *(f"{sign}{size}" for sign in "iu" for size in (1, 2, 4, 8)))
+
+MOST_LETTERS = 100
+"""Most characters of a category that is private; longer texts are ``other``."""
 
 
 def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exact: bool = False) -> pd.DataFrame:
@@ -82,7 +84,7 @@ def typed_column(
             "Set nullable: true in the schema."
         )
     if column.open:
-        cells = texts.mask(unfit(texts), str(column.other)).mask(missing).astype(TEXT)
+        cells = texts.mask(_unfit(texts), str(column.other)).mask(missing).astype(TEXT)
         return pd.Series(cells.array.take(places, allow_fill=True), values.index)
     if not np.isfinite(numbers[~missing]).all():
         raise DataError(f"{file}: column '{column.name}' has a value that is not {kind.unreadable(column)}")
@@ -103,6 +105,31 @@ def _bounded(numbers: NDArray[np.float64], column: Column, file: str, exact: boo
     if exact and ((numbers < lower) | (numbers > upper)).any():
         raise DataError(f"{file}: column '{column.name}' has a value beyond {column.range_text}. Correct it.")
     return np.clip(numbers, lower, upper) + 0.0  # one zero, whatever its sign
+
+
+def _unfit(texts: "pd.Series[str]") -> "pd.Series[bool]":
+    """Which texts cannot be categories: too long, or with a control character or a line end inside.
+
+    A released text goes into CSV files, YAML, pages and terminals, and they read such characters differently.
+    """
+    return texts.isin([text for text in texts.dropna().unique() if fault_of(text, MOST_LETTERS)])
+
+
+def closed(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:
+    """Type the open columns of a table by their released categories.
+
+    Args:
+        table: typed with ``written``.
+        written: the schema with its open columns.
+        schema: the completed schema.
+    """
+    columns = {}
+    for column in written.open_columns:
+        categories = schema.column(column.name).categories
+        texts = table[column.name]
+        texts = texts.where(texts.isna() | texts.isin(categories), str(column.other))
+        columns[column.name] = texts.astype(schema.column(column.name).typed([]).dtype)
+    return with_columns(table, columns)
 
 
 def texts_of(values: "pd.Series[Any]") -> "pd.Series[str]":

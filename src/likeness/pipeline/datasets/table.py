@@ -65,7 +65,7 @@ class Table(DataModel):
     def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
         """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
         from likeness.data.private_tables import sample_private
-        from likeness.data.schema.categories import closed
+        from likeness.data.source.cells import closed
         from likeness.pipeline.private_rows import BESIDE, SPLIT
         from likeness.report.internal import evaluate
 
