@@ -17,9 +17,9 @@ import yaml
 
 from benchmarks import mixture
 from benchmarks.memory import peak_mb
-from likeness.config.explain import plain
 from likeness.config.load import params_from
 from likeness.config.params import Params
+from likeness.core.hashing import plain
 from likeness.core.rng import public
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source

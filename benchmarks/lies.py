@@ -201,7 +201,7 @@ LIES: tuple[Lie, ...] = (
         f.set_value(names.SETTINGS, "note", p.NOTE)),
     Lie("the settings have a key twice", "form", "settings.json is not written",
         f.edit_file(names.SETTINGS, '"attempt": "1"', f'"attempt": "{p.NOTE}", "attempt": "1"')),
-    Lie("the plan has an unknown key", "form", "plan.json is not written",
+    Lie("the plan has an unknown key", "form", "plan.json.note is not a setting",
         f.set_value(names.PLAN_FILE, "note", p.NOTE)),
     Lie("the schema has a comment", "form", "schema.yaml is not written",
         f.edit_file(names.SCHEMA, "name: staff", f"name: staff # {p.NOTE}")),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import yaml
 
-from likeness.config.explain import plain
 from likeness.core.errors import BudgetError
+from likeness.core.hashing import plain
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate

@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 
 from likeness.bundle.settings import params_of, settings_of
 from likeness.cli.app import app
-from likeness.config.explain import defaults, keys, plain
+from likeness.config.explain import defaults, keys
 from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.core.errors import LikenessError, ParamsError
+from likeness.core.hashing import plain
 from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS, method_from, resolved
 from likeness.pipeline.new_project import write_project

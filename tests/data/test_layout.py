@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import column_values, schemas, tables
 
-from likeness.core.errors import SchemaError
+from likeness.config.typed import build
+from likeness.core.errors import LikenessError
+from likeness.core.hashing import plain
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Block, Layout
 from likeness.data.schema.column import Column
@@ -51,7 +53,7 @@ def test_blocks_tile_the_vector_and_the_json_form_reads_back(schema: Schema) -> 
     both = np.concatenate([layout.numeric_columns, layout.onehot_columns])
     assert sorted(both.tolist()) == list(range(layout.width))
     assert layout.width == sum(column.width for column in schema.feature_columns)
-    assert Layout.from_dict(json.loads(json.dumps(layout.to_dict()))) == layout
+    assert build(Layout, json.loads(json.dumps(plain(layout))), "layout") == layout
 
 
 @given(st.data())
@@ -91,5 +93,5 @@ def test_diameter_is_reached_where_no_number_is_nullable(schema: Schema) -> None
     ],
 )
 def test_what_is_no_layout_is_refused(mapping: dict[str, Any]) -> None:
-    with pytest.raises(SchemaError, match="layout: "):
-        Layout.from_dict(mapping)
+    with pytest.raises(LikenessError, match=r"^layout"):
+        build(Layout, mapping, "layout")

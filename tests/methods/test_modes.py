@@ -16,7 +16,8 @@ from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.explain import defaults
 from likeness.config.typed import build
-from likeness.core.errors import PlanError, ReleaseError
+from likeness.core.errors import LikenessError, PlanError, ReleaseError
+from likeness.core.hashing import plain
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
@@ -263,7 +264,7 @@ def test_columns_without_modes_are_refused_before_anything_is_spent(
     "change", [{"weights": (0.5,)}, {"means": (0.1, math.nan)}, {"deviations": (0.1, 0.0)}, {"weights": (0.5, -0.5)}]
 )
 def test_numbers_that_are_no_mixture_are_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ReleaseError, match="modes need"):
-        Modes.from_dict({**MODES[0].to_dict(), **change})
+    with pytest.raises(LikenessError, match=r"^modes"):
+        build(Modes, {**plain(MODES[0]), **change}, "modes")
     with pytest.raises(ReleaseError, match="order of their places"):
         ModeStatistics(MODES[::-1])

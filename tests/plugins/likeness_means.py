@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likeness.config.training import TrainingSettings
-from likeness.config.typed import setting
+from likeness.config.typed import build, setting
 from likeness.core.bounds import Part
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.data.encoding.layout import Layout
@@ -41,7 +41,7 @@ class Independent(Generator):
     """Draws each column by itself: numbers from a beta distribution, categories by their shares."""
 
     name: ClassVar[str] = "means_independent"
-    readers: ClassVar = {"layout": Layout.from_dict}
+    readers: ClassVar = {"layout": lambda layout: build(Layout, layout, "layout")}
 
     def __init__(self, layout: Layout) -> None:
         self.layout, self.num_classes = layout, layout.num_classes

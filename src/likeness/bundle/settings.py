@@ -1,9 +1,7 @@
 """The settings of a run as a file of the bundle, and their way back."""
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from likeness.bundle.contents import SCHEMA, SETTINGS
@@ -22,7 +20,7 @@ from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ParamsError
 from likeness.core.format import FORMAT, RECIPE, check_known
-from likeness.core.hashing import canonical_json
+from likeness.core.hashing import plain
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
 
@@ -33,23 +31,24 @@ def settings_of(project: Project) -> dict[str, Any]:
     """The settings of the run as JSON, without places of a machine. A public file has its name in the bundle."""
     params, recipe = project.params, project.chosen_method
     names = {str(file.path): name for name, file in recipe.public_files().items()}
-    unit = project.complete_params.ingest.unit
-    value = {
-        "format": FORMAT,
-        "recipe": RECIPE,
-        "requires": [],
-        "method": params.method,
-        "privacy": asdict(params.privacy),
-        "attempt": params.ledger.attempt,
-        "unit": None if unit is None else unit.to_dict(),
-        "categories": asdict(params.categories),
-        "train": asdict(params.train),
-        "sample": sample_request(params.sample),
-        **({} if params.evaluate.card is None else {"card": asdict(params.evaluate.card)}),
-        params.method: renamed(asdict(recipe), names),  # type: ignore[call-overload]
-    }
-    plain: dict[str, Any] = json.loads(canonical_json(value))
-    return plain
+    card = params.evaluate.card
+    value: dict[str, Any] = plain(
+        {
+            "format": FORMAT,
+            "recipe": RECIPE,
+            "requires": [],
+            "method": params.method,
+            "privacy": params.privacy,
+            "attempt": params.ledger.attempt,
+            "unit": project.complete_params.ingest.unit,
+            "categories": params.categories,
+            "train": params.train,
+            "sample": sample_request(params.sample),
+            **({} if card is None else {"card": card}),
+            params.method: renamed(plain(recipe), names),
+        }
+    )
+    return value
 
 
 def params_of(settings: Mapping[str, Any]) -> Params:

@@ -8,8 +8,9 @@ import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from likeness.config.explain import plain, yaml_value
+from likeness.config.explain import yaml_value
 from likeness.core.errors import ParamsError
+from likeness.core.hashing import plain
 
 _QUESTION = "# ? "
 _NULL = "tag:yaml.org,2002:null"  # the library would write nothing

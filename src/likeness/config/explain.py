@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from likeness.config.typed import default_of, is_expert, rule_of
+from likeness.core.hashing import plain
 from likeness.core.text import doc_of
 
 _COLUMN, _WIDTH = 34, 120  # where comments begin, and where lines end
@@ -63,15 +64,6 @@ def defaults(section: Any) -> dict[str, Any]:
         required = defaults(hint) if is_dataclass(hint) else None
         values[item.name] = required if default is MISSING else plain(default)
     return values
-
-
-def plain(value: Any) -> Any:
-    """A setting as YAML holds it: sections as mappings, tuples as lists."""
-    if is_dataclass(value):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def with_help(

@@ -11,6 +11,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from typing import Any, TypeVar
 
 from likeness.core.errors import ParamsError
@@ -144,6 +145,8 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
         return cls(**values)
     except OutOfRangeError as error:
         raise ParamsError(_join(where, error)) from None
+    except ValueError as error:
+        raise ParamsError(f"{where}: {error}") from None
 
 
 def is_expert(cls: Any, name: str) -> bool:
@@ -226,6 +229,8 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
         if math.isnan(number):
             raise ParamsError(f"{where} must be a number, got {value!r}")
         return number
+    if issubclass(hint, Enum) and value in list(hint):
+        return hint(value)
     if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if value is None and not also:

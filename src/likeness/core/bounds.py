@@ -29,13 +29,9 @@ class PrivacyUnit:
     def __post_init__(self) -> None:
         object.__setattr__(self, "column", normal_text(self.column))
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"column": self.column, "max_rows": self.max_rows}
-
     @classmethod
     def from_dict(cls, value: Any) -> "PrivacyUnit":
-        """Inverse of :meth:`to_dict`; whole numbers stay whole, because a sensitivity depends on them.
+        """From its JSON form; whole numbers stay whole, because a sensitivity depends on them.
 
         Raises:
             ReleaseError: it holds no unit.

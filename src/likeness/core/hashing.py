@@ -4,6 +4,8 @@ import hashlib
 import hmac
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from likeness.core.remote import Place, files_in, reading
@@ -45,11 +47,20 @@ def _keyed_digest(path: Place, key: bytes, source: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON: text keys, lists for tuples, and text for infinities."""
-    if isinstance(value, dict):
+    """A value for JSON and YAML: dataclasses as mappings of their fields, lists, Python's numbers, infinities as text.
+
+    A map of features is its public specification.
+    """
+    if hasattr(value, "spec"):
+        return value.spec()
+    if is_dataclass(value):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if hasattr(value, "item") and not hasattr(value, "__len__"):  # of numpy
+        return plain(value.item())
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return value

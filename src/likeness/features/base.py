@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
+from likeness.core.hashing import plain
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -208,14 +209,6 @@ def evaluate(feature: FeatureMap, function: Callable[[Any], Any], x: NDArray[np.
 
 def _arrays(result: Any) -> Any:
     return tuple(_arrays(one) for one in result) if isinstance(result, tuple) else result.numpy()
-
-
-def plain(value: Any) -> Any:
-    """A field, or an argument, as JSON."""
-    if isinstance(value, tuple):
-        return [plain(item) for item in value]
-    convert = getattr(value, "spec", None) or getattr(value, "to_dict", None)
-    return value if convert is None else convert()
 
 
 def width(feature: FeatureMap) -> int:

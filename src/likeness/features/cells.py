@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.core.errors import ReleaseError
+from likeness.config.typed import build
+from likeness.core.errors import ParamsError, ReleaseError
 
 
 @dataclass(frozen=True)
@@ -54,22 +55,6 @@ class Cells:
         bins: NDArray[np.int64] = np.searchsorted(self.edges, x[:, self.start], side="right").astype(np.int64)
         return np.where(x[:, self.start + 1] > 0.5, self.size - 1, bins) if self.missing else bins
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        edges = None if self.edges is None else list(self.edges)
-        return {"start": self.start, "size": self.size, "edges": edges, "missing": self.missing}
-
-    @classmethod
-    def from_dict(cls, mapping: Mapping[str, Any]) -> "Cells":
-        """Inverse of :meth:`to_dict`."""
-        edges = mapping["edges"]
-        return cls(
-            int(mapping["start"]),
-            int(mapping["size"]),
-            None if edges is None else tuple(float(edge) for edge in edges),
-            bool(mapping["missing"]),
-        )
-
 
 def cells_of(columns: Iterable[Cells | Mapping[str, Any]], name: str) -> tuple[Cells, ...]:
     """Cells of several columns, given as cells or as JSON; ``name`` is the map's, for the error.
@@ -78,6 +63,6 @@ def cells_of(columns: Iterable[Cells | Mapping[str, Any]], name: str) -> tuple[C
         ReleaseError: they are not cells.
     """
     try:
-        return tuple(column if isinstance(column, Cells) else Cells.from_dict(column) for column in columns)
-    except (KeyError, TypeError, ValueError) as error:
+        return tuple(column if isinstance(column, Cells) else build(Cells, column, "cells") for column in columns)
+    except (ParamsError, TypeError) as error:
         raise ReleaseError(f"{name}: columns are not cells ({error})") from None

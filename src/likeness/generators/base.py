@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
 from likeness.core.errors import ParamsError
+from likeness.core.hashing import plain
 from likeness.data.encoding.condition import NONE, Conditions
-from likeness.features.base import plain
 from likeness.features.cells import Cells
 
 Arrays = dict[str, NDArray[Any]]

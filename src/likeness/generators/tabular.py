@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from likeness.config.training import SAMPLING
+from likeness.config.typed import build
 from likeness.data.encoding.layout import Layout
 from likeness.generators.latent import LatentGenerator
 
@@ -19,7 +20,7 @@ class TabularGenerator(LatentGenerator):
     """
 
     name: ClassVar[str] = "tabular"
-    readers: ClassVar = {"layout": Layout.from_dict}
+    readers: ClassVar = {"layout": lambda layout: build(Layout, layout, "layout")}
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from likeness.core.errors import BudgetError, LedgerError
+from likeness.core.hashing import plain
 from likeness.core.messages import LOG
 from likeness.ledger.budget import (
     Budget,
@@ -200,7 +201,7 @@ class Ledger(Chain):
                 "key": request.key,
                 "identity": request.population,
                 "adjacency": str(request.adjacency),
-                "unit": None if request.unit is None else request.unit.to_dict(),
+                "unit": plain(request.unit),
                 "rho": request.rho,
                 "plan": request.plan,
                 "digest": request.digest,

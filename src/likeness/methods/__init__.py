@@ -6,10 +6,10 @@ A name that the list does not have may be that of a plug-in (:mod:`likeness.meth
 from pathlib import Path
 from typing import Any
 
-from likeness.config.explain import plain
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build, merged
 from likeness.core.errors import ParamsError
+from likeness.core.hashing import plain
 from likeness.core.text import did_you_mean, normal_texts
 from likeness.methods import plugins
 from likeness.methods.base import Context, Method

@@ -103,7 +103,7 @@ class SavedGenerator:
                 raise ValueError("class_weights: one for each class, none below 0")
         except FileNotFoundError as error:
             raise ArtifactError(f"{folder} holds no generator. Run: dvc repro train") from error
-        except (*_DAMAGE, SafetensorError) as error:
+        except (*_DAMAGE, ParamsError, SafetensorError) as error:
             raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from error
         return cls(network, class_weights, provenance)
 

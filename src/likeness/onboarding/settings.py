@@ -7,10 +7,10 @@ from typing import Any
 import yaml
 
 from likeness.config.edit import edited
-from likeness.config.explain import plain
 from likeness.config.load import params_from
 from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.core.errors import SchemaError
+from likeness.core.hashing import plain
 
 _PEOPLE = "a name for the PEOPLE in the data; new versions of the data keep it"
 _MAX_ROWS = "the most rows of one person that are used; public; noise grows with it"

@@ -10,7 +10,7 @@ from likeness import __version__
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
-from likeness.core.hashing import sha256_bytes
+from likeness.core.hashing import plain, sha256_bytes
 from likeness.core.paths import read_json
 from likeness.data.schema.rule import Rule
 from likeness.data.schema.schema import Schema
@@ -218,7 +218,7 @@ def _whose(params: Params, plan: Plan) -> dict[str, Any]:
     return {
         "identity": params.privacy.population,
         "unit": protected(unit, params.privacy.unit),
-        **({} if unit is None else {"rows_of_a_person": unit.to_dict()}),
+        **({} if unit is None else {"rows_of_a_person": plain(unit)}),
         "adjacency": str(plan.adjacency),
         "num_records": plan.num_records,
     }

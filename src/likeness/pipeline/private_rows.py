@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.config.params import FileFormat, Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError
+from likeness.core.hashing import plain
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
@@ -82,7 +83,7 @@ def manifest_of(
         "digest": digest,
         "rows_digests": [digest for digest in rows_digests if digest],
         "num_records": count if public else None,
-        "unit": _unit(params),
+        "unit": plain(params.ingest.unit),
     }
 
 
@@ -111,7 +112,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
         **more,
-        "unit": _unit(params),
+        "unit": plain(params.ingest.unit),
     }
     for name, value in expected.items():
         if manifest.get(name) != value:
@@ -132,10 +133,6 @@ def _check_number(params: Params, count: int | None) -> None:
             f"params.yaml: privacy.num_records is {params.privacy.num_records}, the training table has {count} rows. "
             "Under replace_one the number of records is public and must be right. Correct it."
         )
-
-
-def _unit(params: Params) -> dict[str, Any] | None:
-    return None if params.ingest.unit is None else params.ingest.unit.to_dict()
 
 
 def read_place(

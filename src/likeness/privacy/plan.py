@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
+from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.core.format import FORMAT, RECIPE, check_known
@@ -112,24 +113,13 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
-        return {"format": FORMAT, **{key: plain(value) for key, value in asdict(self).items()}}
+        return {"format": FORMAT, **plain(self)}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Plan":
         """Inverse of :meth:`to_dict`."""
         check_known(value, ("format", "recipe"), "plan.json", PlanError)
-        queries = tuple(PlannedQuery(**{key: _number(item) for key, item in q.items()}) for q in value["queries"])
-        return cls(
-            method=value["method"],
-            identity=value["identity"],
-            adjacency=Adjacency(value["adjacency"]),
-            epsilon=float(value["epsilon"]),
-            delta=value["delta"],
-            num_records=value["num_records"],
-            queries=queries,
-            unit=None if value["unit"] is None else PrivacyUnit.from_dict(value["unit"]),
-            plugin=value["plugin"],
-        )
+        return build(cls, {key: item for key, item in value.items() if key != "format"}, "plan.json")
 
 
 def make_plan(
@@ -269,7 +259,3 @@ def _parts(
 def _rounded_up(multiplier: float) -> float:
     """Round up to 12 significant digits. Noise is part of a release's key, which must not depend on the solver."""
     return float(Context(prec=12, rounding=ROUND_CEILING).create_decimal_from_float(multiplier))
-
-
-def _number(value: Any) -> Any:
-    return math.inf if value == "inf" else value

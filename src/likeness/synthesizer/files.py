@@ -10,7 +10,7 @@ from likeness.bundle.contents import CHECKSUMS, PLAN_FILE, PRIVACY, RELEASED, SC
 from likeness.bundle.files import check_whole, checksums, sums
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.files import expanded
-from likeness.core.hashing import sha256_bytes
+from likeness.core.hashing import plain, sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.histories.schema import read_schema
@@ -25,7 +25,7 @@ from likeness.release.partition_selection import STAGE as CATEGORIES
 from likeness.release.released import Released, load_folder, to_bytes
 from likeness.report.statement import statement
 from likeness.synthesizer.fitted import Fitted
-from likeness.synthesizer.parameters import from_plain, plain
+from likeness.synthesizer.parameters import from_plain
 from likeness.synthesizer.published import SAVED
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from likeness.config.params import (
 )
 from likeness.config.typed import build, require
 from likeness.core.errors import ParamsError
+from likeness.core.hashing import plain
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
@@ -133,17 +134,6 @@ def schema_of(given: "Synthesizer") -> Schema | HistorySchema:
     if isinstance(schema, Mapping):
         return Schema.from_dict(schema, "schema")
     return Schema.load(schema) if isinstance(schema, str | Path) else schema
-
-
-def plain(value: Any) -> Any:
-    """A value as YAML has it: tuples as lists, numbers of numpy as Python's."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "item") and not hasattr(value, "__len__"):
-        return value.item()
-    return "inf" if value == float("inf") else value
 
 
 def from_plain(params: Mapping[str, Any]) -> dict[str, Any]:

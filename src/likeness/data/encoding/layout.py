@@ -9,8 +9,7 @@ Blocks follow the feature columns of the schema:
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,28 +122,6 @@ class Layout:
     def _indices(self, *kinds: str) -> NDArray[np.int64]:
         places = [i for block in self.blocks if block.kind in kinds for i in range(block.start, block.stop)]
         return np.array(places, dtype=np.int64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form; :meth:`from_dict` reads it back."""
-        return {"blocks": [asdict(block) for block in self.blocks], "num_classes": self.num_classes}
-
-    @classmethod
-    def from_dict(cls, mapping: Mapping[str, Any]) -> "Layout":
-        """Inverse of :meth:`to_dict`.
-
-        Raises:
-            SchemaError: the mapping is not a layout.
-        """
-        try:
-            blocks = tuple(
-                Block(str(item["column"]), str(item["kind"]), int(item["start"]), int(item["stop"]))
-                for item in mapping["blocks"]
-            )
-            return cls(blocks, int(mapping["num_classes"]))
-        except (KeyError, TypeError, ValueError):
-            raise SchemaError(
-                "layout: needs blocks (column, kind, start, stop) and num_classes. Run: dvc repro"
-            ) from None
 
 
 def encoding_digest(schema: Schema) -> str:

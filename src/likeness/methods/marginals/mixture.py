@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likeness.config.typed import build
 from likeness.data.encoding.condition import NONE, Condition, Conditions
 from likeness.features.cells import Cells
 from likeness.generators.base import Arrays, DrawsRest, Generator
@@ -59,12 +60,6 @@ class MixtureColumn:
             raise ValueError("mixture: every bin of a number has a piece, and every piece a share")
         if not (shares >= 0).all() or not np.allclose(np.add.reduceat(shares, firsts), 1):
             raise ValueError("mixture: the shares of a bin's pieces sum to 1")
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        bins = {"edges": list(self.edges), "lows": list(self.lows), "highs": list(self.highs)}
-        pieces = {"firsts": list(self.firsts), "shares": list(self.shares)} if self.firsts else {}
-        return {"cells": self.cells.to_dict(), **bins, **pieces}
 
     def refined(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
         """Probabilities of the column's pieces, or of its cells as they are, from those of its cells."""
@@ -119,14 +114,6 @@ class MixtureColumn:
         shares = parts * np.maximum(self.shares or [1.0] * len(parts), least)[:, None]
         return np.split(shares.reshape(-1), np.array(self.firsts or range(len(parts)))[1:] * parts.shape[1])
 
-    @classmethod
-    def from_dict(cls, mapping: Mapping[str, Any]) -> "MixtureColumn":
-        """Inverse of :meth:`to_dict`."""
-        edges, lows, highs = (tuple(float(v) for v in mapping[name]) for name in ("edges", "lows", "highs"))
-        firsts = tuple(int(v) for v in mapping.get("firsts", ()))
-        shares = tuple(float(v) for v in mapping.get("shares", ()))
-        return cls(Cells.from_dict(mapping["cells"]), edges, lows, highs, firsts, shares)
-
 
 class ProductMixture(Generator):
     r""":math:`p(x \mid y) = \sum_k \pi_{k \mid y} \prod_i p_{ki}(x_i)`: K products of categoricals.
@@ -138,7 +125,7 @@ class ProductMixture(Generator):
     """
 
     name: ClassVar[str] = "product_mixture"
-    readers: ClassVar = {"columns": lambda columns: [MixtureColumn.from_dict(column) for column in columns]}
+    readers: ClassVar = {"columns": lambda columns: [build(MixtureColumn, column, "columns") for column in columns]}
 
     def __init__(
         self,

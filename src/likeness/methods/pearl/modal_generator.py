@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from likeness.config.typed import build
 from likeness.data.encoding.layout import Layout
 from likeness.generators.tabular import TabularGenerator
 from likeness.methods.pearl.mode import Modes, modes_of
@@ -18,7 +19,10 @@ class ModalGenerator(TabularGenerator):
     """
 
     name: ClassVar[str] = "modal"
-    readers: ClassVar = {"layout": Layout.from_dict, "columns": lambda columns: modes_of(tuple(columns), "modal")}
+    readers: ClassVar = {
+        "layout": lambda layout: build(Layout, layout, "layout"),
+        "columns": lambda columns: modes_of(tuple(columns), "modal"),
+    }
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from likeness.config.typed import build
 from likeness.core.errors import ReleaseError
 
 if TYPE_CHECKING:
@@ -92,26 +93,6 @@ class Modes:
             tuple(round(min(1.0, max(least, s)), _DECIMALS) for _, s in moments),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        numbers = {name: list(getattr(self, name)) for name in ("weights", "means", "deviations")}
-        return {"place": self.place, "missing": self.missing, **numbers}
-
-    @classmethod
-    def from_dict(cls, mapping: Mapping[str, Any]) -> "Modes":
-        """Inverse of :meth:`to_dict`.
-
-        Raises:
-            ReleaseError: the mapping holds no modes.
-        """
-        try:
-            weights, means, deviations = (
-                tuple(float(number) for number in mapping[name]) for name in ("weights", "means", "deviations")
-            )
-            return cls(int(mapping["place"]), bool(mapping["missing"]), weights, means, deviations)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ReleaseError(f"modes need place, missing, weights, means and deviations ({error})") from None
-
 
 def modes_of(columns: "tuple[Modes | Mapping[str, Any], ...]", name: str) -> tuple[Modes, ...]:
     """Modes of several columns, given as modes or as JSON.
@@ -119,7 +100,7 @@ def modes_of(columns: "tuple[Modes | Mapping[str, Any], ...]", name: str) -> tup
     Raises:
         ReleaseError: there are none, or they are not in the order of their places.
     """
-    modes = tuple(column if isinstance(column, Modes) else Modes.from_dict(column) for column in columns)
+    modes = tuple(column if isinstance(column, Modes) else build(Modes, column, "modes") for column in columns)
     places = [column.place for column in modes]
     if not places or places != sorted(set(places)):
         raise ReleaseError(f"{name} needs the modes of at least one column, in the order of their places")

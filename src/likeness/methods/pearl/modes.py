@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from likeness.config.typed import Section, require, setting
+from likeness.config.typed import Section, build, require, setting
 from likeness.core.errors import PlanError
 from likeness.data.encoding.layout import Block
 from likeness.methods.base import Context, together
@@ -114,7 +114,7 @@ def maximized(released: Released) -> tuple[Modes, ...]:
     """
     noise, modes, start = released.noise_std, [], 0
     for mapping in released.receipt.feature["columns"]:
-        column = Modes.from_dict(mapping)
+        column = build(Modes, mapping, "modes")
         sums = released.values[0, start : start + 3 * column.size].reshape(3, column.size)
         start += sums.size
         means, variances, counts = [], [], []
