@@ -454,6 +454,8 @@ LIES: tuple[Lie, ...] = (
         f.edit_values(p.EMBEDDING, lambda lattice: (lattice * 1e-5).astype(np.int64))),
     Lie("the noise of the default method is too large", "noise", "not of the scale",
         f.edit_values(p.EMBEDDING, lambda lattice: lattice + p.stripes(lattice))),
+    Lie("ten values of a class are those of another", "noise", "values repeat",
+        f.edit_values(p.EMBEDDING, lambda values: np.hstack([np.tile(values[0, :10], (2, 1)), values[:, 10:]]))),
     Lie("second moments are symmetric", "noise", "smaller than the receipt", p.symmetric),
     # --- the card
     Lie("the card is about another table", "card", "about another table", p.another_reference),

@@ -171,14 +171,6 @@ def test_a_grid_holds_the_first_images_of_each_class_in_order() -> None:
     assert np.isnan(sheet[6:]).all() and np.isnan(sheet[0]).all() and np.isnan(sheet[:, 4]).all()
 
 
-def test_association_of_pixels_with_the_class(schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
-    images, labels = pixels(parts[0], schema)
-    found = image_figures._association(images, labels, 10, 16)
-    assert found.shape == (64,) and found[0] == 0 and found.max() > 0.3  # the corner is always empty
-    alone = image_figures._association(images, labels, 1, 16)
-    assert alone == pytest.approx(images.std(axis=0))
-
-
 def test_images_without_classes(tmp_path: Path, schema: Schema, parts: tuple[pd.DataFrame, ...]) -> None:
     mapping = {**schema.to_dict(), "task": "none", "label": None}
     mapping["columns"] = [column for column in mapping["columns"] if column["name"] != "digit"]

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.column import Column
@@ -31,13 +31,6 @@ def test_hard_scores_see_predictions_only_and_score_scores_see_the_ranking() -> 
     assert scores["roc_auc_score"] == scores["average_precision_score"] == 1.0
     assert (scores["roc_auc_hard"], scores["average_precision_hard"]) == (0.5, 0.25)
     assert (scores["f1"], scores["accuracy"]) == (0.0, 0.75)
-
-
-def test_hard_roc_auc_of_two_classes_is_the_balanced_accuracy() -> None:
-    draw = np.random.default_rng(0)
-    truth, predicted = draw.integers(0, 2, 200), draw.integers(0, 2, 200)
-    scores = classification_scores(truth, predicted, draw.uniform(size=(200, 2)))
-    assert scores["roc_auc_hard"] == pytest.approx(balanced_accuracy_score(truth, predicted))
 
 
 def test_the_positive_class_is_the_last_one() -> None:
@@ -197,8 +190,6 @@ def test_refusals_name_the_rule(schema_of: Callable[[str], Schema], table_of: Ta
         train_on_synthetic_test_on_real(table.head(0), table, schema, 0)
     with pytest.raises(DataError, match="no label to learn"):
         train_on_synthetic_test_on_real(table_of(20, 1, "none"), table_of(20, 1, "none"), schema_of("none"), 0)
-    with pytest.raises(ParamsError, match="perceptron"):
-        train_on_synthetic_test_on_real(table, table, schema, 0, ["perceptron"])
 
 
 def test_an_error_of_a_library_is_told_without_its_text(

@@ -133,25 +133,16 @@ def test_the_generator_has_the_moments_that_it_was_given() -> None:
         assert scatter.sum() - scatter[row] < 1e-3  # what rounding of the basis leaves
 
 
-def test_without_noise_shares_from_gray_are_those_of_the_rows_and_a_mirror_averages_sides() -> None:
-    feature, x = CosineLevels(SHAPE, math.prod(SHAPE), 3, 1.0, gray=True), images(300, 2)
-    sums, counts = feature(x).sum(axis=0)[None], np.array([300.0])
-    shares = np.stack([(x > level / 3).mean(axis=0) for level in range(3)])
-    assert shares_above(sums, counts, feature)[0] == pytest.approx(shares, abs=1e-4)
-    sides = shares.reshape(3, *SHAPE)
-    both = ((sides + sides[:, :, ::-1]) / 2).reshape(3, -1)
-    assert shares_above(sums, counts, feature, mirror=True)[0] == pytest.approx(both, abs=1e-4)
-
-
-def test_without_noise_shares_above_levels_are_those_of_the_rows() -> None:
-    """With all frequencies nothing is smoothed, and no image is dimmed where the bound is a white image's share."""
-    feature = CosineLevels(SHAPE, math.prod(SHAPE), 3, 1.0)
-    x, counts = images(300, 2), np.array([100.0, 200.0])
-    parts = np.split(x, [100])
-    found = shares_above(np.stack([feature(part).sum(axis=0) for part in parts]), counts, feature)
-    for own, shares in zip(parts, found, strict=True):
-        for level in range(3):
-            assert np.allclose(shares[level], (own > level / 3).mean(axis=0), atol=1e-4)
+@pytest.mark.parametrize(("gray", "mirror"), [(False, False), (True, False), (True, True)])
+def test_without_noise_shares_above_levels_are_those_of_the_rows(gray: bool, mirror: bool) -> None:
+    """All frequencies smooth nothing, and a white image's bound dims none. A mirror averages both sides."""
+    feature = CosineLevels(SHAPE, math.prod(SHAPE), 3, 1.0, gray=gray)
+    parts, counts = np.split(images(300, 2), [100]), np.array([100.0, 200.0])
+    sums = np.stack([feature(part).sum(axis=0) for part in parts])
+    for own, shares in zip(parts, shares_above(sums, counts, feature, mirror=mirror), strict=True):
+        expected = np.stack([(own > level / 3).mean(axis=0) for level in range(3)]).reshape(3, *SHAPE)
+        expected = (expected + expected[:, :, ::-1]) / 2 if mirror else expected
+        assert shares == pytest.approx(expected.reshape(3, -1), abs=1e-4)
 
 
 def test_shares_do_not_increase_with_the_level() -> None:
