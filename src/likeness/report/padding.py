@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.rng import secret_bytes
-from likeness.data.beside import with_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +53,7 @@ def padded_csv(table: "pd.DataFrame") -> bytes:
     """
     bare = _csv(table.assign(salt=""))
     if table.empty:
-        return _csv(with_columns(table, {f"salt {filler(len(bare) + 1)}": ""}))
+        return _csv(table.assign(**{f"salt {filler(len(bare) + 1)}": ""}))
     text = filler(len(bare))
     size = max(_CELL, -(-len(text) // len(table)))
     cells = [text[start : start + size] for start in range(0, len(text), size)]
