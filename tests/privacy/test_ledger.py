@@ -101,6 +101,8 @@ def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> Non
     ledger.reserve(request("k1", 0.75 * CAP))
     with pytest.raises(BudgetError, match=r"spent epsilon .* requested rho .* cap is epsilon 1"):
         ledger.reserve(request("k2", 0.5 * CAP))
+    with pytest.raises(BudgetError):
+        ledger.reserve(request("k2", 0.251 * CAP))
     ledger.reserve(request("k3", 0.25 * CAP))  # exactly what is left
     assert len(ledger.records()) == 4
 
