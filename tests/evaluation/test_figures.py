@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.report import style
 from likeness.report.curves import loss_curve, rdp_curve
-from likeness.report.histograms import _landmarks, _shares, histograms
+from likeness.report.histograms import _shares, histograms
 from likeness.report.score_figures import correlations, query_chart, score_chart
 
 Tables = Callable[..., pd.DataFrame]
@@ -105,12 +104,6 @@ def test_bins_of_integers_hold_equally_many() -> None:
     values = (np.arange(1, 17) - 1) / 15
     assert _shares(values, column, 24).tolist() == pytest.approx([1 / 16] * 16)
     assert _shares(values, column, 8).tolist() == pytest.approx([1 / 8] * 8)
-
-
-def test_ticks_are_values_of_the_public_range(schema: Schema) -> None:
-    landmarks = _landmarks(Encoder(schema), schema)
-    assert landmarks["height"].tolist() == pytest.approx([0, 4, 8])
-    assert landmarks["visits"].tolist() == [0, 9, 99]  # log(1 + x): the middle of 0..99 is 9
 
 
 @pytest.mark.long

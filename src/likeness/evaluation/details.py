@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.distances import at_most
@@ -92,14 +91,12 @@ def neighbors(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema
 
 def _labels(schema: Schema, bins: int) -> list[list[str]]:
     """A text for each cell of each column."""
-    points = {column.name: np.linspace(0, 1, bins + 1) for column in schema.columns if not column.is_categorical}
-    zeros = {column.name: np.zeros(bins + 1, np.int32) for column in schema.columns if column.is_categorical}
-    ends = Encoder(schema).decode_codes(pd.DataFrame({**points, **zeros}))
     labels = []
     for column in schema.columns:
         texts = list(column.categories)
         if not column.is_categorical:
-            values = [column.type.label(float(end)) for end in column.numbers(ends[column.name])]
+            ends = column.numbers(column.type.decode(np.linspace(0, 1, bins + 1), column))
+            values = map(column.type.label, ends.tolist())
             texts = [f"{low} to {high}" for low, high in pairwise(values)]
         labels.append([*texts, _MISSING])
     return labels

@@ -1,7 +1,6 @@
 """Histograms of every column, real against synthetic. NOT private, for ``reports/internal`` only."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ def histograms(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, bins
     shown = schema.columns[:MOST_COLUMNS]
     encoder = Encoder(schema)
     coded = [encoder.encode(table) for table in (real, synthetic)]
-    landmarks = _landmarks(encoder, schema)
     across = min(3, len(shown))
     down = math.ceil(len(shown) / across)
 
@@ -45,7 +43,7 @@ def histograms(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, bins
             panel.set_title(cut(column.name, 34))
             panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
             panel.grid(axis="x", visible=False)
-            _ticks(panel, column, bins, () if column.is_categorical else _numbers(landmarks, column))
+            _ticks(panel, column, bins)
         for panel in panels[len(shown) :]:
             panel.set_visible(False)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
@@ -80,7 +78,7 @@ def _shares(codes: NDArray[Any], column: Column, bins: int) -> NDArray[np.float6
     return share
 
 
-def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -> None:
+def _ticks(panel: Axes, column: Column, bins: int) -> None:
     """Categories by name while they fit; numeric bins by the lower bound, the middle and the upper bound."""
     if column.is_categorical:
         names = [*column.categories, *(["(missing)"] if column.nullable else [])]
@@ -88,6 +86,7 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
         slant: dict[str, Any] = {"rotation": 40, "ha": "right"} if len(names) > 3 else {}
         panel.set_xticks(at, [cut(names[index], 14) for index in at], fontsize=7, **slant)
         return
+    landmarks = column.numbers(column.type.decode(np.array([0, 0.5, 1]), column)).tolist()
     width = _width(column, bins)
     if width is None:
         places = [-0.5, bins / 2 - 0.5, bins - 0.5]
@@ -103,17 +102,3 @@ def _ticks(panel: Axes, column: Column, bins: int, landmarks: Sequence[float]) -
     panel.set_xticks(places, labels, fontsize=7)
     if column.transform == "log1p":
         panel.set_xlabel("logarithmic scale", fontsize=7)
-
-
-def _numbers(landmarks: pd.DataFrame, column: Column) -> list[float]:
-    """One column of :func:`_landmarks` in its units."""
-    return [float(number) for number in column.numbers(landmarks[column.name])]
-
-
-def _landmarks(encoder: Encoder, schema: Schema) -> pd.DataFrame:
-    """Three rows: every numeric column at its lower bound, the middle of its transformed range, its upper bound."""
-    codes = {
-        column.name: np.zeros(3, np.int32) if column.is_categorical else np.array([0.0, 0.5, 1.0])
-        for column in schema.columns
-    }
-    return encoder.decode_codes(pd.DataFrame(codes))

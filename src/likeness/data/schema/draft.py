@@ -5,7 +5,7 @@ table comes in here. A kind follows from a column's type, and a person confirms 
 rows, such as floats for whole numbers of which one is missing. So a dtype answers no question.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -98,9 +98,7 @@ class ColumnDraft:
             said = {key: value, "ordered": None}
         spec = said if key == "kind" else {**self._spec, **said}
         spec = {name: given for name, given in spec.items() if given is not None}
-        spec = self._without_unfit_dtype(spec, said)
-        self._refuse([fault for fault in _faults(self._name, spec) if fault[0] in spec])
-        self.__dict__.update(_spec=spec, _guessed=self._guessed and key in _BESIDE)
+        self._take(spec, said, self._guessed and key in _BESIDE, set(spec))
 
     def guess(self, kind: str) -> None:
         """Take another kind that is still to be confirmed.
@@ -128,10 +126,7 @@ class ColumnDraft:
         kind = spec.get("kind")
         beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
         kept = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
-        merged = {**spec, **{key: beside[key] for key in kept if key in beside and key not in spec}}
-        spec = self._without_unfit_dtype(merged, spec)
-        self._refuse(_faults(self._name, spec))
-        self.__dict__.update(_spec=spec, _guessed=False)
+        self._take({**spec, **{key: beside[key] for key in kept if key in beside and key not in spec}}, spec, False)
 
     def copy(self, other: "ColumnDraft") -> None:
         """Take the possible values of another column."""
@@ -147,14 +142,15 @@ class ColumnDraft:
             spec.pop("dtype", None)
         return spec
 
-    def _without_unfit_dtype(self, spec: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-        """A mapping without a dtype that cannot hold what a person says beside it."""
-        unfit = "dtype" not in said and "dtype" in dict(_faults(self._name, spec))
-        return {key: value for key, value in spec.items() if key != "dtype" or not unfit}
-
-    def _refuse(self, faults: Iterable[tuple[str, str]]) -> None:
-        if faults := tuple(faults):
+    def _take(self, spec: dict[str, Any], said: Mapping[str, Any], guessed: bool, keys: Set[str] | None = None) -> None:
+        """Keep a mapping, without a dtype that cannot hold what a person says beside it; refuse faults of keys."""
+        faults = _faults(self._name, spec)
+        if "dtype" in dict(faults) and "dtype" not in said:
+            spec = {key: value for key, value in spec.items() if key != "dtype"}
+            faults = _faults(self._name, spec)
+        if faults := tuple(fault for fault in faults if keys is None or fault[0] in keys):
             raise SchemaError("\n".join(text for _, text in faults), faults)
+        self.__dict__.update(_spec=spec, _guessed=guessed)
 
     @property
     def guessed(self) -> bool:

@@ -22,8 +22,7 @@ Words = tuple[str, ...]
 TRANSFORMS = ("none", "log1p")
 KINDS: dict[str, "Kind"] = {}
 """Every kind, by its name in a schema."""
-_KEYS_OF_WORDS = {"log": "transform", "log1p": "transform", "decimals": "decimals", "spikes": "spikes"}
-_MORE = "|".join((*_KEYS_OF_WORDS, "format"))
+_MORE = "log|log1p|decimals|spikes|format"
 K = TypeVar("K", bound="type[Kind]")
 
 
@@ -313,9 +312,8 @@ class Kind:
         if self.is_categorical or found is None:
             return False
         ends = (plain_number(end) if self.are_numbers else end for end in found.groups()[:2])
-        more = (found[3] or "").partition(" format ")[0]
-        keys = {key for word, key in _KEYS_OF_WORDS.items() if re.search(rf"\b{word}\b", more)}
-        return keys <= set(self.keys) and not any(isinstance(self.bound("upper", end), str) for end in ends)
+        known = set(self.answer(text)) <= set(self.keys)
+        return known and not any(isinstance(self.bound("upper", end), str) for end in ends)
 
     # SDV
 
