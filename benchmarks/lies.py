@@ -206,7 +206,7 @@ LIES: tuple[Lie, ...] = (
     Lie("the schema has a comment", "form", "schema.yaml is not written",
         f.edit_file(names.SCHEMA, "name: staff", f"name: staff # {p.NOTE}")),
     Lie("the schema has a dropped column with a reason", "form", "schema.yaml is not written",
-        f.edit_file(names.SCHEMA, "columns:\n", f"columns:\n- {{name: id, kind: drop, reason: {p.NOTE}}}\n")),
+        f.edit_file(names.SCHEMA, "columns:\n", f"columns:\n  id: {{kind: drop, reason: {p.NOTE}}}\n")),
     *(Lie(f"the schema has {words}", "form", because, f.edit_file(names.SCHEMA, old, new), seal=S)
       for words, because, old, new in (
           ("a page for its source", "Write at most 1,000", "source: made up", f"source: made up {'and up ' * 200}"),
