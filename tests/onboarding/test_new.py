@@ -32,6 +32,7 @@ def test_a_project_has_the_repositorys_files(command: Command) -> None:
     files = tree(Path("project"))
     params, ignored = yaml.safe_load(files.pop("params.yaml")), files.pop(".gitignore")
     assert files == {name: (ROOT / name).read_text() for name in files}
+    assert len(Path("project/params.yaml").read_text().splitlines()) <= 60
     assert {"dvc.yaml", "prefect.toml", ".dvcignore", ".dvc/config", "flows/synthesize.py"} < set(files)
     assert {f"stages/{path.name}" for path in (ROOT / "stages").glob("*.py")} < set(files)
     assert params["ingest"] == {"source": None, "schema": "data/schema/table.yaml"}
