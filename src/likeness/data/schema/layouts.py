@@ -80,8 +80,6 @@ def moments(text: str, layout: str, years: Iterable[int]) -> list[datetime]:
         layout: how it is written.
         years: that a two-digit year may stand for.
     """
-    if text.isdecimal():  # a column of numbers has lost its first zeros
-        text = text.zfill(number_digits(layout))
     pattern = _pattern(layout)
     match = pattern and pattern.fullmatch(text)
     if not match:

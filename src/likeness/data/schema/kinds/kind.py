@@ -27,7 +27,7 @@ K = TypeVar("K", bound="type[Kind]")
 
 
 class Kind:
-    """What is said of one kind of column. A new kind gives name, keys, example, :meth:`number` and :meth:`text`.
+    """What is said of one kind of column. A new kind gives name, example, :meth:`number` and :meth:`text`.
 
     Its values are numbers in units of the column, and texts stand for them. It overrides what else is different.
 
