@@ -83,8 +83,8 @@ def test_kernels_and_orders_go_where_they_belong() -> None:
     assert (alone.order, alone.subsets, alone.product_share) == (7, (), 0.0)
     products = feature(hp(kernel="product", product_order=3), own)
     assert (products.product_order, products.product_share, products.sum_width) == (3, 1.0, 0)
-    both = feature(hp(lengthscale=[0.1, 0.4], input_scale=2.0, product_share=0.25), own)
-    assert both.scale == (2.0, 2.0) and both.rho[0] > both.rho[1] and both.product_share == 0.25
+    both = feature(hp(lengthscale=[0.1, 0.4], product_share=0.25), own)
+    assert both.rho[0] > both.rho[1] and both.product_share == 0.25
 
 
 def test_the_loss_weighs_products_by_gamma() -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from likeness.generators.training import Objective
 
 
+_LEAST_CLASS_WEIGHT = 0.05  # that is divided by: the noise of a rarer class would be blown up
 _MULTIPLICATIONS_A_PIXEL = 2000  # of the convolutional network
 _MULTIPLICATIONS_A_PLACE = 120  # of the residual network, a pair of channels; normalization takes half of the time
 
@@ -169,7 +170,7 @@ class EmbeddingMethod(Method):
             feature=feature,
             target=torch.from_numpy(embedding.values) / records,
             class_weights=weights,
-            class_scale=guarded_class_scale(weights, self.train.class_weighting, self.train.class_weight_floor),
+            class_scale=guarded_class_scale(weights, self.train.class_weighting, _LEAST_CLASS_WEIGHT),
             critic=self.critic(feature, device),
             coordinate_weights=self.coordinate_weights(feature),
         ).to(device)

@@ -53,9 +53,6 @@ class NetworkTraining(Section):
     class_weighting: str = setting(
         "per_class", "per_class: match each class's own distribution | joint", options=("joint", "per_class")
     )
-    class_weight_floor: float = setting(
-        0.05, "smallest class weight divided by under per_class", above=0, most=1, rule="in (0, 1]"
-    )
     sampling: str = setting(
         "categorical", "categorical: drawn from the softmax | argmax: the most probable", options=SAMPLING
     )

@@ -45,13 +45,6 @@ class Privatize(Section):
         most=100,
         rule="from 0.01 to 100, one for all numbers or one for each",
     )
-    input_scale: float | None = setting(
-        None,
-        "stretches inputs before the expansion; null: the best for the order; paper: 1",
-        above=0,
-        most=16,
-        rule="above 0 and at most 16, or null",
-    )
     product_order: int = setting(10, "of the products. Paper: 5 (Adult, Census), 20 (images)", least=0, most=200)
     product_dimension: int = setting(
         2, "columns in a product: (product_order + 1)**dimension features. Paper: 5; images: 2", least=1
@@ -110,8 +103,7 @@ class Hp(TwoQueryMethod):
         lengthscales = one_each(settings.lengthscale, len(numbers), f"{_WHERE}.lengthscale", "numeric columns")
         has_sum, has_products = settings.kernel != "product", settings.kernel != "sum"
         least = min([settings.order] * has_sum + [settings.product_order] * has_products)
-        scale = settings.input_scale
-        scales = {value: good_scale(value, least) if scale is None else scale for value in set(lengthscales)}
+        scales = {value: good_scale(value, least) for value in set(lengthscales)}  # the paper stretches no inputs
         categorical = tuple((block.start, block.stop) for block in blocks if block.kind == "onehot")
         feature = HermiteFeatures(
             numeric=tuple(numbers),

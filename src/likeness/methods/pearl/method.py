@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 DISTANCE = "mean_pairwise_distance"
 _MOST_PAIRS = 2**24
+_CRITIC = (
+    0.01,  # learning rate of the paper
+    1.05,  # sigma stays within this factor of sigma_0; chosen on a public look-alike (Census)
+    0.5,  # least share of the frequencies that still count, so that no few of them decide all
+)
 
 
 def modal_generator() -> "type[ModalGenerator]":
@@ -83,13 +88,6 @@ class TrainPearl(NetworkTraining):
 
     everyday: ClassVar = ("iterations", "critic")
     critic: bool = setting(True, "false is the paper's ablation")
-    critic_learning_rate: float = setting(0.01, "paper: 0.01", above=0)
-    critic_max_factor: float = setting(
-        1.05, "sigma stays within this factor of sigma_0; chosen on a public look-alike (Census)", least=1
-    )
-    critic_least_effective: float = setting(
-        0.5, "least share of the frequencies that still count, so that no few of them decide all", above=0, most=1
-    )
 
 
 @dataclass(frozen=True)
@@ -179,10 +177,7 @@ class Pearl(EmbeddingMethod):
         if not self.train.critic:
             return None
         assert isinstance(feature, CharacteristicFunction)
-        train = self.train
-        return FrequencyCritic(
-            feature, train.critic_learning_rate, train.critic_max_factor, train.critic_least_effective, device
-        )
+        return FrequencyCritic(feature, *_CRITIC, device)
 
 
 def mean_distance(released: Released) -> float:
