@@ -98,8 +98,8 @@ HELPS = """
 import typer
 from likeness.cli.app import app
 def helps(command, name=""):
-    for each, sub in getattr(command, "commands", {}).items():
-        yield from helps(sub, f"{name} {each}")
+    for each in getattr(command, "commands", {}):
+        yield from helps(command.get_command(None, each), f"{name} {each}")
     yield name, command.help
 found = dict(helps(typer.main.get_command(app)))
 assert __debug__ or len(found) > 20

@@ -21,6 +21,7 @@ RUN_AGAIN = {
     "evaluation": {"plan", "evaluate"},
     "preflight": {"plan"},
     "report": {"evaluate", "account", "report", "track"},
+    "testing": set(),
     "tracking": {"track"},
     "engine": {"ingest", *ASKS},
     "ledger": {"fingerprint", "ingest", "plan", "categories", *ASKS, "account", "report", "track"},
