@@ -153,10 +153,7 @@ def rules_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
         {"if": {"HOUSING_TYPE": ["2", "3"]}, "then": {"OWN_RENT": "0", "NOC": None, "NPF": None, "WGTP": 0}},
         {"if": {"HOUSING_TYPE": "1"}, "then": {"OWN_RENT": ["1", "2"], "NOC": "0..", "WGTP": "1.."}},
         *({"never": {"NOC": f">= {size}", "NPF": f"<= {size}"}} for size in range(2, 20)),
-        {
-            "determines": ["PUMA", "DENSITY"],
-            "table": {area: DENSITY[area] for area in columns["PUMA"]["categories"]},
-        },
+        {"determines": ["PUMA", "DENSITY"], "table": {area: DENSITY[area] for area in columns["PUMA"]["categories"]}},
         {"determines": ["INDP", "INDP_CAT"], "table": category},
     ]
 

@@ -141,10 +141,7 @@ def test_a_frame_never_takes_another_category(fitted: Synthesizer) -> None:
 
 SAME: list[tuple[str, list[Any]]] = [
     ("ward", [None, pd.NA, pd.NaT, np.nan, float("nan"), Decimal("NaN"), np.datetime64("NaT")]),
-    (
-        "ward",
-        [["x", "y"], {"x", "y"}, frozenset("xy"), np.array(["x", "y"]), pd.Series(["y", "x"])],
-    ),
+    ("ward", [["x", "y"], {"x", "y"}, frozenset("xy"), np.array(["x", "y"]), pd.Series(["y", "x"])]),
     ("ward", [["x", None], {"x", pd.NA}, pd.Series(["x", None]), np.array(["x", None], object)]),
     ("age", [(30, 40), "30..40", (np.int64(30), np.float32(40))]),
     ("age", [list(range(30, 41)), range(30, 41), set(range(30, 41)), np.arange(30, 41)]),

@@ -31,10 +31,7 @@ NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
 SMALL: dict[str, dict[str, dict[str, object]]] = {
     "hp": {"train": NETWORK},
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
-    "marginals with contrasts": {
-        "privatize": {"bins": 4, "basis": "contrasts"},
-        "train": {"num_components": 30},
-    },
+    "marginals with contrasts": {"privatize": {"bins": 4, "basis": "contrasts"}, "train": {"num_components": 30}},
     "marginals with quantiles": {
         "plan": {"shares": {"class_counts": 0.03, "quantiles": 0.07, "embedding": 0.9}},
         "auxiliary": {"quantiles": {"columns": "all", "cells": 64}},
@@ -42,20 +39,14 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
         "train": {"num_components": 30},
     },
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
-    "merf_ae": {
-        "privatize": {"num_frequencies": 200, "code": 64},
-        "train": {**NETWORK, "network": "fully_connected"},
-    },
+    "merf_ae": {"privatize": {"num_frequencies": 200, "code": 64}, "train": {**NETWORK, "network": "fully_connected"}},
     "merf_ae with moments": {
         "privatize": {"features": "moments", "code": 20},
         "train": {**NETWORK, "network": "fully_connected"},
     },
     "moments": {"privatize": {"num_coefficients": 12}},
     "moments with clusters": {"auxiliary": {"splits": 2}, "privatize": {"num_coefficients": 12}},
-    "moments from classes": {
-        "auxiliary": {"center": "classes", "splits": 1},
-        "privatize": {"num_coefficients": 12},
-    },
+    "moments from classes": {"auxiliary": {"center": "classes", "splits": 1}, "privatize": {"num_coefficients": 12}},
     "moments from gray": {
         "auxiliary": {"center": "gray"},
         "privatize": {"num_coefficients": 12},

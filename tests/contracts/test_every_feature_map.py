@@ -151,9 +151,7 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
     ],
     ids=lambda feature: f"{getattr(feature, 'architecture', feature.name)}-{len(feature.shape)}d",
 )
-def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(
-    feature: NetworkTangent | SecondMoments,
-) -> None:
+def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(feature: NetworkTangent | SecondMoments) -> None:
     assert isinstance(feature, OuterMap)
     query, rows = Query("q", "privatize", feature), 1024
 

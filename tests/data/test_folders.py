@@ -168,11 +168,7 @@ def project(folder: Path, source: Path, schema: Schema, **privacy: Any) -> Proje
     ],
 )
 def test_replace_one_refuses_names_that_a_record_decides(
-    make: Callable[[Path], Path],
-    schema: Schema,
-    refused: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], Path], schema: Schema, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An image that changes its class, or a row that changes its partition, would move the places of all others."""
     monkeypatch.chdir(tmp_path)

@@ -158,10 +158,7 @@ def test_a_bad_cell_is_refused_without_its_value(tmp_path: Path, row: str, colum
         ({"kind": "boolean", "other": "x"}, "other is not a key of a boolean column"),
         ({"kind": "drop"}, "reason is missing"),
         ({"kind": "drop", "reason": "id", "lower": 1}, "lower is not a key of a drop column"),
-        (
-            {"kind": "integer", "lower": 3, "upper": 3},
-            "A column with one value: give it kind drop, or",
-        ),
+        ({"kind": "integer", "lower": 3, "upper": 3}, "A column with one value: give it kind drop, or"),
         ({"kind": "categorical", "categories": [*range(MOST_CATEGORIES + 1)]}, "Merge them along a public hierarchy"),
     ],
 )

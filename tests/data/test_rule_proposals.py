@@ -25,10 +25,7 @@ PLACE = {"place": {"kind": "categorical", "categories": ["Husband", "child"]}, "
         ({"a1": YES, "a2": YES}, []),
         ({"a1": YES, "a2": YES, "a3": {**YES, "nullable": True}}, []),
         ({"a1": DAY, "a2": DAY, "a3": DAY}, []),
-        (
-            {"school": SCHOOL, "school-num": NUMBER},
-            [{"determines": ["school", "school-num"], "table": "?"}],
-        ),
+        ({"school": SCHOOL, "school-num": NUMBER}, [{"determines": ["school", "school-num"], "table": "?"}]),
         ({"school": SCHOOL, "school_code": SCHOOL}, [{"determines": ["school", "school_code"]}]),
         ({"town": {"kind": "categorical", "categories": "private", "other": "-"}, "town_code": NUMBER}, []),
         ({"discharged": DAY, "admitted": DAY}, [{"order": ["admitted", "discharged"]}]),

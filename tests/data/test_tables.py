@@ -18,12 +18,7 @@ from table_strategies import column_values, schemas_and_tables
 
 from likeness.core.errors import ArtifactError, DataError
 from likeness.core.files import make_private_folder
-from likeness.data.private_tables import (
-    iter_private,
-    read_private,
-    write_private,
-    write_private_chunks,
-)
+from likeness.data.private_tables import iter_private, read_private, write_private, write_private_chunks
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
@@ -348,10 +343,7 @@ def test_reading_keeps_nothing_of_the_row_groups_that_have_passed(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("cells", "added", "kind"),
-    [
-        ([datetime(2020, 1, 1)] * 3, datetime(2020, 1, 2, 3, 4), pa.timestamp("us")),
-        ([2**53 + 1] * 3, None, pa.int64()),
-    ],
+    [([datetime(2020, 1, 1)] * 3, datetime(2020, 1, 2, 3, 4), pa.timestamp("us")), ([2**53 + 1] * 3, None, pa.int64())],
 )
 def test_one_more_row_changes_no_other_cell_of_parquet(tmp_path: Path, cells: list[Any], added: Any, kind: Any) -> None:
     words = ("9007199254740993", "2020-01-01 00:00:00", "else")

@@ -162,11 +162,7 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
 
 
 def test_equal_results_have_different_bytes_and_progress_tells_no_number(
-    tmp_path: Path,
-    schema: Schema,
-    table_of: Tables,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in CHARTS:
         monkeypatch.setattr(f"likeness.report.{name}", lambda *_: b"")  # test_figures sees to those

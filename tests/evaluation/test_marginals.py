@@ -10,14 +10,7 @@ import pytest
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import marginals
-from likeness.evaluation.marginals import (
-    cells,
-    cramers_v,
-    marginal_table,
-    strongest_pairs,
-    total_variation,
-    tuples,
-)
+from likeness.evaluation.marginals import cells, cramers_v, marginal_table, strongest_pairs, total_variation, tuples
 from likeness.evaluation.utility import shuffle_columns
 
 Tables = Callable[..., pd.DataFrame]

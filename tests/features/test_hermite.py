@@ -57,8 +57,7 @@ def test_inner_products_are_the_sum_and_the_products_of_kernels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "kept"),
-    [({"subsets": (), "product_share": 0.0}, "sum"), ({"product_share": 1.0}, "products")],
+    ("changes", "kept"), [({"subsets": (), "product_share": 0.0}, "sum"), ({"product_share": 1.0}, "products")]
 )
 def test_one_kernel_alone(changes: dict[str, object], kept: str) -> None:
     spec = {**MIXED.spec(), **{key: list(v) if isinstance(v, tuple) else v for key, v in changes.items()}}

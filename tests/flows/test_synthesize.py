@@ -116,10 +116,7 @@ def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monke
         monkeypatch.delenv(name)
     shipped = Settings()
     assert shipped.api.url is None and shipped.api.key is None and shipped.home == Path(".likeness")
-    sends = (
-        shipped.server.analytics_enabled,
-        shipped.cloud.enable_orchestration_telemetry,
-    )
+    sends = (shipped.server.analytics_enabled, shipped.cloud.enable_orchestration_telemetry)
     assert not any((*sends, shipped.telemetry.enable_resource_metrics, shipped.results.persist_by_default))
 
 

@@ -10,11 +10,7 @@ from toys import schema_with
 from likeness.methods.base import Context, class_counts_query, class_weights, number_of_records
 
 SCHEMA = schema_with(
-    {
-        "x": {"kind": "numeric", "lower": 0, "upper": 1},
-        "y": {"kind": "categorical", "categories": ["a", "b", "c"]},
-    },
-    "y",
+    {"x": {"kind": "numeric", "lower": 0, "upper": 1}, "y": {"kind": "categorical", "categories": ["a", "b", "c"]}}, "y"
 )
 PROTECTED, PUBLIC = Context(SCHEMA, "add_remove_one", None, 0), Context(SCHEMA, "replace_one", 50, 0)
 

@@ -369,10 +369,7 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             r"moments\.plan\.shares\.levels must be between 0 and 1 while moments\.auxiliary\.levels is 4",
         ),
         (
-            {
-                "auxiliary": {"levels": 0},
-                "plan": {"shares": {"level_counts": 0.0, "levels": 0.0, "embedding": 0.95}},
-            },
+            {"auxiliary": {"levels": 0}, "plan": {"shares": {"level_counts": 0.0, "levels": 0.0, "embedding": 0.95}}},
             r"moments\.train\.texture must be 0 while moments\.auxiliary\.levels is 0",
         ),
         ({"train": {"texture": -0.5}}, r"moments\.train\.texture must be from 0 to 100, got -0.5"),

@@ -36,10 +36,7 @@ COUNTS = Path("data/released/auxiliary/class_counts.safetensors")
 
 @pytest.fixture
 def copy(
-    tmp_path: Path,
-    finished: Clone,
-    environment: Callable[[Path], dict[str, str]],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, finished: Clone, environment: Callable[[Path], dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> Clone:
     """A finished run to spoil, as the working folder of this process."""
     root = tmp_path / "copy"

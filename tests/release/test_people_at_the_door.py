@@ -69,11 +69,7 @@ def test_noise_is_so_many_times_as_wide_at_the_same_cost(ledger: Ledger) -> None
 @pytest.mark.parametrize(
     ("chunks", "error", "message"),
     [
-        (
-            [[0, 1, 1], [1, 2, 1]],
-            DataError,
-            r"more training rows than ingest\.unit\.max_rows, 3. Nothing was released",
-        ),
+        ([[0, 1, 1], [1, 2, 1]], DataError, r"more training rows than ingest\.unit\.max_rows, 3. Nothing was released"),
         ([[0, 5, 5, 5, 5]], DataError, "more training rows"),
         ([None], ReleaseError, "must have the number of its person"),
         ([[0], [-1]], ReleaseError, "must have the number of its person"),
