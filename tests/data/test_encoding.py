@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from table_strategies import column_values, schemas_and_tables
 
 from likeness.core.errors import DataError
+from likeness.core.format import RECIPE
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.encoding.layout import ENCODER_VERSION
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 
@@ -86,8 +86,8 @@ VERSION_1_DENSE = [
     [1.0, 0.1, 0, 0.0, 0.375, 0, 0.5, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0],
 ]
 CHANGED = (
-    "The same schema and rows are encoded otherwise than in earlier releases. If that is meant, raise ENCODER_VERSION "
-    "in src/likeness/data/encoding/encoder.py and put the new numbers here: else a stored release would be returned "
+    "The same schema and rows are encoded otherwise than in earlier releases. If that is meant, raise RECIPE "
+    "in src/likeness/core/format.py and put the new numbers here: else a stored release would be returned "
     "for rows that now mean something else."
 )
 
@@ -103,7 +103,7 @@ def test_codes_and_features_of_version_1() -> None:
     schema, table = golden("sick", "classification")
     encoder = Encoder(schema)
     codes = encoder.encode(table)
-    assert ENCODER_VERSION == 1, "These numbers are those of version 1. Put the ones of the new version here."
+    assert RECIPE == 1, "These numbers are those of recipe 1. Put the ones of the new recipe here."
     assert codes.columns.tolist() == list(VERSION_1_CODES), CHANGED
     for name, expected in VERSION_1_CODES.items():
         if isinstance(expected[0], int):

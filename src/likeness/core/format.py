@@ -6,8 +6,8 @@ from typing import Any
 FORMAT = 1
 RECIPE = 1
 """How settings and rows become a release. It is part of plan, receipt and key, and a project keeps that of its first
-release. Raise it when the same settings ask another query, or when the same query on the same encoded rows gives
-another sum, but for rounding that no noise would let through."""
+release. Raise it when the same settings ask another query, when equal schema and rows give other vectors, or when the
+same query on the same vectors gives another sum, but for rounding that no noise would let through."""
 KNOWN: dict[str, Any] = {"format": FORMAT, "recipe": RECIPE, "group": "", "backend": "local"}
 """The values that this version reads. ``group``: of releases whose costs do not add up; empty for a release by itself.
 ``backend``: what counts the rows."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from likeness.core.hashing import plain
@@ -35,16 +35,13 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
-        forecast = None if self.forecast is None else {**asdict(self.forecast), "rule": RULE}
-        verdicts = [{"text": text, "passed": enough} for text, enough in _verdicts(self.forecast)]
-        faults = [asdict(fault) for fault in self.faults]
-        value = {
+        content: dict[str, Any] = {
             "passed": self.passed,
-            "faults": faults,
+            "faults": plain(self.faults),
             "notes": [*self.notes, *self._refusals()],
-            "forecast": forecast,
+            "forecast": None if self.forecast is None else {**plain(self.forecast), "rule": RULE},
+            "verdicts": [{"text": text, "passed": enough} for text, enough in _verdicts(self.forecast)],
         }
-        content: dict[str, Any] = plain({**value, "verdicts": verdicts})
         return content
 
     def text(self) -> str:

@@ -19,7 +19,6 @@ from likeness.core.hashing import sha256_json
 from likeness.data.schema.rules import rules_section
 from likeness.data.schema.schema import Schema
 
-ENCODER_VERSION = 1  # part of each release key: raise it when equal schema and rows give other vectors
 BLOCK_KINDS = ("unit", "indicator", "onehot")
 
 
@@ -128,4 +127,4 @@ def encoding_digest(schema: Schema) -> str:
     """Digest of all facts that shape encoded rows. Another bound, label or rule gives another release."""
     columns = [{"name": column.name, **column.encoding()} for column in schema.columns]
     label = schema.label if schema.task == "classification" else None
-    return sha256_json({"version": ENCODER_VERSION, "columns": columns, "label": label, **rules_section(schema.rules)})
+    return sha256_json({"columns": columns, "label": label, **rules_section(schema.rules)})
