@@ -24,6 +24,7 @@ from likeness.data.encoding.round_grid import fine_grid
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.kinds import KINDS, Kind, register
 from likeness.data.source.files import read_frame, read_source
+from likeness.data.source.row_texts import framed
 from likeness.evaluation.details import details
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -121,8 +122,7 @@ def test_answers_about_a_frame_are_the_schema(schema: Schema) -> None:
     draft.source, draft.nullable = "made up", "all"
     for name in NAMES:
         draft.answer(name, f"{name}: {EXAMPLES[name][1]}")
-    drawn = tuple(replace(column, dtype=None) for column in draft.complete().columns)
-    assert drawn == schema.columns
+    assert tuple(replace(column, dtype=None) for column in draft.complete().columns) == schema.columns
     assert all(kind.is_answer(EXAMPLES[name][1]) is not kind.is_categorical for name, kind in KINDS.items())
 
 
@@ -145,9 +145,8 @@ def test_codes_bins_and_exact_texts(schema: Schema) -> None:
     pd.testing.assert_frame_equal(encoder.decode_codes(codes), typed)
     pd.testing.assert_frame_equal(encoder.decode(encoder.expand(codes), np.zeros(4, np.int64)), typed)
     for column in schema.columns:
-        present = typed[column.name].dropna()
-        exact = column.type.exact_texts(pa.array(present.astype(object)[:0].tolist() or present, from_pandas=True))
-        assert len(set(exact.to_pylist())) == present.nunique()
+        exact = framed(pa.array(typed[column.name], from_pandas=True), column.type.exact_texts)
+        assert len(set(exact.to_pylist())) == typed[column.name].nunique(dropna=False)
         if not column.is_categorical:
             assert 2 <= fine_grid(column, 256, 8).size <= 2000
         if not (column.is_categorical or column.type.are_numbers):

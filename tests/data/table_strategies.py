@@ -7,10 +7,13 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from likeness.data.schema.column import Column
-from likeness.data.schema.kinds import KINDS
+from likeness.data.schema.kinds import KINDS, TRANSFORMS
 from likeness.data.schema.schema import Schema
 
 WORDS = ["a", "b", "7", "07", "No", "1.5", "naïve", "<=50K", ">50K", "x y", "NA", "nan", "Other"]
+
+ENDS: dict[str, tuple[Any, Any]] = dict.fromkeys(("date", "datetime"), ("0001-01-01", "9999-12-31"))
+ENDS |= {"time": ("00:00", "23:59:59"), "integer": (-(10**12), 10**12)}
 
 
 @st.composite
@@ -23,18 +26,14 @@ def columns(draw: st.DrawFn, name: str, nullable: bool | None = None) -> Column:
         return Column(name, kind, categories=tuple(words), ordered=draw(st.booleans()), nullable=null)
     if kind == "boolean":
         return Column(name, kind, categories=draw(st.sampled_from([("false", "true"), ("No", "Ja")])), nullable=null)
-    if kind in ("date", "datetime", "time"):
-        ends = ("00:00", "23:59:59") if kind == "time" else ("0001-01-01", "9999-12-31")
-        lowest, highest = (int(KINDS[kind].number(end, last=end == ends[1]) or 0) for end in ends)
-        lower = draw(st.integers(lowest, highest - 1))
-        return Column(name, kind, float(lower), float(draw(st.integers(lower + 1, highest))), nullable=null)
-    transform = draw(st.sampled_from(["none", "log1p"]))
-    if kind == "integer":
-        lower = draw(st.integers(-(10**12), 10**12 - 1))
-        upper = draw(st.integers(lower + 1, 10**12))
-    else:
+    if kind == "numeric":
         lower = draw(st.floats(-1e9, 1e9))
         upper = lower + draw(st.floats(1e-3, 1e9))
+    else:
+        lowest, highest = (int(KINDS[kind].bound(*end)) for end in zip(("lower", "upper"), ENDS[kind], strict=True))
+        lower = draw(st.integers(lowest, highest - 1))
+        upper = draw(st.integers(lower + 1, highest))
+    transform = draw(st.sampled_from(TRANSFORMS if KINDS[kind].are_numbers else TRANSFORMS[:1]))
     return Column(name, kind, float(lower), float(upper), nullable=null, transform=transform)
 
 
@@ -52,11 +51,16 @@ def schemas(draw: st.DrawFn, nullable: bool | None = None) -> Schema:
 
 def column_values(column: Column, values: list[Any]) -> pd.Series:
     """A column of a typed table from plain values, None for missing; days or seconds for dates."""
-    if column.is_categorical:
-        dtype = pd.CategoricalDtype(list(column.categories), ordered=column.ordered)
-        return pd.Series(pd.Categorical(values, dtype=dtype))
-    numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
-    return column.typed(numbers)
+    places = {text: place for place, text in enumerate(column.categories)}
+    return column.typed([np.nan if value is None else places.get(value, value) for value in values])
+
+
+def objects(cells: list[Any]) -> "pd.Series[Any]":
+    """Cells as Python's objects, also such that numpy would take apart."""
+    column = np.empty(len(cells), dtype=object)
+    for place, cell in enumerate(cells):
+        column[place] = cell
+    return pd.Series(column, dtype="object")
 
 
 @st.composite

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import yaml
+from table_strategies import objects
 from toys import schema_with
 
 from likeness.config.typed import build
@@ -62,13 +63,6 @@ Typed = list[Any] | None
 def schema_of(spec: dict[str, Any]) -> Schema:
     column = {"nullable": True, **spec}
     return schema_with({"c": column}, name="t")
-
-
-def objects(cells: list[Any]) -> "pd.Series[Any]":
-    column = np.empty(len(cells), dtype=object)
-    for place, cell in enumerate(cells):
-        column[place] = cell
-    return pd.Series(column, dtype="object")
 
 
 def test_equal_objects_of_other_types_keep_their_texts() -> None:

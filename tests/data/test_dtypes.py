@@ -150,6 +150,19 @@ def frame(rows: int = 300) -> pd.DataFrame:
     })  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+def test_an_order_of_categories_takes_the_place_of_texts(dtype: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": pd.Series(["b", "a"], dtype=dtype)})
+    schema = schema_with({"x": ORDERED})
+    again = in_dtypes(read_frame(frame, schema), schema, opened(frame)[1].dtypes)
+    again.to_parquet(tmp_path / "t.parquet")
+    for drawn in (again, pd.read_parquet(tmp_path / "t.parquet")):
+        assert drawn["x"].cat.ordered and (drawn["x"] < "a").tolist() == [True, False]
+    draft = likeness.draft(again)
+    draft.answer("x", "low, high")
+    assert draft["x"].ordered and draft["x"].categories == ["low", "high"]
+
+
 @pytest.mark.parametrize(
     ("cells", "word", "kind"),
     [([0, 0, 30], "int64", "integer"), ([0.5, np.nan, 1], "float64", "numeric"), (TRUTHS, "bool", "boolean")],

@@ -20,9 +20,8 @@ def encoder_of(column: Column) -> Encoder:
 
 
 def units(column: Column, values: np.ndarray) -> np.ndarray:
-    dtype = "int64" if column.kind == "integer" else "float64"
     encoder = encoder_of(column)
-    return encoder.expand(encoder.encode(pd.DataFrame({"v": pd.Series(values, dtype=dtype)})))
+    return encoder.expand(encoder.encode(pd.DataFrame({"v": column.typed(values)})))
 
 
 def bin_of(grid: Grid, x: np.ndarray) -> np.ndarray:

@@ -20,7 +20,6 @@ from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
-from likeness.data.source.row_digests import typed_digest
 from likeness.features.cells import Cells
 from likeness.pipeline.where import conditions
 
@@ -189,31 +188,7 @@ def test_a_dropped_column_shapes_nothing_and_stays_in_the_schema() -> None:
         )
 
 
-def patients() -> pd.DataFrame:
-    """A row with every value, and one with every missing value."""
-    return pd.DataFrame(
-        {
-            "admitted": PATIENTS.column("admitted").typed([11356.0, np.nan]),
-            "seen": PATIENTS.column("seen").typed([981173106.0, np.nan]),
-            "smoker": pd.Categorical(["true", None], ["false", "true"]),
-            "insured": pd.Categorical(["ja", "nein"], ["nein", "ja"]),
-            "country": pd.Categorical(["Chile", "Chile"], ["Chile"]),
-        }
-    )
-
-
-def test_the_digest_of_new_kinds_is_pinned_too() -> None:
-    assert encoding_digest(PATIENTS)[:16] == "f26f3e63d5557b26"
-    table = patients()
-    assert typed_digest(table, PATIENTS, b"k" * 32, ordered=True)[:16] == "f39df8626e9329ae"
-    codes = Encoder(PATIENTS).encode(table)
-    assert codes["admitted"][0] == (11356 - 10957) / (18627 - 10957) and np.isnan(codes["admitted"][1])
-    np.testing.assert_array_equal(
-        Encoder(PATIENTS).expand(codes)[1], [0.5, 1, 0.5, 1, 0, 0, 1, 1, 0, 1]
-    )  # dates, smoker missing, insured, country
-
-
-# Bins, plots, conditions
+# Bins and conditions
 
 
 @pytest.mark.parametrize("kind", ["date", "datetime"])

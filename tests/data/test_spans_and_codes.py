@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from table_strategies import objects
 from toys import schema_with
 
 from likeness.config.params import FileFormat
@@ -23,12 +24,6 @@ from likeness.data.source.files import read_frame, read_source
 def schema_of(kind: str = "numeric", **spec: Any) -> Schema:
     bounds = {} if kind in ("boolean", "categorical") else {"lower": -1_000_000, "upper": 1_000_000}
     return schema_with({"c": {"kind": kind, "nullable": True, **bounds, **spec}}, name="t")
-
-
-def objects(cells: list[Any]) -> "pd.Series[Any]":
-    column = np.empty(len(cells), dtype=object)
-    column[:] = cells
-    return pd.Series(column, dtype="object")
 
 
 def read(cells: Any, schema: Schema) -> list[Any]:

@@ -15,14 +15,11 @@ from typing import Any
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import LONGEST, code_points, did_you_mean, fault_of, normal_text, normal_texts, shown, texts_in
-from likeness.data.schema.column import SPLIT_COLUMN, Column
+from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
-from likeness.data.schema.kinds import KINDS, TRANSFORMS
 from likeness.data.schema.rule import Rule
 from likeness.data.schema.rules import RuledTable, rules_from, rules_section, thresholds
 from likeness.data.schema.yaml import read_mapping
-
-__all__ = ["KINDS", "SPLIT_COLUMN", "TASKS", "TRANSFORMS", "Column", "Schema"]
 
 TASKS = ("classification", "regression", "none")
 KEYS = ("name", "source", "task", "label", "image", "columns", "rules", "derived")
