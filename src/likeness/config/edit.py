@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import MarkedYAMLError
 
 from likeness.config.explain import yaml_value
 from likeness.core.errors import ParamsError
@@ -26,13 +27,16 @@ def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) 
         questions: what a person must decide, by dotted name. The comment of that key becomes a question.
 
     Raises:
-        ParamsError: two sections are one by an alias.
+        ParamsError: two sections are one by an alias, or a key stands twice.
     """
     writer, wanted = YAML(), plain(yaml.safe_load(text))  # a copy without aliases
     writer.width, writer.preserve_quotes = 2**31, True
     writer.indent(mapping=2, sequence=4, offset=2)
     writer.representer.add_representer(type(None), lambda one, _: one.represent_scalar(_NULL, "null"))
-    content, written = writer.load(text), io.StringIO()
+    try:
+        content, written = writer.load(text), io.StringIO()
+    except MarkedYAMLError as error:  # of a key that stands twice
+        raise ParamsError(f"params.yaml is not valid YAML: {error.problem}. Correct it.") from None
     for name, value in changes.items():
         *path, last = name.split(".")
         section, goal = content, wanted
