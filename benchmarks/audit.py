@@ -434,7 +434,7 @@ def _row(records: Records, place: int, times: int = 1) -> Records:
 
 def _of_people(records: Records, most: int = 1) -> Records:
     """The first person has ``most`` rows, everybody else has one."""
-    return dataclasses.replace(records, people=np.maximum(np.arange(len(records.x)) - (most - 1), 0))
+    return dataclasses.replace(records, persons=np.maximum(np.arange(len(records.x)) - (most - 1), 0))
 
 
 def _joined(one: Records, others: Records) -> Records:

@@ -166,7 +166,7 @@ class Project:
         return seconds, watch.peak, watch.killed
 
 
-EMBEDDING = "data/released/embedding.safetensors"
+EMBEDDING = "data/released/embedding/embedding.safetensors"
 
 
 class _Watch(threading.Thread):

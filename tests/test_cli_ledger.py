@@ -115,11 +115,11 @@ def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, com
     assert command("ledger", "restore", str(released))[0] == 0
     assert command("ledger", "verify")[0] == 0
     stored().unlink()
-    embedding = tmp_path / "data/released/embedding.safetensors"
+    embedding = tmp_path / "data/released/embedding/embedding.safetensors"
     embedding.parent.mkdir(parents=True)
     embedding.write_bytes(released.read_bytes())
     code, text = command("ledger", "redraw", key)
-    assert code == 2 and "likeness ledger restore data/released/embedding.safetensors" in text
+    assert code == 2 and "likeness ledger restore data/released/embedding/embedding.safetensors" in text
     embedding.unlink()
     before = len(Ledger.open(locate()).records())
     for wrong in ("", "0" * 12, key[:4]):

@@ -32,10 +32,10 @@ def account(epsilon: float, rows: int | None) -> dict[str, Any]:
 def runs(tmp_path: Path) -> tuple[Path, Path]:
     """A project's folder with internal scores, and a saved synthesizer."""
     project, saved = tmp_path / "project", tmp_path / "saved"
-    (project / "reports/internal").mkdir(parents=True)
+    (project / "reports/internal/evaluation").mkdir(parents=True)
     (project / "reports/privacy.json").write_text(json.dumps(account(1.0, 32_000)))
     scores = {"scores": {"synthetic": {"f1": 0.625}, "real": {"f1": 0.9}}, "marginals": {"synthetic": {"1": 0.015625}}}
-    (project / "reports/internal/metrics.json").write_text(json.dumps({**scores, "other": 3}))
+    (project / "reports/internal/evaluation/metrics.json").write_text(json.dumps({**scores, "other": 3}))
     saved.mkdir()
     (saved / "privacy.json").write_text(json.dumps(account(2.0, None)))
     (saved / SAVED).write_text("{}")

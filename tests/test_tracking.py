@@ -51,7 +51,7 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path) -> Path:
     """The files that a run leaves, with a planted private number."""
     root = tmp_path / "project"
-    (root / "reports/internal").mkdir(parents=True)
+    (root / "reports/internal/evaluation").mkdir(parents=True)
     (root / "data/models").mkdir(parents=True)
     (root / ".likeness/stages").mkdir(parents=True)
     shutil.copy(ROOT / "params.yaml", root)
@@ -60,7 +60,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path) ->
     (root / "reports/index.html").write_text("<html></html>")
     metrics = {"scores": {"synthetic": {"accuracy": MARKER}}, "marginals": {"real": {"1": MARKER}}}
     metrics["distances"] = {"real": {"fid": MARKER}}
-    (root / "reports/internal/metrics.json").write_text(json.dumps(metrics))
+    (root / "reports/internal/evaluation/metrics.json").write_text(json.dumps(metrics))
     (root / "data/models/loss.csv").write_text("iteration,loss\n1,0.5\n2,0.25\n")
     (root / "reports/figures").mkdir()
     (root / "reports/figures/rdp.png").write_bytes(b"a public picture")
@@ -195,9 +195,9 @@ def test_endings(project: Path) -> None:
 def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
     """They tell how many rows there are."""
     stages = {
-        "ingest": {"outs": [{"path": "data/private/table.parquet", "md5": "1"}]},
-        "evaluate": {"outs": [{"path": "reports/internal/metrics.json", "md5": "1"}]},
-        "preprocess": {"deps": [{"path": "data/private/table.parquet"}], "outs": [{"path": "x", "md5": "1"}]},
+        "ingest": {"outs": [{"path": "data/private/typed/table.parquet", "md5": "1"}]},
+        "evaluate": {"outs": [{"path": "reports/internal/evaluation/metrics.json", "md5": "1"}]},
+        "preprocess": {"deps": [{"path": "data/private/typed/table.parquet"}], "outs": [{"path": "x", "md5": "1"}]},
         "train": {"deps": [{"path": "data/released"}], "outs": [{"path": "data/models", "md5": "1"}]},
         "sample": {"outs": [{"path": "data/synthetic", "md5": "1"}]},
     }

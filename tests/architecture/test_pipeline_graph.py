@@ -14,11 +14,9 @@ from reachability import ROOT, file_of, reached
 from likeness.core.paths import Place, ProjectPaths
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.new_project import project_files
 from likeness.stages import FOLDERS, code_digests
 
 STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-HISTORIES: dict[str, Any] = yaml.safe_load(project_files(histories=True)["dvc.yaml"])["stages"]
 HEAVY = ("torch", "mlflow", "prefect", "sklearn", "xgboost", "matplotlib", "autodp", "opendp", "pandas", "sqlalchemy")
 # What each stage may load before it works. Everything else is loaded where it is used, or not at all.
 MAY_LOAD = {
@@ -40,7 +38,7 @@ MAY_LOAD = {
 }
 # Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
-    "ingest": {"workers", "stages"},  # scratch space of the engine; whether dvc.yaml is that of the schema
+    "ingest": {"workers"},  # scratch space of the engine
     "auxiliary": {"workers"},
     "privatize": {"workers"},
     "card": {"workers"},
@@ -73,7 +71,7 @@ def test_every_stage_has_its_script_and_every_script_its_stage() -> None:
 
 def declared(name: str, *keys: str) -> list[str]:
     """Paths of a stage under some keys of dvc.yaml."""
-    items = [item for stages in (STAGES, HISTORIES) for key in keys for item in stages.get(name, {}).get(key, [])]
+    items = [item for key in keys for item in STAGES[name].get(key, [])]
     return [path for item in items for path in ([item] if isinstance(item, str) else item)]
 
 

@@ -83,8 +83,8 @@ def pages(privacy: dict[str, Any], losses: dict[str, list[float]], internal: Int
 
 def plant(project: Path) -> None:
     """Internal results with markers in every file."""
-    folder = project / "reports/internal"
-    folder.mkdir()
+    folder = project / "reports/internal/evaluation"
+    folder.mkdir(parents=True)
     tables = ("synthetic", "real", "shuffled")
     metrics = {
         "not_private": True,
@@ -372,7 +372,7 @@ def test_bad_losses_are_refused_by_name(tmp_path: Path, text: str, rule: str) ->
 
 
 def test_missing_and_malformed_files_name_their_stage(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"reports/internal/metrics.json is missing.*dvc repro evaluate"):
+    with pytest.raises(ArtifactError, match=r"reports/internal/evaluation/metrics.json is missing.*dvc repro evaluate"):
         read_internal(tmp_path)
     (tmp_path / "privacy.json").write_text("[1]")
     with pytest.raises(ArtifactError, match=r"reports/privacy\.json is not a JSON object"):

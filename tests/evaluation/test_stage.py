@@ -39,4 +39,4 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
     train, test, drawn, _, _, folder = given
     for found, expected in ((train, rows[parts == "train"]), (test, rows[parts == "test"]), (drawn, synthetic)):
         pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.reset_index(drop=True))
-    assert folder == ProjectPaths.internal
+    assert folder == ProjectPaths.evaluation

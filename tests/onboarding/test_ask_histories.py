@@ -15,7 +15,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.data.histories.draft import HistoryDraft
 from likeness.data.histories.schema import HistorySchema
 from likeness.onboarding.interview import Interview
-from likeness.pipeline.new_project import project_files, write_project
+from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 
 KINDS = {"sex": "categorical", "born": "date", "day": "date", "state": "categorical", "cost": "numeric"}
@@ -126,21 +126,6 @@ def test_the_command_asks_and_leaves_a_project_that_can_run(clone: Path) -> None
     project = Project.load()
     assert project.complete_params.ingest.unit == PrivacyUnit("pid", 6)
     assert project.params.ingest.unit is None and project.plan.unit is not None and project.plan.unit.max_rows == 6
-    assert Path("dvc.yaml").read_text() == project_files(histories=True)["dvc.yaml"]
-
-
-def test_a_changed_dvc_yaml_is_left_alone_and_a_word_says_so(clone: Path) -> None:
-    mine = Path("dvc.yaml").read_text() + "# mine\n"
-    Path("dvc.yaml").write_text(mine)
-    done = CliRunner().invoke(app, ARGUMENTS, catch_exceptions=False)
-    assert done.exit_code == 0 and "dvc.yaml has changes of yours" in done.output
-    assert Path("dvc.yaml").read_text() == mine
-
-
-def test_a_table_after_histories_has_the_stages_of_a_table(clone: Path) -> None:
-    for arguments, histories in ((ARGUMENTS, True), (["init", "people.csv", "--label", "sex"], False)):
-        assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
-        assert Path("dvc.yaml").read_text() == project_files(histories)["dvc.yaml"]
 
 
 def test_the_answers_on_the_page_make_a_complete_schema(clone: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_bad_cell_is_named_by_column_and_rule(alone: Clone, column: str, value
     output = alone.run("stages.ingest", ok=False)
     assert message in output
     assert MARKER not in output and "Traceback" not in output
-    assert not (alone.root / "data/private/table.parquet").exists()
+    assert not (alone.root / "data/private/typed/table.parquet").exists()
 
 
 def test_files_that_are_no_tables(alone: Clone) -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from likeness.bundle import contents as bundle
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
-from likeness.core.paths import ONE_TABLE
+from likeness.pipeline.datasets.table import Table
 from likeness.verify import CHECKS, verify
 
 
@@ -36,7 +36,7 @@ def test_a_bundle_is_right_and_holds_nothing_private(finished: Clone, whole: Pat
     assert {name for name, passed in verdicts(whole).items() if passed is None} == {"training"}
     names = {str(path.relative_to(whole)) for path in whole.rglob("*") if path.is_file()}
     assert names == {
-        *bundle.always(ONE_TABLE),
+        *bundle.always(Table.outputs),
         "released/class_counts.safetensors",
         "released/embedding.safetensors",
         "released/mean_pairwise_distance.safetensors",

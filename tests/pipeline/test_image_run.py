@@ -58,7 +58,7 @@ def test_the_bundled_digits_become_synthetic_digits(alone: Clone) -> None:
     assert synthetic.shape == (400, 65) and synthetic["digit"].nunique() == 10
     pixels = synthetic.iloc[:, :64].to_numpy()
     assert pixels.dtype == np.int64 and pixels.min() >= 0 and pixels.max() <= 255
-    metrics = json.loads(alone.bytes("reports/internal/metrics.json"))
+    metrics = json.loads(alone.bytes("reports/internal/evaluation/metrics.json"))
     assert metrics["image"] == [8, 8] and "fid" in metrics["distances"]["synthetic"]
     # Chance is a tenth; a full training at epsilon 1 gives .8.
     assert metrics["scores"]["synthetic"]["accuracy"] > 0.3

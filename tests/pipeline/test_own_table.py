@@ -90,14 +90,14 @@ def test_own_table_from_parquet_without_a_split_column(alone: Clone) -> None:
     # this epsilon is about one record a cell, so that a false alarm (a quarter of them wrong) is out of reach.
     smokers = born[synthetic["smoker"] == "yes"].dropna()
     assert (smokers < "1970-01-01").mean() > 0.75
-    assert "r2" in json.loads(alone.bytes("reports/internal/metrics.json"))["scores"]["synthetic"]
+    assert "r2" in json.loads(alone.bytes("reports/internal/evaluation/metrics.json"))["scores"]["synthetic"]
 
     schema = {key: value for key, value in SCHEMA.items() if key != "label"} | {"task": "none"}
     schema["columns"] = {name: {**spec, **DTYPES.get(name, {})} for name, spec in SCHEMA["columns"].items()}
     (alone.root / "data/schema/own.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
-    before = alone.bytes("data/released/embedding.safetensors")
+    before = alone.bytes("data/released/embedding/embedding.safetensors")
     alone.stages("report")
-    assert alone.bytes("data/released/embedding.safetensors") == before  # a dtype is no part of the question
+    assert alone.bytes("data/released/embedding/embedding.safetensors") == before  # a dtype is no part of the question
     synthetic = pd.read_parquet(path)  # where pandas has no categories of numbers
     assert synthetic["code"].isna().any() and set(synthetic["code"].dropna()) <= {1, 2, 3}
     assert list(map(str, synthetic.dtypes.iloc[1:5])) == [
@@ -107,7 +107,7 @@ def test_own_table_from_parquet_without_a_split_column(alone: Clone) -> None:
         "float32",
     ]
     assert set(pd.read_csv(path.with_suffix(".csv"))["smoker"].dropna()) == {True, False}
-    assert json.loads(alone.bytes("reports/internal/metrics.json"))["marginals"]["synthetic"]
+    assert json.loads(alone.bytes("reports/internal/evaluation/metrics.json"))["marginals"]["synthetic"]
     assert json.loads(alone.bytes("reports/privacy.json"))["total"]["epsilon"] <= 20
 
     alone.run("likeness", "bundle", "own")

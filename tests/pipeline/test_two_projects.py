@@ -16,9 +16,10 @@ from small_project import ROOT, assign
 
 from likeness.bundle.write import write_bundle
 from likeness.config.load import load_params
-from likeness.core.paths import ONE_TABLE, Outputs, ProjectPaths, read_json
+from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.ledger.ledger import Ledger
 from likeness.methods.merf_ae.encoded_map import ENCODER
+from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.tracking.run import tracking_store
@@ -93,7 +94,7 @@ def test_two_projects_take_turns_and_the_current_directory_stays_empty(roots: tu
         paths = ProjectPaths(root)
         privacy = read_json(paths.privacy)
         assert (privacy["identity"], privacy["ledger"]["id"]) == (root.name, ledger_id)
-        assert {*map(Path, privacy["outputs"])} == {*map(Outputs.place, ONE_TABLE.files)}
+        assert {*map(Path, privacy["outputs"])} == {*map(Outputs.place, Table.outputs.files)}
         assert {path.stem for path in paths.markers.iterdir()} == set(STAGES)
         assert read_json(paths.tracking)["uri"] == f"sqlite:///{root}/runs.db" and (root / "runs.db").exists()
         write_bundle(Project.load(root), root / "bundle.zip")

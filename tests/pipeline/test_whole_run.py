@@ -13,7 +13,7 @@ from likeness.data.private_tables import read_manifest, read_private, write_priv
 from likeness.release.released import load_released
 from likeness.verify import verify
 
-RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding.safetensors"]
+RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding/embedding.safetensors"]
 
 
 def ledger_rows(project: Clone) -> list[tuple[str, ...]]:
@@ -66,7 +66,7 @@ def test_over_the_cap_is_refused_before_a_row_is_read(finished: Clone, another: 
     another.set(privacy__epsilon=9.9)
     another.stages("preprocess")
     # No row can be read, there is none under the card: the refusal is about the budget all the same.
-    path = another.root / "data/private/encoded.parquet"
+    path = another.root / "data/private/encoded/table.parquet"
     write_private(read_private(path).head(0), path, read_manifest(path))
     another.run("stages.plan")
     rows = ledger_rows(finished)
@@ -115,7 +115,7 @@ def test_training_needs_only_numpy_safetensors_threadpoolctl_and_yaml(finished: 
 
 
 def test_an_edited_release_is_refused_downstream(finished: Clone) -> None:
-    path = finished.root / "data/released/embedding.safetensors"
+    path = finished.root / "data/released/embedding/embedding.safetensors"
     data = path.read_bytes()
     path.unlink()  # a link into the cache, perhaps
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))

@@ -90,7 +90,9 @@ def cached(released: bytes) -> None:
 
 PLACES: dict[str, Callable[[str, bytes], None]] = {
     RELEASED: lambda _, released: write(RELEASED, released),
-    "embedding.safetensors": lambda _, released: write("data/released/embedding.safetensors", released[:-1] + b"?"),
+    "embedding.safetensors": lambda _, released: write(
+        "data/released/embedding/embedding.safetensors", released[:-1] + b"?"
+    ),
     "reports/privacy.json": lambda one, _: write("reports/privacy.json", account(one)),
     "out/2026/bundle/privacy.json": lambda one, _: write("out/2026/bundle/privacy.json", account(one)),
     "saved/privacy.json": lambda one, _: write("saved/privacy.json", account(one)),
@@ -164,7 +166,7 @@ def test_a_made_up_name_of_a_ledger_moves_no_cursor(colleague: tuple[str, bytes]
 
 def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], command: Command) -> None:
     """In the work tree, and in a commit of git. A ledger that has answered about these people knows its own runs."""
-    write("dvc.lock", locked([{"path": "data/released/embedding.safetensors", "md5": "00"}]))
+    write("dvc.lock", locked([{"path": "data/released/embedding/embedding.safetensors", "md5": "00"}]))
     code, _, error = command("ledger", "init")
     assert code == 2 and "dvc.lock shows a run about 'people'" in error and "dvc pull" in error
     own = ("-c", "user.name=Ada", "-c", "user.email=a@example.org")

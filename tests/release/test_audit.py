@@ -195,7 +195,7 @@ def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(
 ) -> None:
     case = next(c for c in every_case if c.name == f"marginals with histories{words} next_embedding")
     assert audit(case).failures == () and audit(case).reached == pytest.approx(1)
-    monkeypatch.setattr(records, "_shared", lambda rows: dataclasses.replace(rows, people=None))
+    monkeypatch.setattr(records, "_shared", lambda rows: dataclasses.replace(rows, persons=None))
     assert any("16 times the sensitivity apart" in failure for failure in audit(case).failures)
 
 

@@ -128,7 +128,7 @@ def test_released_once_for_a_table_and_paid_again_for_another(unit: PrivacyUnit 
     ledger = Ledger.create(locate())
     ledger.declare_population("people", ADD, 5.0, 1e-5, None if unit is None else unit.column)
     rows = table(3_000, 1)
-    read: list[Records] = [replace(rows, people=None if unit is None else np.arange(3_000) // 2)]
+    read: list[Records] = [replace(rows, persons=None if unit is None else np.arange(3_000) // 2)]
     asked = query().about(query().counts([table(500, 2)]), 3_000)
 
     def opened() -> Iterator[Records]:

@@ -45,9 +45,9 @@ def rows(lengths: list[int], seed: int, alike: bool = False, classes: int = 1) -
 def joined(*parts: Records) -> Records:
     people, start = [], 0
     for part in parts:
-        assert part.people is not None
-        people.append(part.people + start)
-        start += int(part.people.max(initial=-1)) + 1
+        assert part.persons is not None
+        people.append(part.persons + start)
+        start += int(part.persons.max(initial=-1)) + 1
     x, labels = (np.concatenate(cells) for cells in ([p.x for p in parts], [p.labels for p in parts]))
     return Records(x, labels, np.concatenate(people))
 

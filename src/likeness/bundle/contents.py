@@ -3,8 +3,9 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from likeness.core.paths import OUTPUTS, Outputs
+from likeness.core.paths import Outputs
 from likeness.methods import METHODS
+from likeness.pipeline.datasets import MODELS
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
 SETTINGS, PLAN_FILE, LEDGER, CHECKSUMS = "settings.json", "plan.json", "ledger.jsonl", "SHA256SUMS"
@@ -24,14 +25,15 @@ def always(outputs: Outputs) -> tuple[str, ...]:
     return (*_TEXTS, *published(outputs))
 
 
-ALWAYS = tuple(dict.fromkeys(name for outputs in OUTPUTS for name in always(outputs)))
+_OUTPUTS = [model.outputs for model in MODELS.values()]
+ALWAYS = tuple(dict.fromkeys(name for outputs in _OUTPUTS for name in always(outputs)))
 """These names of bundles of all kinds."""
 PUBLIC_FILES = tuple(name for method in METHODS.values() for name in method.public_names)
 
 
 def outputs_in(present: Collection[str]) -> Outputs:
     """The kind of a bundle with these files."""
-    return max(OUTPUTS, key=lambda outputs: len(set(present) & set(outputs.files)))
+    return max(_OUTPUTS, key=lambda outputs: len(set(present) & set(outputs.files)))
 
 
 def allowed_name(name: str, names: Collection[str] = ALWAYS) -> bool:

@@ -35,7 +35,6 @@ from likeness.data.source.opening import table_name
 from likeness.onboarding.interview import Completed, Interview
 from likeness.onboarding.settings import check_columns, draft_params
 from likeness.onboarding.sheet import new_sheet, read_sheet
-from likeness.pipeline.new_project import fit_stages
 from likeness.pipeline.project import Project
 
 _PARAMS = ProjectPaths.params
@@ -113,20 +112,20 @@ def init(
     label, person, order, split = (one and normal_text(one) for one in (label, person, order, split))
     given = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
-    histories = people is not None or order is not None
-    if histories:
+    words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+    about, unit = f" There, {words}.", person
+    if people is not None or order is not None:
         alone = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
         draft, people = _draft_of_histories(table, people, person, order, alone)
+        about, unit = "", None  # the schema says it
     else:
         draft, split = _draft_of_table(table, label, person, split, answers)
     target = _new_schema(table.name)
     read_content(_PARAMS)  # readable, or refused
     text = _PARAMS.read_text(encoding="utf-8")
     place = text, table.place, table.query, target.as_posix(), person, split, table.layout
-    settings = partial(draft_params, *place, people=people, histories=histories)
+    settings = partial(draft_params, *place, people=people, unit=unit)
     drafted = settings()  # complete, or refused before the first question
-    if not fit_stages(Path(), histories) and histories:
-        say("dvc.yaml has changes of yours, and two tables have other stages. Then: likeness new . --upgrade")
     if columns is not None and not _filled(columns, draft):
         return
     if nullable is not None:
@@ -138,14 +137,13 @@ def init(
     if ask:
         _complete(Interview(_ask, say, draft, private_categories), target, settings, table.place)
         return
-    words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
     schema = draft.text()
     _write(target, schema, drafted)
     say(
         f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
         f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
         "published with the results.\n"
-        f"params.yaml now points to it. Answer privacy.population there.{'' if histories else f' There, {words}.'} "
+        f"params.yaml now points to it. Answer privacy.population there.{about} "
         "Keep the table out of git.\nThen: likeness check"
     )
 

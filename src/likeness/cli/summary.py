@@ -76,8 +76,7 @@ def scores(paths: ProjectPaths) -> dict[str, Any] | None:
     stages = locked_stages(paths)
     scored = {item["path"]: item.get("md5") for item in stages.get("evaluate", {}).get("deps", [])}
     drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
-    other = any(scored.get(path) != md5 for path, md5 in drawn.items() if path.endswith(".parquet"))
-    if other or not paths.internal_metrics.exists():
+    if any(scored.get(path) != md5 for path, md5 in drawn.items()) or not paths.internal_metrics.exists():
         return None
     metrics = read_json(paths.internal_metrics)
     metrics.pop("details", None)  # counts of rare groups of real people: for the internal page alone

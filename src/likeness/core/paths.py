@@ -54,12 +54,6 @@ class Outputs:
         return Path("data/models" if name.startswith("generator") else "data/synthetic", name)
 
 
-ONE_TABLE = Outputs(("synthetic",), ("generator",))
-HISTORIES = Outputs(("people", "events"), ("generator/people", "generator/following"))
-"""Of people with histories: two linked tables, and a generator of first rows and one of following events."""
-OUTPUTS = (ONE_TABLE, HISTORIES)
-
-
 @dataclass(frozen=True)
 class ProjectPaths:
     """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name.
@@ -85,14 +79,14 @@ class ProjectPaths:
     plan = Place("data/plan/plan.json")
     private = Place("data/private")
     source = Place("data/private/source.json")
-    table = Place("data/private/table.parquet")
-    encoded = Place("data/private/encoded.parquet")
+    table = Place("data/private/typed/table.parquet")
+    encoded = Place("data/private/encoded/table.parquet")
     workers = Place("data/private/workers")
     failures = Place("data/private/errors")
     released = Place("data/released")
     categories = Place("data/released/categories")
     auxiliary = Place("data/released/auxiliary")
-    embedding = Place("data/released/embedding.safetensors")
+    embedding = Place("data/released/embedding/embedding.safetensors")
     card = Place("data/released/card")
     generator = Place("data/models/generator")
     loss = Place("data/models/loss.csv")
@@ -105,7 +99,8 @@ class ProjectPaths:
     figures = Place("reports/figures")
     tracking = Place("reports/tracking.json")
     internal = Place("reports/internal")
-    internal_metrics = Place("reports/internal/metrics.json")
+    evaluation = Place("reports/internal/evaluation")
+    internal_metrics = Place("reports/internal/evaluation/metrics.json")
     internal_report = Place("reports/internal/index.html")
 
     @property

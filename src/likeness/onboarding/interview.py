@@ -16,13 +16,12 @@ from itertools import groupby
 from likeness.config.params import Ingest, Privacy
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import LikenessError, SchemaError
-from likeness.data.histories.draft import HistoryDraft
-from likeness.data.histories.schema import HistorySchema
-from likeness.data.schema.answers import chosen, column_called, read_answer
+from likeness.data.histories.schema import schema_in
+from likeness.data.schema.answers import chosen, column_called, read_answer, whole
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import KINDS, Boolean, pieces
-from likeness.preflight.faults import faults_of_tables, schema_faults
+from likeness.preflight.faults import faults_of
 
 _INTRO = "All you type becomes PUBLIC: from a codebook or law, never from the rows."
 _KEYS = "? explains a question. < goes back. Ctrl-C stops and keeps your answers."
@@ -44,7 +43,9 @@ drop: free text            leaves the column out, and says why
 0..110 *                   the answer for this column and all later ones of its kind
 X* as X1                   the answer of X1 for all columns whose names begin with X
 < or < age                 goes back to the question before, or to column age"""
-_WORDS = {  # of each question about the table: the question, and what explains it
+_BEFORE_COLUMNS = ("source", "label")
+_ONCE = ("label", "codes", "rows")  # an answer may leave the draft as it is
+_WORDS = {  # in order, of each question about the table: the question, and what explains it
     "source": (
         "Source of the possible values, as a codebook or law: ",
         "Name the public text that says which values are possible. Example: codebook of 2024, page 5",
@@ -196,22 +197,16 @@ class Interview:
         draft, taken = self._draft, {key for key, _ in self._taken}
         able = [name for name in draft.able() if name in self._open]
         name = self._again or next((name for name in draft if draft[name].guessed), None)
-        histories = draft if isinstance(draft, HistoryDraft) else None
         is_open = {
             "source": draft.source is None,
-            "label": not histories and self.draft.label is None and "label" not in taken,
-            f"column {name}": name is not None,
-            "fixed": histories and histories.fixed is None and draft.able(),
-            "ends": histories
-            and histories.ends is None
-            and any(draft[each].categories for each in histories.tables["events"]),
             "missing": draft.nullable is None,
-            "codes": "codes" not in taken and any(draft[each].nullable for each in able),
+            "codes": any(draft[each].nullable for each in able),
             "people": not self._population,
-            "rows": not histories and draft.person is not None and not self._max_rows,
-            "most": histories and histories.most is None,
+            **draft.open_keys(),
         }
-        return [key for key, value in is_open.items() if value]
+        keys = [key for key in _WORDS if is_open.get(key) and not (key in _ONCE and key in taken)]
+        before = len(keys) if name is None else sum(key in _BEFORE_COLUMNS for key in keys)
+        return [*keys[:before], *([] if name is None else [f"column {name}"]), *keys[before:]]
 
     def _numbered(self) -> str:
         """All columns with their numbers; columns in a row whose names differ in digits only, as one."""
@@ -269,10 +264,6 @@ class Interview:
             raise SchemaError(f"{key} needs no answer.")
         elif key == "source":
             draft.source = line
-        elif key == "label":
-            draft.label = column_called(line, columns) if line else None
-            if self.private:
-                draft.make_private()
         elif key == "missing":
             draft.nullable = chosen(line, columns, able)
         elif key == "codes":
@@ -281,18 +272,13 @@ class Interview:
         elif key == "people":
             self._population = Privacy(epsilon=1, delta=0.5, population=line).population
         elif key == "rows":
-            most = _whole(line)
+            most = whole(line)
             Ingest("table", "schema", unit=PrivacyUnit(str(draft.person), most))
             self._max_rows = most
-        elif isinstance(draft, HistoryDraft):
-            if key == "fixed":
-                names = chosen(line, columns, draft.able())
-                draft.fixed = [each for each in draft if each in names]
-            elif key == "ends":
-                parts = [part.partition(":") for part in line.split(";") if part.strip()]
-                draft.ends = {column_called(each, columns): pieces(values) for each, _, values in parts}
-            else:
-                draft.most = _whole(line)
+        else:
+            draft.take(key, line)
+            if key == "label" and self.private:
+                draft.make_private()
         self._accept(draft)
         self._again = self._again if name == key else None
         self._taken.append((key, line))
@@ -336,11 +322,11 @@ class Interview:
         Raises:
             SchemaError: with all faults.
         """
-        content, histories = draft.so_far(), isinstance(draft, HistoryDraft)
-        faults = faults_of_tables(content) if histories else schema_faults(content)
-        if histories and not faults:
+        content = draft.so_far()
+        faults = faults_of(content)
+        if not faults:
             try:
-                HistorySchema.from_dict(content)
+                schema_in(content, "schema")
             except SchemaError as error:
                 faults = [str(error).removeprefix("schema: ")]
         if faults:
@@ -364,11 +350,3 @@ class Interview:
 def _stem(name: str) -> str:
     """A name without its digits."""
     return _DIGITS.sub("#", name)
-
-
-def _whole(text: str) -> int:
-    """A whole number from 1."""
-    digits = text.replace(",", "")
-    if not (digits.isascii() and digits.isdigit() and 0 < len(digits) < 16 and int(digits) > 0):
-        raise SchemaError(f"'{text}' is not a whole number from 1.")
-    return int(digits)

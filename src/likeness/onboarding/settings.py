@@ -27,7 +27,7 @@ def draft_params(
     max_rows: int | None = None,
     population: str | None = None,
     people: str | None = None,
-    histories: bool = False,
+    unit: str | None = None,
 ) -> str:
     """params.yaml for another table. Only lines about the table, its people and the sample change.
 
@@ -42,7 +42,7 @@ def draft_params(
         max_rows: most rows of a person that are used; None is a question.
         population: the name of the people; None is a question.
         people: of histories the table of people, if there is one.
-        histories: whether the schema is that of people with histories, which says the most rows of a person.
+        unit: the column that names people, where the settings say the most rows of a person.
 
     Raises:
         ParamsError: a setting that stays is wrong.
@@ -52,13 +52,13 @@ def draft_params(
     changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, "privacy.population": population}
     changes |= {"ingest.people": people} if people is not None or "people" in ingest else {}
     changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
-    unit = None if person is None or histories else {"column": person, "max_rows": max_rows}
+    bound = None if unit is None else {"column": unit, "max_rows": max_rows}
     before, default = ingest.get("format") or {}, asdict(FileFormat())
     written = asdict(layout or FileFormat())
     written = {key: value for key, value in written.items() if key in before or value != default[key]}
     changes |= {f"ingest.format.{key}": value for key, value in written.items()} if before else {}
     changes |= {"ingest.format": written} if written and not before else {}
-    changes |= {"ingest.unit": unit} if unit is not None or "unit" in ingest else {}
+    changes |= {"ingest.unit": bound} if bound is not None or "unit" in ingest else {}
     if ingest.get("split"):
         changes["ingest.split.column"] = split
     elif split is not None:
@@ -67,9 +67,9 @@ def draft_params(
     changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
     questions = {"privacy.population": _PEOPLE} if population is None else {}
-    questions |= {"ingest.unit": _MAX_ROWS} if unit is not None and max_rows is None else {}
+    questions |= {"ingest.unit": _MAX_ROWS} if bound is not None and max_rows is None else {}
     answered = {**changes, "privacy.population": population or "?"}
-    answered |= {} if unit is None else {"ingest.unit": {**unit, "max_rows": max_rows or 1}}
+    answered |= {} if bound is None else {"ingest.unit": {**bound, "max_rows": max_rows or 1}}
     params_from(yaml.safe_load(edited(text, answered, {})))
     return edited(text, changes, questions)
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.config.params import Params
-from likeness.core.errors import ArtifactError, DataError
+from likeness.core.errors import DataError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, of_rows
 from likeness.data.beside import with_columns
@@ -72,14 +72,9 @@ def write_histories(
         paths: where they are written.
 
     Raises:
-        ArtifactError: dvc.yaml is that of one table. A later stage would fail, after the release.
         DataError: a source does not fit the schema, a part of the split has no person, or as :func:`strangers`.
     """
     ingest = params.ingest
-    if paths.stages.exists() and str(of_rows(ProjectPaths.table, NEXT)) not in paths.stages.read_text(encoding="utf-8"):
-        raise ArtifactError(
-            f"{paths.stages} is that of one table, and the schema has two. Run: likeness new . --upgrade"
-        )
     tables: _Tables = []
     sources = []
     for place, columns in ((given.rows, schema.events), (given.people, schema.people)):

@@ -11,10 +11,8 @@ from pathlib import Path
 from likeness.config.explain import with_help
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
-from likeness.core.paths import HISTORIES, ONE_TABLE, Outputs, ProjectPaths, of_rows
-from likeness.data.histories.schema import NEXT
+from likeness.core.paths import ProjectPaths
 from likeness.methods import DEFAULT, METHODS
-from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import git
 
 _PACKAGE = Path(__file__).parents[1]
@@ -27,27 +25,14 @@ _QUESTIONS = {
     # DVC reads dvc.yaml only where the schema has a name; `init` writes another.
     "ingest": {"source": None, "schema": f"{ProjectPaths.schemas.as_posix()}/table.yaml"},
 }
-_PAIRS = {
-    str(ProjectPaths.table): (str(ProjectPaths.table), str(of_rows(ProjectPaths.table, NEXT))),
-    str(ProjectPaths.encoded): (str(ProjectPaths.encoded), str(of_rows(ProjectPaths.encoded, NEXT))),
-    str(ProjectPaths.embedding): (str(ProjectPaths.embedding), str(of_rows(ProjectPaths.embedding, NEXT))),
-    **{
-        str(Outputs.place(f"{ONE_TABLE.tables[0]}.{suffix}")): tuple(
-            str(Outputs.place(f"{name}.{suffix}")) for name in HISTORIES.tables
-        )
-        for suffix in ("parquet", "csv")
-    },
-    "y: loss,": (f"y: loss_{HISTORIES.tables[-1]},",),  # a plot of DVC has one
-}
-"""Files of a table in dvc.yaml, and those of people with histories in their place."""
 _PARAMS = (
     "# What differs from the defaults, and what a person must decide. `likeness params` prints every setting.\n"
     "# `likeness init TABLE` drafts the schema of a table and points here to both. Then: likeness check.\n"
 )
 
 
-def project_files(histories: bool = False) -> dict[str, str]:
-    """Text of every file that the package gives to a project, of a table or of histories, by name."""
+def project_files() -> dict[str, str]:
+    """Text of every file that the package gives to a project, by name."""
     root, patterns = _PACKAGE / "template", ["**/*"]
     if not root.is_dir():  # a clone
         import tomllib
@@ -59,28 +44,7 @@ def project_files(histories: bool = False) -> dict[str, str]:
     paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file() and path.suffix != ".pyc"}
     files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     files[".gitignore"] = files[".gitignore"].partition(_OF_EVERY_PROJECT)[2]
-    if histories:
-        files[str(ProjectPaths.stages)] = _stages_of_histories(files[str(ProjectPaths.stages)])
     return files
-
-
-def _stages_of_histories(text: str) -> str:
-    """The DAG of people with histories: that of a table, whose files come in pairs, without the scores of a table."""
-    pages = ("scores", "marginals", "row_counts", "histograms", "correlations", "comparison")
-    lines = [line for line in text.splitlines() if not any(f"internal/{page}." in line for page in pages)]
-    made = []
-    for line in lines:
-        one, pair = next(((one, pair) for one, pair in _PAIRS.items() if one in line), ("", ("",)))
-        made += [line.replace(one, other) for other in pair]
-    return "\n".join(made) + "\n"
-
-
-def _of_histories(folder: Path) -> bool:
-    """Whether the schema of a project is one of histories. A project without a readable schema has no stages to run."""
-    try:
-        return Project.load(folder).outputs is HISTORIES
-    except LikenessError:
-        return False
 
 
 def write_project(folder: Path) -> None:
@@ -117,31 +81,15 @@ def upgrade_project(folder: Path) -> list[str]:
     """
     if not (folder / ProjectPaths.params).exists():
         raise LikenessError(f"{folder / ProjectPaths.params} is missing: only a project can be upgraded.")
-    old, files = outdated_files(folder), project_files(_of_histories(folder))
+    old, files = outdated_files(folder), project_files()
     for name in old:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(files[name], encoding="utf-8")
     return old
 
 
-def fit_stages(folder: Path, histories: bool) -> bool:
-    """Write dvc.yaml for histories, or for a table, where it is the package's for the other.
-
-    Returns:
-        whether it is right now: nobody has changed it.
-    """
-    path, name = folder / ProjectPaths.stages, str(ProjectPaths.stages)
-    if not path.exists():
-        return True
-    right, other = (project_files(kind)[name] for kind in (histories, not histories))
-    if path.read_text(encoding="utf-8") == other:
-        path.write_text(right, encoding="utf-8")
-    return path.read_text(encoding="utf-8") == right
-
-
 def outdated_files(folder: Path) -> list[str]:
     """Files of a project that the installed package has in another version."""
-    files = project_files(_of_histories(folder))
-    files = {name: text for name, text in files.items() if Path(name).parts[0] not in _ONCE}
+    files = {name: text for name, text in project_files().items() if Path(name).parts[0] not in _ONCE}
     here = {name: (folder / name).read_text(encoding="utf-8") for name in files if (folder / name).exists()}
     return sorted(name for name in files if here.get(name) != files[name])

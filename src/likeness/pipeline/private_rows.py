@@ -161,7 +161,7 @@ def used_rows(
     schema: Schema,
     table: "DataFrame",
     column: "Series[str] | None",
-    people: "Series[str] | None" = None,
+    persons: "Series[str] | None" = None,
 ) -> "tuple[DataFrame, Hashes]":
     """The typed rows that are used, each with its part and, under ``ingest.unit``, the number of its person.
 
@@ -172,21 +172,21 @@ def used_rows(
         schema: the written schema.
         table: the typed rows of the source.
         column: the public split column, if there is one.
-        people: whose row each is, under ``ingest.unit``.
+        persons: whose row each is, under ``ingest.unit``.
     """
     from likeness.data.source.contribution_bounding import bound_contributions, numbered
     from likeness.data.source.row_digests import row_hashes
     from likeness.data.source.split import split_by_person
 
     hashes, unit, split = row_hashes(table, schema), params.ingest.unit, params.ingest.split
-    if people is not None and column is None:
-        parts = split_by_person(people, split.test_fraction, split.seed)
+    if persons is not None and column is None:
+        parts = split_by_person(persons, split.test_fraction, split.seed)
     else:
         parts = split_of(params, len(table))(hashes, column)
-    if people is None or unit is None:
+    if persons is None or unit is None:
         return with_columns(table, {SPLIT: parts}), hashes
-    keep = bound_contributions(hashes, people, parts, unit.max_rows)
-    used = with_columns(table[keep], {SPLIT: parts[keep], PERSON: numbered(people[keep])})
+    keep = bound_contributions(hashes, persons, parts, unit.max_rows)
+    used = with_columns(table[keep], {SPLIT: parts[keep], PERSON: numbered(persons[keep])})
     return used.reset_index(drop=True), hashes[keep]
 
 
@@ -273,8 +273,8 @@ class ColumnPartitions:
         Raises:
             ArtifactError: the table has another manifest.
         """
-        people = [] if self.manifest.get("unit") is None else [PERSON]
-        for chunk in iter_private(self.path, [self.column, SPLIT, *people], _MOST_ROWS, self.manifest):
+        persons = [] if self.manifest.get("unit") is None else [PERSON]
+        for chunk in iter_private(self.path, [self.column, SPLIT, *persons], _MOST_ROWS, self.manifest):
             yield _texts(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
 
 
@@ -286,29 +286,29 @@ def _texts(rows: "DataFrame", column: str) -> "Partitions":
     from likeness.release.partition_selection import Partitions
 
     texts = rows[column].astype("object")
-    people = rows[PERSON].to_numpy() if PERSON in rows else None
-    return Partitions(texts.where(texts.notna(), None).tolist(), people)
+    persons = rows[PERSON].to_numpy() if PERSON in rows else None
+    return Partitions(texts.where(texts.notna(), None).tolist(), persons)
 
 
-def encoded_chunks(table: "DataFrame", schema: Schema, people: "NDArray[int64] | None" = None) -> "Iterator[Records]":
+def encoded_chunks(table: "DataFrame", schema: Schema, persons: "NDArray[int64] | None" = None) -> "Iterator[Records]":
     """Rows in memory as feature maps see them.
 
     Args:
         table: typed rows, private or synthetic.
         schema: of the table.
-        people: the number of each row's person, if a person may have several rows.
+        persons: the number of each row's person, if a person may have several rows.
     """
     encoder = Encoder(schema)
     rows = _chunk_rows(encoder)
     for start in range(0, len(table), rows):
         codes = encoder.encode(table.iloc[start : start + rows])
-        if people is not None:
-            codes = with_columns(codes, {PERSON: people[start : start + rows]})
+        if persons is not None:
+            codes = with_columns(codes, {PERSON: persons[start : start + rows]})
         yield _records(encoder, codes)
 
 
 def _records(encoder: Encoder, codes: "DataFrame") -> "Records":
     from likeness.release.records import Records
 
-    people = codes[PERSON].to_numpy() if PERSON in codes else None
-    return Records(encoder.expand(codes), encoder.labels(codes), people)
+    persons = codes[PERSON].to_numpy() if PERSON in codes else None
+    return Records(encoder.expand(codes), encoder.labels(codes), persons)

@@ -59,11 +59,11 @@ class RowsInMemory:
 
     def partitions(self, column: str) -> "Callable[[], Iterator[Partitions]]":
         """The function that opens an open column."""
-        table, people = self.tables[""]
+        table, persons = self.tables[""]
 
         def read() -> "Iterator[Partitions]":
             texts = table[[column]]
-            yield _texts(texts if people is None else with_columns(texts, {PERSON: people}), column)
+            yield _texts(texts if persons is None else with_columns(texts, {PERSON: persons}), column)
 
         return read
 
@@ -77,10 +77,10 @@ class RowsInMemory:
         """
         beside = tuple(encoding for _, encoding in encoded.values())
         for prefix, (schema, encoding) in encoded.items():
-            rows, people = self.tables[prefix]
+            rows, persons = self.tables[prefix]
             table = to_model(closed(rows, self.written[prefix], schema), schema)
             dataset = replace(self.dataset, encoding=encoding, beside=beside)
-            yield dataset, partial(encoded_chunks, table, schema.modeled, people)
+            yield dataset, partial(encoded_chunks, table, schema.modeled, persons)
 
 
 def in_memory(
@@ -88,7 +88,7 @@ def in_memory(
     schema: Schema,
     train: "DataFrame",
     ledger: "Ledger",
-    people: "Series[str] | None" = None,
+    persons: "Series[str] | None" = None,
     rows_digests: Sequence[str] = (),
 ) -> RowsInMemory:
     """Rows in memory as the stages prepare those of a source: equal digests, so equal releases.
@@ -98,17 +98,17 @@ def in_memory(
         schema: may have open columns.
         train: typed with ``schema``, every row a training row.
         ledger: whose key makes the digests.
-        people: whose row each is, under ``ingest.unit``.
+        persons: whose row each is, under ``ingest.unit``.
         rows_digests: of the rows of each given table, with all columns.
 
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
     """
     numbers, hashes = None, row_hashes(train, schema)
-    if people is not None:
+    if persons is not None:
         assert params.ingest.unit is not None
-        keep = bound_contributions(hashes, people, np.full(len(train), "train"), params.ingest.unit.max_rows)
-        train, numbers, hashes = train[keep], numbered(people[keep]), hashes[keep]
+        keep = bound_contributions(hashes, persons, np.full(len(train), "train"), params.ingest.unit.max_rows)
+        train, numbers, hashes = train[keep], numbered(persons[keep]), hashes[keep]
     rows = training_digest(params, schema)
     rows.add(hashes)
     digest = rows.digest(ledger.key)
@@ -130,7 +130,7 @@ def histories_in_memory(
         ledger: whose key makes the digests.
         rows_digests: of the rows of each given table, with all columns.
     """
-    people = np.arange(len(rows.people), dtype=np.int64)
+    persons = np.arange(len(rows.people), dtype=np.int64)
     dataset = Dataset(
         population=params.privacy.population,
         digest=digest_of_histories(schema, rows, ledger.key),
@@ -138,7 +138,7 @@ def histories_in_memory(
         unit=params.ingest.unit,
         rows_digests=tuple(digest for digest in rows_digests if digest),
     )
-    tables = {"": (rows.people, people), NEXT: (rows.transitions, rows.numbers)}
+    tables = {"": (rows.people, persons), NEXT: (rows.transitions, rows.numbers)}
     return RowsInMemory(tables, schema.row_sets, dataset)
 
 

@@ -92,7 +92,7 @@ def examine(root: Path = Path()) -> Examined:
 
 
 def _outdated(project: Project) -> list[str]:
-    """Whether files of the project are those of another version, or of another kind of schema."""
+    """Whether files of the project are those of another version."""
     old = outdated_files(project.root) if project.paths.stages.exists() else []
     words = f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade"
     return [words] if old else []

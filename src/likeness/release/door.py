@@ -237,8 +237,8 @@ def _partitions_counted(chunks: Iterable[Partitions], unit: PrivacyUnit | None) 
     rows = np.zeros(0, dtype=np.int64)
     for chunk in chunks:
         if unit is not None:
-            rows = _rows_of_each(rows, chunk.people, len(chunk.texts), unit)
-        elif chunk.people is not None:
+            rows = _rows_of_each(rows, chunk.persons, len(chunk.texts), unit)
+        elif chunk.persons is not None:
             raise ReleaseError(
                 "the rows belong to people with several rows, plan.json protects single rows. Run: dvc repro"
             )
@@ -253,7 +253,7 @@ def _counted(records: Iterable[Records], unit: PrivacyUnit) -> Iterator[Records]
     """
     rows = np.zeros(0, dtype=np.int64)
     for chunk in records:
-        rows = _rows_of_each(rows, chunk.people, len(chunk.x), unit)
+        rows = _rows_of_each(rows, chunk.persons, len(chunk.x), unit)
         yield Records(chunk.x, chunk.labels)
 
 
@@ -266,16 +266,16 @@ def _check_number(plan: Plan, count: int) -> None:
         )
 
 
-def _rows_of_each(rows: np.ndarray, people: np.ndarray | None, count: int, unit: PrivacyUnit) -> np.ndarray:
+def _rows_of_each(rows: np.ndarray, persons: np.ndarray | None, count: int, unit: PrivacyUnit) -> np.ndarray:
     """Add a chunk of ``count`` rows to the rows of each person.
 
     Raises:
         ReleaseError: a row has no person.
         DataError: somebody has too many rows.
     """
-    if people is None or people.shape != (count,) or people.dtype != np.int64 or (people < 0).any():
+    if persons is None or persons.shape != (count,) or persons.dtype != np.int64 or (persons < 0).any():
         raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: dvc repro")
-    totals = np.bincount(people, minlength=len(rows))
+    totals = np.bincount(persons, minlength=len(rows))
     totals[: len(rows)] += rows
     if (totals > unit.max_rows).any():
         raise DataError(

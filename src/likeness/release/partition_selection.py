@@ -36,11 +36,11 @@ class Partitions:
 
     Attributes:
         texts: the keys; None where a row has none.
-        people: whose row each is, as in :class:`likeness.release.records.Records`.
+        persons: whose row each is, as in :class:`likeness.release.records.Records`.
     """
 
     texts: Sequence[str | None]
-    people: NDArray[np.int64] | None = None
+    persons: NDArray[np.int64] | None = None
 
 
 ReadPartitions = Callable[[], Iterable[Partitions]]

@@ -19,19 +19,19 @@ class Records:
     Attributes:
         x: encoded features, shape (n, d), float64, in the unit cube.
         labels: class of each row, shape (n,), int64.
-        people: whose row each is, shape (n,), int64, numbers from 0 on; None where a row is a person.
+        persons: whose row each is, shape (n,), int64, numbers from 0 on; None where a row is a person.
         shared_by: how many rows share the contribution of each row's person, shape (n,), int64; None: one.
     """
 
     x: np.ndarray
     labels: np.ndarray
-    people: np.ndarray | None = None
+    persons: np.ndarray | None = None
     shared_by: np.ndarray | None = None
 
     def __getitem__(self, rows: slice) -> "Records":
         """Consecutive rows."""
-        people, shared_by = (None if one is None else one[rows] for one in (self.people, self.shared_by))
-        return Records(self.x[rows], self.labels[rows], people, shared_by)
+        persons, shared_by = (None if one is None else one[rows] for one in (self.persons, self.shared_by))
+        return Records(self.x[rows], self.labels[rows], persons, shared_by)
 
 
 class Contributions(Protocol):
@@ -88,7 +88,7 @@ class AllRecords(EachRecord):
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """The records without their classes."""
         for chunk in records:
-            yield Records(chunk.x, np.zeros(len(chunk.x), dtype=np.int64), chunk.people)
+            yield Records(chunk.x, np.zeros(len(chunk.x), dtype=np.int64), chunk.persons)
 
     def spec(self) -> dict[str, Any]:
         """Public specification."""
@@ -136,7 +136,7 @@ class EachCluster(EachRecord):
             inside = (chunk.labels >= 0) & (chunk.labels < classes)
             labels = np.where(inside, chunk.labels, 0)
             places = self.clusters.places(chunk.x)[np.arange(len(labels)), labels].clip(0, size - 1)
-            yield Records(chunk.x, np.where(inside, labels * size + places, -1), chunk.people)
+            yield Records(chunk.x, np.where(inside, labels * size + places, -1), chunk.persons)
 
     def spec(self) -> dict[str, Any]:
         """Public specification."""
@@ -176,7 +176,7 @@ class WithClass(EachRecord):
         for chunk in records:
             (grouped,) = self.contributions.stream([chunk])
             own = (chunk.labels[:, None] == np.arange(self.classes)).astype(np.float64)
-            yield Records(np.hstack([chunk.x, own]), grouped.labels, chunk.people)
+            yield Records(np.hstack([chunk.x, own]), grouped.labels, chunk.persons)
 
     def spec(self) -> dict[str, Any]:
         """Public specification."""
@@ -216,14 +216,14 @@ class EachPerson(EachRecord):
         """
         waiting: Records | None = None
         for chunk in records:
-            people = chunk.people
-            if people is None or people.shape != (len(chunk.x),) or people.dtype != np.int64 or (people < 0).any():
+            persons = chunk.persons
+            if persons is None or persons.shape != (len(chunk.x),) or persons.dtype != np.int64 or (persons < 0).any():
                 raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: dvc repro")
             rows = chunk if waiting is None else _joined(waiting, chunk)
-            assert rows.people is not None
-            if (np.diff(rows.people) < 0).any():
+            assert rows.persons is not None
+            if (np.diff(rows.persons) < 0).any():
                 raise ReleaseError("the rows of a person must be together, in the order of people. Run: dvc repro")
-            complete = int(np.searchsorted(rows.people, rows.people[-1:], side="left").sum())  # the last may go on
+            complete = int(np.searchsorted(rows.persons, rows.persons[-1:], side="left").sum())  # the last may go on
             yield _shared(rows[:complete])
             waiting = rows[complete:]
         if waiting is not None:
@@ -235,15 +235,15 @@ class EachPerson(EachRecord):
 
 
 def _joined(first: Records, second: Records) -> Records:
-    assert first.people is not None and second.people is not None
-    pairs = (first.x, second.x), (first.labels, second.labels), (first.people, second.people)
+    assert first.persons is not None and second.persons is not None
+    pairs = (first.x, second.x), (first.labels, second.labels), (first.persons, second.persons)
     return Records(*(np.concatenate(pair) for pair in pairs))
 
 
 def _shared(rows: Records) -> Records:
     """Complete people, each row with the number of rows of its person."""
-    assert rows.people is not None
-    _, places, counts = np.unique(rows.people, return_inverse=True, return_counts=True)
+    assert rows.persons is not None
+    _, places, counts = np.unique(rows.persons, return_inverse=True, return_counts=True)
     return Records(rows.x, rows.labels, None, counts[places].astype(np.int64))
 
 

@@ -12,7 +12,7 @@ from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 
 PRIVACY, STATEMENT, LOSS = str(ProjectPaths.privacy), str(ProjectPaths.statement), str(ProjectPaths.loss)
-INTERNAL_FOLDER = str(ProjectPaths.internal)
+EVALUATION = str(ProjectPaths.evaluation)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Internal:
 
 def read_internal(folder: Path) -> Internal:
     """Read what ``evaluate`` wrote to a folder."""
-    name = INTERNAL_FOLDER
+    name = EVALUATION
     metrics = read_json(folder / "metrics.json", f"{name}/metrics.json", "evaluate")
     if metrics.get("histories"):
         return Internal(metrics, [], [], {})

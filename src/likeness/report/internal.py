@@ -72,7 +72,7 @@ def evaluate(
         synthetic: typed rows of the generator.
         schema: public schema of all three.
         settings: section ``evaluate`` of params.yaml.
-        out_dir: usually ``reports/internal``.
+        out_dir: usually ``reports/internal/evaluation``.
         classifiers: names of the estimators; None: all of the task, for images the usual ones.
         max_rows: most rows of a table that estimators see, drawn by the public seed; None: all. Marginals take all
             rows. For images it limits every use, and None: :data:`likeness.evaluation.images.MOST_ROWS`.
@@ -216,7 +216,7 @@ def evaluate_histories(
         real: rows of training people and of held-out ones, by part.
         drawn: both synthetic tables with their keys, by name.
         seed: public.
-        out_dir: usually ``reports/internal``.
+        out_dir: usually ``reports/internal/evaluation``.
         unknown: number of events that name nobody among the people.
     """
     synthetic = rows_of_tables(schema, **drawn)

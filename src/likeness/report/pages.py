@@ -16,7 +16,6 @@ from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 from likeness.report import curves
 from likeness.report.files import (
-    INTERNAL_FOLDER,
     LOSS,
     PRIVACY,
     STATEMENT,
@@ -106,11 +105,10 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
     public.parent.mkdir(parents=True, exist_ok=True)
     public.write_text(render(privacy, statement, losses, None, table), encoding="utf-8")
     write_public(root, privacy, losses)
-    folder = root / INTERNAL_FOLDER
-    if (folder / "metrics.json").exists():
-        folder.chmod(0o700)  # a person who copied the results back may have opened it to all
-        page = render(privacy, statement, losses, read_internal(folder), table)
-        (folder / "index.html").write_bytes(padded_html(page))
+    if (root / ProjectPaths.internal_metrics).exists():
+        (root / ProjectPaths.internal).chmod(0o700)  # a person who copied the results back may have opened it to all
+        page = render(privacy, statement, losses, read_internal(root / ProjectPaths.evaluation), table)
+        (root / ProjectPaths.internal_report).write_bytes(padded_html(page))
 
 
 def _without_title(statement: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from likeness.core.errors import ArtifactError
-from likeness.report.files import INTERNAL_FOLDER, Internal
+from likeness.report.files import EVALUATION, Internal
 from likeness.report.formats import embed, heat_map, number, percent, three
 from likeness.report.style import label
 
@@ -26,7 +26,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
     metrics = internal.metrics
     if not isinstance(metrics.get("scores"), dict) or not isinstance(metrics.get("marginals"), dict):
         raise ArtifactError(
-            f"{INTERNAL_FOLDER}/metrics.json: scores or marginals are missing. Run `dvc repro evaluate` to write it."
+            f"{EVALUATION}/metrics.json: scores or marginals are missing. Run `dvc repro evaluate` to write it."
         )
     summary = [_row(label(metric), metrics["scores"], metric) for metric in _common(metrics["scores"])]
     distances = metrics.get("distances", {})

@@ -1,6 +1,6 @@
 """card: release a few numbers about this synthetic table against the training rows, with noise.
 
-Reads: data/plan, data/released (categories, auxiliary), data/synthetic/synthetic.parquet, data/private/encoded.parquet.
+Reads: data/plan, data/released (categories, auxiliary), data/synthetic, data/private/encoded.
 Writes: data/released/card. Spends: evaluate.card.share of rho, for each table once; nothing without a card.
 """
 

@@ -1,6 +1,6 @@
 """categories: release the categories of columns where the schema calls them private.
 
-Reads: data/plan, data/private/table.parquet. Writes: data/released/categories. Spends: categories.share of rho and
+Reads: data/plan, data/private/typed. Writes: data/released/categories. Spends: categories.share of rho and
 categories.delta_share of delta; nothing where the schema lists all categories.
 """
 

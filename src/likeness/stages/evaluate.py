@@ -1,8 +1,9 @@
 """evaluate: compare the synthetic table with real held-out rows. What it writes is NOT private.
 
-Reads: data/private/table.parquet, data/synthetic. Writes: reports/internal. Spends: nothing, because it stays inside.
+Reads: data/private/typed, data/synthetic. Writes: reports/internal/evaluation. Spends: nothing: it stays inside.
 """
 
+from likeness.core.files import make_private_folder
 from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import read_tables
 
@@ -10,4 +11,5 @@ from likeness.pipeline.written_tables import read_tables
 def main(project: Project) -> None:
     """Score against the ceiling (real training rows) and the floor (nothing depends on anything)."""
     settings, tables = project.params.evaluate, read_tables(project)
+    make_private_folder(project.paths.internal)
     project.model.evaluate(project.written_schema, tables, settings, project.paths)

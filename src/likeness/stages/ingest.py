@@ -1,6 +1,6 @@
 """ingest: read the source against the public schema, type it, split it, bound the rows of each person.
 
-Reads: the private source, data/schema. Writes: data/private/table.parquet. Spends: nothing.
+Reads: the private source, data/schema. Writes: data/private/typed. Spends: nothing.
 """
 
 from likeness.pipeline.project import Project

@@ -1,7 +1,6 @@
 """preprocess: encode rows one by one: unit cube for numbers, codes for categories.
 
-Reads: data/private/table.parquet, data/released/categories, data/schema. Writes: data/private/encoded.parquet. Of
-histories there are next_table.parquet and next_encoded.parquet too. Spends: nothing.
+Reads: data/private/typed, data/released/categories, data/schema. Writes: data/private/encoded. Spends: nothing.
 """
 
 from likeness.core.paths import of_rows

@@ -1,8 +1,7 @@
 """privatize: release the embedding, in one pass.
 
 Reads: data/plan, data/released/categories, data/released/auxiliary, data/private.
-Writes: data/released/embedding.safetensors; of histories next_embedding.safetensors too. Spends: the plan's shares of
-both.
+Writes: data/released/embedding, a file for each row set. Spends: the plan's shares of it.
 """
 
 from likeness.core.paths import of_rows
@@ -20,4 +19,5 @@ def main(project: Project) -> None:
         for place, rows in enumerate(project.row_sets):
             query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
             target = of_rows(paths.embedding, rows.prefix)
+            target.parent.mkdir(exist_ok=True)
             target.write_bytes(door(project, engine, place).release(rows.named(query)))

@@ -136,7 +136,7 @@ def _write_released(project: Project, released: Mapping[str, Released]) -> None:
     folders = {
         CATEGORIES: paths.categories,
         "auxiliary": paths.auxiliary,
-        "privatize": paths.released,
+        "privatize": paths.embedding.parent,
         CARD: paths.card,
     }
     for name, one in released.items():

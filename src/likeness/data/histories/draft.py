@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from likeness.data.schema.answers import chosen, column_called, whole
 from likeness.data.schema.draft import Question, SchemaDraft
-from likeness.data.schema.kinds import KINDS, Date
+from likeness.data.schema.kinds import KINDS, Date, pieces
 
 _ANY_ORDER = {"kind": "integer", "lower": 0, "upper": 1}  # stands in for an open order
 _COMMENTS = {
@@ -64,6 +65,27 @@ class HistoryDraft(SchemaDraft):
     def so_far(self) -> dict[str, Any]:
         """The content of a schema file that can be checked: something stands in for what is open."""
         return {**super().so_far(), "most": 2 if self.most is None else self.most}
+
+    def open_keys(self) -> dict[str, bool]:
+        """Which questions about histories a person must be asked."""
+        named = any(self[name].categories for name in self.tables["events"])
+        return {
+            "fixed": self.fixed is None and bool(self.able()),
+            "ends": self.ends is None and named,
+            "most": self.most is None,
+        }
+
+    def take(self, key: str, line: str) -> None:
+        """Take over columns that never change, categories that no event follows, or the most events that count."""
+        columns = list(self)
+        if key == "fixed":
+            names = chosen(line, columns, self.able())
+            self.fixed = [name for name in columns if name in names]
+        elif key == "ends":
+            parts = [part.partition(":") for part in line.split(";") if part.strip()]
+            self.ends = {column_called(name, columns): pieces(values) for name, _, values in parts}
+        else:
+            self.most = whole(line)
 
     def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         return {

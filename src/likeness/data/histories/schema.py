@@ -348,9 +348,13 @@ def read_schema(path: str | Path, aliases: bool = True) -> Schema | HistorySchem
     Raises:
         SchemaError: naming file, key and rule.
     """
-    mapping = read_mapping(path, aliases)
+    return schema_in(read_mapping(path, aliases), Path(path).name)
+
+
+def schema_in(mapping: Any, where: str) -> Schema | HistorySchema:
+    """The schema that the content of a file describes, see :func:`read_schema`."""
     kind = HistorySchema if isinstance(mapping, dict) and "events" in mapping else Schema
-    return kind.from_dict(mapping, Path(path).name)
+    return kind.from_dict(mapping, where)
 
 
 def _starts(first: int, last: int) -> Iterator[int]:

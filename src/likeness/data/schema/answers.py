@@ -21,6 +21,18 @@ _FROM_TO = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _TWO = re.compile(r"([^/,]+)/([^/,]+)")
 
 
+def whole(text: str) -> int:
+    """A whole number from 1.
+
+    Raises:
+        SchemaError: the text is none.
+    """
+    digits = text.replace(",", "")
+    if not (digits.isascii() and digits.isdigit() and 0 < len(digits) < 16 and int(digits) > 0):
+        raise SchemaError(f"'{text}' is not a whole number from 1.")
+    return int(digits)
+
+
 @dataclass(frozen=True)
 class Answer:
     """A typed line: the column's kind, the text about it, and whether later columns get it too."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, normal_text
-from likeness.data.schema.answers import read_answer
+from likeness.data.schema.answers import column_called, read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.dtypes import parsed
 from likeness.data.schema.kinds import KINDS, PRIVATE, Categorical, Integer
@@ -296,6 +296,19 @@ class SchemaDraft:
             SchemaError: there is no such column, or a rule is broken.
         """
         self[name].fill(read_answer(text, self[name].kind).spec)
+
+    def open_keys(self) -> dict[str, bool]:
+        """Which questions about a table of this kind, by their key, a person must be asked."""
+        return {"label": self._label is None, "rows": self._person is not None}
+
+    def take(self, key: str, line: str) -> None:
+        """Take over a line that answers one of :meth:`open_keys` about the schema.
+
+        Raises:
+            SchemaError: a rule refuses it.
+        """
+        if key == "label":
+            self.label = column_called(line, list(self)) if line else None
 
     def make_private(self) -> None:
         """Let all open categories but the label's be private."""

@@ -9,9 +9,9 @@ from likeness.pipeline.datasets.histories import Histories
 from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.datasets.table import Table
 
-_MODELS: dict[type, type[DataModel]] = {Schema: Table, HistorySchema: Histories}
+MODELS: dict[type, type[DataModel]] = {Schema: Table, HistorySchema: Histories}
 
 
 def model_of(schema: Schema | HistorySchema) -> DataModel:
     """The data model that a public schema describes."""
-    return _MODELS[type(schema)](schema)
+    return MODELS[type(schema)](schema)

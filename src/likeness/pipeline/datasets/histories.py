@@ -9,7 +9,7 @@ from likeness.config.params import Evaluate, Params
 from likeness.config.typed import require
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import sha256_json
-from likeness.core.paths import HISTORIES, ProjectPaths
+from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
@@ -30,7 +30,7 @@ class Histories(DataModel):
     """People and their events: a row set of people, and one of events that follow each other."""
 
     schema: HistorySchema
-    outputs = HISTORIES
+    outputs = Outputs(("people", "events"), ("generator/people", "generator/following"))
     shares = (0.4, 0.6)
     by_person = True
 
@@ -100,7 +100,7 @@ class Histories(DataModel):
         from likeness.report.internal import evaluate_histories
 
         unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths)
-        evaluate_histories(self.schema, real, tables, settings.seed, paths.internal, unknown)
+        evaluate_histories(self.schema, real, tables, settings.seed, paths.evaluation, unknown)
 
     def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """A lone frame is that of the events."""

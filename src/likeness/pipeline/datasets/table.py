@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from likeness.config.params import Evaluate, Params
 from likeness.core.errors import ParamsError
-from likeness.core.paths import ONE_TABLE, ProjectPaths
+from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, TableGenerator, Tables
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from likeness.release.records import Records
     from likeness.release.released import Released
 
-(_NAME,) = ONE_TABLE.tables
+_NAME = "synthetic"
 
 
 class Table(DataModel):
     """One table, whose columns may have private categories."""
 
     schema: Schema
-    outputs = ONE_TABLE
+    outputs = Outputs((_NAME,), ("generator",))
 
     @property
     def records(self) -> Schema:
@@ -78,7 +78,7 @@ class Table(DataModel):
             tables[_NAME],
             self.schema,
             settings,
-            paths.internal,
+            paths.evaluation,
             classifiers=settings.classifiers,
             max_rows=settings.max_rows,
         )

@@ -78,7 +78,7 @@ def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
         nonlocal count
         for chunk in read():
             # The door takes them off where it has counted them, but where contributions count them.
-            if chunk.people is not None and not query.by_person:
+            if chunk.persons is not None and not query.by_person:
                 raise ReleaseError(
                     "the rows belong to people with several rows, plan.json protects single rows. Run: dvc repro"
                 )
