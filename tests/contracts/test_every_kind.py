@@ -156,12 +156,7 @@ def test_codes_bins_and_exact_texts(schema: Schema) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kinds")
-
-
-@pytest.fixture(scope="module")
-def fitted(folder: Path) -> Synthesizer:
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
     """One fit of all kinds, and its bundle."""
     Ledger.create(locate())
     columns = {name: {"kind": name, **EXAMPLES[name][0]} for name in NAMES}
@@ -169,7 +164,7 @@ def fitted(folder: Path) -> Synthesizer:
     content = {"name": "t", "source": "made up", "task": "none", "columns": columns}
     given = {"schema": content, "population": "people of all kinds", "settings": settings, "device": "cpu"}
     made = Synthesizer(**given, epsilon=50.0, cap=(1000.0, 1e-3)).fit(ROWS)
-    made.bundle(folder / "bundle")
+    made.bundle(tmp_path_factory.getbasetemp() / "kinds")
     return made
 
 
@@ -195,8 +190,8 @@ def test_estimates_are_texts_that_conditions_read(fitted: Synthesizer) -> None:
 
 
 @pytest.mark.long
-def test_a_bundle_is_verified_and_the_pages_show_texts(fitted: Synthesizer, folder: Path) -> None:
-    checks = {check.name: check for check in checks_of(folder / "bundle")}
+def test_a_bundle_is_verified_and_the_pages_show_texts(fitted: Synthesizer, tmp_path: Path) -> None:
+    checks = {check.name: check for check in checks_of(tmp_path.parent / "kinds")}
     assert not [check for check in checks.values() if check.passed is False] and checks["table"].passed
     schema, rows = fitted.schema_, read_frame(fitted.sample(60), fitted.schema_)
     section = table_section(schema, fitted.releases_.values(), None, rows, encoded_chunks(rows, schema))

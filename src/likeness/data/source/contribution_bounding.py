@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.core.text import normal_text
 from likeness.data.beside import TEXT
-from likeness.data.schema.column import PERSON_COLUMN
 from likeness.data.source.python_cells import text_of
 from likeness.data.source.row_digests import Hashes, drawn, leading
-
-__all__ = ["PERSON_COLUMN", "bound_contributions", "numbered", "people_of"]
 
 _DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
 # pandas writes so where a cell of the column is missing. Three zeros may be a mark of thousands, and from 16 digits on

@@ -114,7 +114,8 @@ class Categorical(Kind):
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         order = {"ordered": True} if column.ordered else {}
-        return {"categories": PRIVATE if column.open else list(column.categories), **order, "other": column.other}
+        other = {"other": column.other} if "other" in self.keys else {}
+        return {"categories": PRIVATE if column.open else list(column.categories), **order, **other}
 
     def faults(self, column: ColumnFacts) -> Faults:
         if column.open:
@@ -207,9 +208,6 @@ class Boolean(Categorical):
         """0 and 1, or the usual words."""
         words = {NUMBERS.get(text, folded(text)) for text in texts}
         return words == {"0", "1"} or words <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
-
-    def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        return {"categories": list(column.categories)}
 
     def faults(self, column: ColumnFacts) -> Faults:
         if column.open:

@@ -52,6 +52,8 @@ class Date(Kind):
     usual: ClassVar[str] = "%d.%m.%Y"  # a format, for people
     before: ClassVar[tuple[str, str]] = ("", "")  # what makes a text a whole date, and its layout
     stored: ClassVar[tuple[str, int]] = ("date32", 1)
+    exact: ClassVar[str] = "date32"
+    seconds: ClassVar[int] = 86_400  # in a unit
     strides: ClassVar[tuple[int, ...]] = (1,)
     parts: ClassVar[tuple[bool, bool]] = (True, False)  # whether a day belongs to it, and hours
 
@@ -79,7 +81,7 @@ class Date(Kind):
 
     def moment(self, number: float) -> datetime:
         """The time of a number, in UTC and without a zone; of a date its midnight."""
-        return datetime(1970, 1, 1) + timedelta(days=round(number))
+        return datetime(1970, 1, 1) + timedelta(seconds=round(number) * self.seconds)
 
     def text(self, value: float, layout: str | None = None) -> str:
         """In ISO 8601, or as the source writes it."""
@@ -118,8 +120,8 @@ class Date(Kind):
         return found
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """As ``0999-06-10``."""
-        return cells.cast("date32").cast("string")
+        """In ISO 8601: ``0999-06-10``, ``2003-11-29 17:45:00``, ``17:45:00``."""
+        return cells.cast(self.exact).cast("string")
 
     def marks(self, lower: int, upper: int, most: int) -> Iterable[int]:
         """First days, hours or seconds of the finest part of the calendar of which there are at most ``most``."""
@@ -143,17 +145,15 @@ class Date(Kind):
 
     def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
         """A date or time; of texts as the source writes it."""
+        moment = self.moment(number)
         if dtype.family == "moment":
-            return value_of_moment(self.moment(number), dtype)
+            return value_of_moment(moment, dtype)
         if dtype.element == "object" and not column.format:
             from likeness.data.beside import OLD_PANDAS
 
             if not OLD_PANDAS:  # whose objects are texts most often
-                return self._python(self.moment(number))
+                return {(True, False): moment.date(), (True, True): moment, (False, True): moment.time()}[self.parts]
         return value_of_text(self.text(number, column.format), dtype)
-
-    def _python(self, moment: datetime) -> Any:
-        return moment.date()
 
     def _allowed(self, *numbers: float) -> bool:
         lowest, highest = (self._units(datetime.fromisoformat(text)) for text in (_EARLIEST, _LATEST))
@@ -220,6 +220,8 @@ class Datetime(Date):
     form = MOMENT
     probe = "2003-11-10 17:45"
     stored = ("timestamp[ms]", 1000)
+    exact = "timestamp[s]"
+    seconds = 1
     strides: ClassVar[tuple[int, ...]] = (60, 3_600, 86_400)
     parts = (True, True)
 
@@ -227,16 +229,6 @@ class Datetime(Date):
         offset = int((moment.utcoffset() or timedelta()).total_seconds())
         seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
         return float((moment.date() - _EPOCH).days * self.day + seconds - offset)
-
-    def moment(self, number: float) -> datetime:
-        return datetime(1970, 1, 1) + timedelta(seconds=round(number))
-
-    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """As ``2003-11-29 17:45:00``."""
-        return cells.cast("timestamp[s]").cast("string")
-
-    def _python(self, moment: datetime) -> Any:
-        return moment
 
 
 @register
@@ -263,6 +255,7 @@ class Time(Datetime):
     usual = "%H:%M"
     before = ("1970-01-01 ", "%Y-%m-%d ")
     stored = ("time32[ms]", 1000)
+    exact = "time32[s]"
     strides = (1, 5, 10, 15, 30, 60, 300, 600, 900, 1800, 3600)
     parts = (False, True)
 
@@ -271,13 +264,6 @@ class Time(Datetime):
             f"a time of day like {column.format or self.example}. Set format in the schema to how times are written "
             "there, or missing_values."
         )
-
-    def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """As ``17:45:00``."""
-        return cells.cast("time32[s]").cast("string")
-
-    def _python(self, moment: datetime) -> Any:
-        return moment.time()
 
     def _allowed(self, *numbers: float) -> bool:
         return all(0 <= number < Datetime.day and number.is_integer() for number in numbers)
