@@ -495,7 +495,7 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
     ("table", "events_of_others", lambda folder: f.redraw(folder, events_of_others, stem="events"), OF_HISTORIES),
     # --- schema
     ("schema", "rule_that_nobody_kept",
-     f.edit_file(names.SCHEMA, "rules:\n", "rules:\n- if: {years: < 40}\n  then: {paid: more}\n")),
+     f.edit_file(names.SCHEMA, "rules: [", 'rules: [{if: {years: "< 40"}, then: {paid: more}}, ')),
     ("schema", "most_events", f.edit_file(names.SCHEMA, "which: first", "which: hash"), OF_HISTORIES),
     ("schema", "word_for_missing", f.edit_file(names.SCHEMA, "missing_values: []", f"missing_values: [{SECRET}]")),
     # --- zip files
