@@ -6,7 +6,7 @@ counts: those of the synthetic rows, scaled to the number of records. The door r
 total variation.
 
 **Sensitivity.** A record stands in at most one cell of each marginal, because the door counts at most one place of each
-part (:func:`likeness.release.sums.lattice_sum.lattice_sum`). Every marginal is such a part, or a sum of its cells.
+part (:func:`likeness.release.sums.lattice_sum.cell_sum`). Every marginal is such a part, or a sum of its cells.
 
 - One record more or less changes one count of :math:`c_p` by 1. So :math:`d_p` moves by at most 1, by the triangle
   inequality. One record replaced changes at most two counts by 1, so :math:`d_p` moves by at most 2.
@@ -34,7 +34,7 @@ from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.release.query import Query
 from likeness.release.records import EachRecord, Records
-from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.release.sums.lattice_sum import cell_sum
 
 DISTANCES = "distances"
 """Name of the map in a specification."""
@@ -120,7 +120,7 @@ class DistanceQuery:
 
     def counts(self, rows: Iterable[Records]) -> NDArray[np.int64]:
         """Rows of a public table in every cell, by class, shape (classes, width)."""
-        counts: NDArray[np.int64] = lattice_sum(self.cells, rows) >> self.cells.lattice_bits
+        counts: NDArray[np.int64] = cell_sum(self.cells, self.feature, rows) >> self.cells.lattice_bits
         return counts
 
     def distances(self, total: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
         DataError: more than 2**32 contributions, where the sum might not fit 64 bits.
     """
     if isinstance(query.feature, CellMap):
-        return _cell_sum(query, query.feature, records)
+        return cell_sum(query, query.feature, records)
     if query.by_person:
         raise ReleaseError(f"{query.name}: only a map of cells can share the contribution of a person")
     if isinstance(query.feature, OuterMap):
@@ -48,7 +48,7 @@ def block_rows(query: Query) -> int:
     return min(BLOCK, 1 << max(3, (_WIDE // query.width).bit_length() - 1))
 
 
-def _cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.ndarray:
+def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.ndarray:
     """The sum of a map with one cell a part, by counting.
 
     A contribution adds to part p one coordinate of ``isqrt(L_p)`` steps, L_p the part's bound on the lattice: the
