@@ -2,14 +2,13 @@
 
 Run: ``python -m benchmarks.papers [--data adult] [--method pearl] [--epsilon 1] [--adjacency add_remove_one]
 [--draws 3]``. A row that is in the CSV is shown and skipped. ``--again`` runs it too and shows both; the CSV stays.
-``--list`` shows what there is. ``--judges cnn resnet`` sets the classifiers of images. Without
-``--data`` or ``--method``: all of them.
+``--judges cnn resnet`` sets the classifiers of images. Without ``--data`` or ``--method``: all of them.
 
 Settings are those of params.yaml for tables and of examples/ for images: the papers' where our bounds allow them,
 public reasoning elsewhere, never a score. Each draw is a release of its own, in a ledger of the benchmark's own and a
 process of its own, whose seconds (from rows in memory to synthetic rows) and peak memory are noted beside the commit.
-With ``--mlflow URI`` every row is also an MLflow run. Of images, the first ten of each class go into docs/img: those of
-the first draw at ε = 1 (CIFAR-10: 10) under add/remove, whatever they look like.
+Of images, the first ten of each class go into docs/img: those of the first draw at ε = 1 (CIFAR-10: 10) under
+add/remove, whatever they look like.
 """
 
 import argparse
@@ -138,26 +137,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, help="of training; those of params by default. 1 where others compute")
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0], help="train.precision of params")
     parser.add_argument("--judges", nargs="+", help="classifiers of images; the settings' by default")
-    parser.add_argument("--mlflow", metavar="URI")
     parser.add_argument("--again", action="store_true", help="run what is in the CSV too, and show both rows")
-    parser.add_argument("--list", action="store_true", help="show what is in the CSV and run nothing")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         make(arguments, int(arguments.one[0]), Path(arguments.one[1]))
-    elif arguments.list:
-        print(listed(RESULTS.rows))
-    else:
-        if not arguments.page:
-            run_all(arguments)
-        write_page(RESULTS.rows)
-
-
-def listed(results: pd.DataFrame) -> str:
-    """The number of draws in the CSV, by table, method, epsilon and adjacency."""
-    counts = results.groupby(RESULTS.keys[:-1], sort=False).size().rename("draws").reset_index()
-    return f"{RESULTS.path}:\n{counts.to_string(index=False)}"
+        return
+    if not arguments.page:
+        run_all(arguments)
+    write_page(RESULTS.rows)
 
 
 def run_all(arguments: argparse.Namespace) -> None:
@@ -222,7 +211,7 @@ def row(arguments: argparse.Namespace, keys: list[Any], measure: Callable[[], di
         return
     values = measure()
     if earlier.empty:
-        add(keys, values, arguments.mlflow, arguments.precision)
+        RESULTS.add(keys, {"precision": arguments.precision, **values})
     else:
         print(f"\n{' '.join(map(str, keys))}: the row of {RESULTS.path}, and the new one")
         print(beside(earlier.iloc[0], values))
@@ -301,19 +290,6 @@ def with_fourier(params: Params) -> dict[str, Any]:
     section["auxiliary"]["fourier"] = {key: merf["privatize"][key] for key in section["auxiliary"]["fourier"]}
     section["train"]["network"] = merf["train"]
     return section
-
-
-def add(keys: list[object], values: dict[str, float], uri: str | None, precision: str = PRECISIONS[0]) -> None:
-    """Add a row, with the commit that made it; to MLflow too where asked."""
-    RESULTS.add(keys, {"precision": precision, **values})
-    if uri is not None:
-        import mlflow
-
-        mlflow.set_tracking_uri(uri)
-        mlflow.set_experiment("likeness papers")
-        with mlflow.start_run(run_name=" ".join(str(key) for key in keys)):
-            mlflow.log_params({**dict(zip(RESULTS.keys, keys, strict=True)), "precision": precision})
-            mlflow.log_metrics({key: value for key, value in values.items() if math.isfinite(value)})
 
 
 def write_page(results: pd.DataFrame) -> None:
