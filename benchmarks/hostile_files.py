@@ -25,13 +25,17 @@ def instead(name: str, put: Callable[[Path], object]) -> Plant:
     return plant
 
 
+def files_of(folder: Path) -> list[str]:
+    """The names of all files below a folder, in order."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
 def zipped(change: Callable[[bytes], bytes] = lambda data: data, **items: bytes) -> Plant:
     """The bundle as a zip file, its bytes changed."""
 
     def plant(folder: Path) -> Path:
         target = folder.with_suffix(".zip")
-        files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-        _zip(folder, files, target)
+        _zip(folder, files_of(folder), target)
         target.write_bytes(change(target.read_bytes()))
         return target
 

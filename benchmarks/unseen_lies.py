@@ -26,6 +26,7 @@ from safetensors.numpy import load_file, save_file
 
 from benchmarks import forgery as f
 from benchmarks.honest_bundles import bundles, own_ledger
+from benchmarks.hostile_files import deflated, files_of
 from benchmarks.lie_plants import field, weights_of
 from benchmarks.lies import campaign, judged
 from likeness import Synthesizer
@@ -373,11 +374,6 @@ def events_of_others(table: pd.DataFrame) -> pd.DataFrame:
     return changed.sort_values(column, kind="stable", ignore_index=True)
 
 
-def deflated(content: bytes) -> bytes:
-    squeeze = zlib.compressobj(wbits=-15)
-    return squeeze.compress(content) + squeeze.flush()
-
-
 def zipped(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = deflated) -> Path:
     """A zip file that has the headers of Likeness."""
     target, data, directory = folder.with_suffix(".zip"), b"", b""
@@ -391,10 +387,6 @@ def zipped(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = defl
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, len(order), len(order), len(directory), len(data), 0)
     target.write_bytes(data + directory + end)
     return target
-
-
-def files_of(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 def empty_blocks_that_spell(content: bytes) -> bytes:
