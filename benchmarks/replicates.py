@@ -117,9 +117,9 @@ def intervals(regression: Regression, draws: Iterable[int]) -> Iterator[tuple[in
         released = {one.receipt.query: one for one in next(noisy(receipts, [study.sums(receipts, rows)]))}
         auxiliary = {name: one for name, one in released.items() if name != "embedding"}
         saved, _ = fit(project.method, project.context, auxiliary, released["embedding"], Compute())
-        models = replicates(project.method, project.context, released, saved, Compute(), COUNT, draw)
+        models = replicates(project.method, project.row_sets, released.values(), [saved], Compute(), COUNT, draw)
         table = logistic(draw_rows(saved, study.schema, ROWS, 0, {}))
-        fits = [logistic(draw_rows(model, study.schema, ROWS, seed, {})) for model, seed in models]
+        fits = [logistic(draw_rows(model, study.schema, ROWS, seed, {})) for (model,), seed in models]
         (base, _), estimates, variances = fits[0], [one for one, _ in fits[1:]], [one for _, one in fits[1:]]
         yield (
             draw,

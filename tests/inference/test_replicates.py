@@ -28,6 +28,7 @@ from likeness.pipeline.synthetic_table import typed_rows
 from likeness.release.released import Released
 
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+ROW_SETS = (RowSet(CONTEXT, ""),)
 
 
 @cache
@@ -90,8 +91,8 @@ def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:
 
 def test_replicates_are_repeatable_and_scatter() -> None:
     released, saved = fitted()
-    drawn = [list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7)) for _ in range(2)]
-    first, again = ([model.network.arrays()["logits"] for model, _ in models] for models in drawn)
+    drawn = [list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7)) for _ in range(2)]
+    first, again = ([model.network.arrays()["logits"] for (model,), _ in models] for models in drawn)
     assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
     assert not np.array_equal(first[0], first[1]) and not np.array_equal(first[1], first[2]) and len(first) == 3
 
@@ -106,7 +107,7 @@ def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.Mo
         return objective(self, *given)
 
     monkeypatch.setattr(Marginals, "objective", spy)
-    list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7))
+    list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7))
     assert settings == [(0, True)] * 3
     assert method().train.kl_penalty > 0 and not method().holds_columns
 
@@ -126,7 +127,7 @@ def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pyte
 
     monkeypatch.setattr("likeness.methods.replicates.redrawn", spy)
     monkeypatch.setattr(Marginals, "refit", from_start)
-    base, *_ = list(replicates(method(), CONTEXT, released, saved, Compute(), 2, 7))
+    (base, _), *_ = list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7))
     assert len(models) == 6 and all(model is saved.network for model in [*models, *starts])
     assert base[0].network is not saved.network
 
@@ -135,7 +136,7 @@ def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pyte
 def test_a_method_whose_model_gives_no_counts_is_refused(name: str) -> None:
     released, saved = fitted()
     with pytest.raises(ParamsError, match=f"{name} makes no replicates.*Use method marginals"):
-        next(replicates(METHODS[name](), CONTEXT, released, saved, Compute(), 2, 0))
+        next(replicates(METHODS[name](), ROW_SETS, released.values(), [saved], Compute(), 2, 0))
 
 
 def test_rubins_rules_by_hand() -> None:
@@ -201,7 +202,7 @@ def test_bins_that_come_from_a_histogram_stay(monkeypatch: pytest.MonkeyPatch) -
         quantiles = replace(method().auxiliary.quantiles, edges=edges)
         asked = replace(method(), auxiliary=replace(method().auxiliary, quantiles=quantiles))
         monkeypatch.setattr(Marginals, "refit", lambda self, *given: saved.network)
-        list(replicates(asked, CONTEXT, released, saved, Compute(), 1, 7))
+        list(replicates(asked, ROW_SETS, released.values(), [saved], Compute(), 1, 7))
         assert set(drawn) == names, edges
     wide = schema_with({"pay": {"kind": "numeric", "lower": 0, "upper": 1e9}, "c": {"kind": "boolean"}}, "c")
     assert asked.fixed_answers(replace(CONTEXT, schema=wide)) == {"quantiles"}
@@ -212,7 +213,7 @@ def test_both_row_sets_of_histories_get_their_own_noise() -> None:
     released, saved = fitted()
     noise = []
     for prefix in ("", "next_"):
-        source = _Source(method(), RowSet(CONTEXT, ""), list(released.values()), saved, Compute())
+        source = _Source(method(), ROW_SETS[0], list(released.values()), saved, Compute())
         source.prefix = prefix
         noise.append(source.again(0, 7).network.arrays()["logits"])
     assert not np.array_equal(noise[0], noise[1])

@@ -24,7 +24,7 @@ from likeness.pipeline import account as statement
 from likeness.pipeline.account import account
 from likeness.pipeline.consistency import check_run
 from likeness.pipeline.doors import rows_of
-from likeness.pipeline.private_rows import encoded_manifest, manifest_of
+from likeness.pipeline.private_rows import manifest_of
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
 from likeness.release.released import load_released
@@ -274,7 +274,8 @@ def test_a_card_that_does_not_fit_is_refused(
 ) -> None:
     monkeypatch.chdir(another.root)
     project, ledger = Project.load(), Ledger.create(locate())
-    right = encoded_manifest(manifest_of(project.params, ledger.id, "digest", 5), project.schema)
+    encoding = {"encoding": encoding_digest(project.schema)}
+    right = {**manifest_of(project.params, ledger.id, "digest", 5), **encoding}
     assert right["num_records"] is None  # private under add_remove_one
     (another.root / ProjectPaths.encoded).parent.mkdir(parents=True)
     write_private(pd.DataFrame({"x": [1]}), ProjectPaths.encoded, right)

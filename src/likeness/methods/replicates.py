@@ -28,7 +28,7 @@ from likeness.core import rng
 from likeness.core.messages import progress
 from likeness.features.base import TablesMap, without_means
 from likeness.features.cells import Cells
-from likeness.methods.base import CLASS_COUNTS, Context, Method, class_weights, number_of_records
+from likeness.methods.base import CLASS_COUNTS, Method, class_weights, number_of_records
 from likeness.methods.row_set import RowSet, rows_of
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.released import Released
@@ -47,34 +47,6 @@ class TableModel(Protocol):
 
 def replicates(
     method: Method,
-    context: Context,
-    released: Mapping[str, Released],
-    saved: SavedGenerator,
-    compute: "Compute",
-    count: int,
-    seed: int,
-) -> Iterator[tuple[SavedGenerator, int]]:
-    """The base, and generators fitted to releases that are drawn again, each with a public seed for its rows.
-
-    Args:
-        method: the recipe of the run.
-        context: its public facts.
-        released: its releases, by the name of their query.
-        saved: the generator that was fitted to them.
-        compute: where to fit.
-        count: how many beside the base, which comes first.
-        seed: public.
-
-    Raises:
-        ParamsError: the method cannot do this.
-    """
-    row_sets = (RowSet(context, ""),)
-    for models, rows_seed in linked_replicates(method, row_sets, released.values(), (saved,), compute, count, seed):
-        yield models[0], rows_seed
-
-
-def linked_replicates(
-    method: Method,
     row_sets: Sequence[RowSet],
     released: Iterable[Released],
     generators: Sequence[SavedGenerator],
@@ -82,7 +54,7 @@ def linked_replicates(
     count: int,
     seed: int,
 ) -> Iterator[tuple[list[SavedGenerator], int]]:
-    """As :func:`replicates`, with a generator for each row set of a run.
+    """The base, and generators fitted to releases that are drawn again, each with a public seed for its rows.
 
     Args:
         method: the recipe of the run.

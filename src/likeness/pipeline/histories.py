@@ -77,8 +77,8 @@ class HistoryGenerator:
             require(name in names, "where", name, f"a column of people: {', '.join(names) or 'there is none'}")
         first, events = self._ruled(count, seed, where)
         key = self.schema.person
-        for column in self.schema.person_columns if self.schema.people is None else ():
-            events[column.name] = first[column.name].array.take(events[key].to_numpy())
+        for name in self.schema.fixed:
+            events[name] = first[name].array.take(events[key].to_numpy())
         events = with_columns(events[[key, *self.schema.events.names]], {key: events[key] + 1})
         people = first[names].copy()
         people.insert(0, key, np.arange(1, count + 1))

@@ -44,7 +44,7 @@ def read_histories(
     """Both row sets of two frames, and the digest of the rows of each frame.
 
     Raises:
-        DataError: a frame does not fit the schema, there is no person, or as :func:`strangers`.
+        DataError: a frame does not fit the schema, or as :func:`strangers`.
     """
     tables: _Tables = []
     sources = []
@@ -53,10 +53,7 @@ def read_histories(
             sources.append(SourceDigest())
             tables.append(read_frame_people(frame, columns, schema.person, name, sources[-1]))
     strangers(tables, schema.person)
-    rows = _rows(schema, tables)
-    if rows.people.empty:
-        raise DataError("the frames hold no person. Nothing was spent. Give training rows.")
-    return rows, [source.digest(key) for source in sources]
+    return _rows(schema, tables), [source.digest(key) for source in sources]
 
 
 def write_histories(

@@ -21,7 +21,6 @@ from likeness.core.errors import ArtifactError, DataError
 from likeness.core.hashing import plain
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import iter_private, num_groups, read_manifest
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
@@ -85,11 +84,6 @@ def manifest_of(
         "num_records": count if public else None,
         "unit": plain(params.ingest.unit),
     }
-
-
-def encoded_manifest(ingested: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """The manifest of the ingested table, with the encoding of this schema."""
-    return {**ingested, "encoding": encoding_digest(schema)}
 
 
 def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]) -> "tuple[Dataset, dict[str, Any]]":

@@ -9,18 +9,16 @@ import numpy as np
 
 from likeness.config.params import Params
 from likeness.data.beside import with_columns
-from likeness.data.histories.schema import NEXT, HistorySchema
+from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, numbered
 from likeness.data.source.row_digests import row_hashes
-from likeness.pipeline.history_rows import digest_of_histories
 from likeness.pipeline.private_rows import (
     PERSON,
     _texts,
     encoded_chunks,
-    encoded_manifest,
     manifest_of,
     training_digest,
 )
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
-    from likeness.data.histories.rows import HistoryRows
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.row_set import RowSet
@@ -112,34 +109,29 @@ def in_memory(
     rows = training_digest(params, schema)
     rows.add(hashes)
     digest = rows.digest(ledger.key)
-    manifest = encoded_manifest(manifest_of(params, ledger.id, digest, len(train), rows_digests), schema)
-    whose = manifest["identity"], digest, params.ledger.attempt, manifest["encoding"], params.ingest.unit
-    dataset = Dataset(*whose, tuple(manifest["rows_digests"]))
+    dataset = dataset_in_memory(params, ledger, digest, len(train), rows_digests, encoding_digest(schema))
     return RowsInMemory({"": (train, numbers)}, schema.row_sets, dataset)
 
 
-def histories_in_memory(
-    params: Params, schema: HistorySchema, rows: "HistoryRows", ledger: "Ledger", rows_digests: Sequence[str]
-) -> RowsInMemory:
-    """People with events in memory as the stages prepare those of a source.
+def dataset_in_memory(
+    params: Params, ledger: "Ledger", digest: str, count: int, rows_digests: Sequence[str], encoding: str = ""
+) -> Dataset:
+    """Whose rows frames hold.
 
     Args:
         params: the settings, with the unit of privacy.
-        schema: public.
-        rows: both row sets.
-        ledger: whose key makes the digests.
+        ledger: whose key made the digests.
+        digest: of the training rows.
+        count: number of training records.
         rows_digests: of the rows of each given table, with all columns.
+        encoding: of the first row set as it is written.
+
+    Raises:
+        DataError: see :func:`likeness.pipeline.private_rows.manifest_of`.
     """
-    persons = np.arange(len(rows.people), dtype=np.int64)
-    dataset = Dataset(
-        population=params.privacy.population,
-        digest=digest_of_histories(schema, rows, ledger.key),
-        attempt=params.ledger.attempt,
-        unit=params.ingest.unit,
-        rows_digests=tuple(digest for digest in rows_digests if digest),
-    )
-    tables = {"": (rows.people, persons), NEXT: (rows.transitions, rows.numbers)}
-    return RowsInMemory(tables, schema.row_sets, dataset)
+    manifest = manifest_of(params, ledger.id, digest, count, rows_digests)
+    whose = manifest["identity"], digest, params.ledger.attempt, encoding, params.ingest.unit
+    return Dataset(*whose, tuple(manifest["rows_digests"]))
 
 
 def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence[Door]") -> "dict[str, Released]":

@@ -109,14 +109,14 @@ class Fitted:
         Raises:
             ParamsError: the method makes none.
         """
-        from likeness.methods.replicates import linked_replicates
+        from likeness.methods.replicates import replicates
 
         require(where is None or isinstance(where, Mapping), "replicates", count, "left out if where is a frame")
         rows, train = self.rows(n), params.train
         project = Project(Path(), params, self.model.schema)
         source = project.method, project.row_sets, self.released.values(), self.generators
         compute = Compute(train.device, train.threads, train.precision)
-        models = linked_replicates(*source, compute, count, seed)
+        models = replicates(*source, compute, count, seed)
         return [self._drawn(generators, rows, stream, where) for generators, stream in models]
 
     def _drawn(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:

@@ -106,13 +106,13 @@ class Published:
             ParamsError: the method makes none.
         """
         from likeness.generators.base import Compute
-        from likeness.methods.replicates import linked_replicates
+        from likeness.methods.replicates import replicates
 
         params, rows = self._params(), self._rows(rows)
         compute = Compute(params.train.device, params.train.threads, params.train.precision)
         project = Project(self.folder, params, self.model.schema)
         source = project.method, project.row_sets, self.released.values(), self.model.saved(self.generator)
-        for saved, stream in linked_replicates(*source, compute, count, seed):
+        for saved, stream in replicates(*source, compute, count, seed):
             yield self.model.generator(saved).tables(rows, stream, where, self._dtypes())
 
     def _rows(self, rows: int | None) -> int:

@@ -73,7 +73,7 @@ class HistorySchema:
                 )
         if "gap" in self.memory and self.order is None:
             raise SchemaError("memory: a gap needs an order. Name the order, or leave gap out.")
-        for schema in self.tables:
+        for schema in self.given.values():
             if self.person in schema.names:
                 raise SchemaError(f"column '{self.person}' names people and is never released. Leave it out.")
             if schema.open_columns:
@@ -169,7 +169,6 @@ class HistorySchema:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; :meth:`from_dict` reads it back."""
-        tables = {"people": self.people, "events": self.events}
         return {
             "name": self.events.name,
             "source": self.events.source,
@@ -181,13 +180,14 @@ class HistorySchema:
             "ends": {name: list(texts) for name, texts in self.ends.items()},
             **({"memory": list(self.memory)} if self.memory else {}),
             **rules_section(self.parsed_rules),
-            **{key: schema.to_dict()["columns"] for key, schema in tables.items() if schema is not None},
+            **{key: schema.to_dict()["columns"] for key, schema in self.given.items()},
         }
 
     @property
-    def tables(self) -> tuple[Schema, ...]:
-        """The schemas of the tables that are given."""
-        return (self.events,) if self.people is None else (self.people, self.events)
+    def given(self) -> dict[str, Schema]:
+        """The schemas of the tables that are given, by name."""
+        people = {} if self.people is None else {"people": self.people}
+        return {**people, "events": self.events}
 
     @cached_property
     def person_columns(self) -> tuple[Column, ...]:

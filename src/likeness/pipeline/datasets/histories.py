@@ -11,7 +11,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.datasets.model import DataModel, Frame, TableGenerator, Tables
 
@@ -60,20 +60,20 @@ class Histories(DataModel):
 
     def complete(self, params: Params, of_files: bool = True) -> Params:
         """The settings with the unit of privacy: a person, with as many events as count."""
-        unit, people = self.schema.unit, self.schema.people is not None
+        unit, linked = self.schema.unit, self.schema.people is not None
         if params.ingest.unit not in (None, unit):
             raise ParamsError(
                 f"params.yaml: ingest.unit must be {{column: {unit.column}, max_rows: {unit.max_rows}}}, as the schema "
                 "of histories says. Leave it out, because it follows from the schema."
             )
         left_out = {
-            "ingest.people": of_files and (params.ingest.people is not None) is not people,
+            "ingest.people": of_files and (params.ingest.people is not None) is not linked,
             "ingest.split.column": params.ingest.split.column is not None,
             "evaluate.card": params.evaluate.card is not None,
         }
         for key, wrong in left_out.items():
             if wrong:
-                words = "Name the table of people" if key == "ingest.people" and people else "Leave it out"
+                words = "Name the table of people" if key == "ingest.people" and linked else "Leave it out"
                 raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {words}.")
         return replace(params, ingest=replace(params.ingest, unit=unit))
 
@@ -105,19 +105,25 @@ class Histories(DataModel):
     def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """A lone frame is that of the events."""
         schema, frames = self.schema, {name or "events": frame for name, frame in given.items()}
-        names = {"events"} if schema.people is None else {"people", "events"}
-        require(set(frames) == names, "X", sorted(frames), f"the frames {' and '.join(sorted(names))} of the schema")
+        rule = f"the frames {' and '.join(sorted(schema.given))} of the schema"
+        require(set(frames) == set(schema.given), "X", sorted(frames), rule)
         said = person is None or str(person) == schema.person
         require(said, "person", person, f"the schema's person, {schema.person}")
         return frames
 
     def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
         """Rows of people, and pairs of events."""
-        from likeness.pipeline.history_rows import read_histories
-        from likeness.pipeline.rows_in_memory import histories_in_memory
+        import numpy as np
+
+        from likeness.pipeline.history_rows import digest_of_histories, read_histories
+        from likeness.pipeline.rows_in_memory import RowsInMemory, dataset_in_memory
 
         rows, digests = read_histories(self.schema, frames["events"], frames.get("people"), ledger.key)
-        return histories_in_memory(params, self.schema, rows, ledger, digests)
+        persons = np.arange(len(rows.people), dtype=np.int64)
+        tables = {"": (rows.people, persons), NEXT: (rows.transitions, rows.numbers)}
+        digest = digest_of_histories(self.schema, rows, ledger.key)
+        dataset = dataset_in_memory(params, ledger, digest, len(persons), digests)
+        return RowsInMemory(tables, self.schema.row_sets, dataset)
 
     def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
         """Draws people, and then their events."""
