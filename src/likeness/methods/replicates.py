@@ -29,6 +29,7 @@ from likeness.core.messages import progress
 from likeness.features.base import TablesMap, without_means
 from likeness.features.cells import Cells
 from likeness.methods.base import CLASS_COUNTS, Method, class_weights, number_of_records
+from likeness.methods.maps import from_spec
 from likeness.methods.row_set import RowSet, rows_of
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.released import Released
@@ -124,8 +125,6 @@ def redrawn(one: Released, model: TableModel, counts: NDArray[np.float64], rando
         counts: number of records of each class.
         random: public.
     """
-    from likeness.methods.maps import from_spec
-
     spec = dict(one.receipt.feature)
     together = spec.pop("terms") == "all_records"
     feature = from_spec(spec)

@@ -18,6 +18,7 @@ from likeness.data.source.names import check_names
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.onboarding.from_frame import draft
 from likeness.pipeline.other_ledgers import Named, refuse_other_ledger
 from likeness.preflight.faults import columns_of, faults_of
 
@@ -79,7 +80,6 @@ class FirstList:
         """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
         if given is None and hasattr(frame, "dtypes"):
             self.line("synthesizer.schema = schema = likeness.draft(frame)", SchemaError)
-            from likeness.onboarding.from_frame import draft
 
             given = draft(frame)
         if given is None:

@@ -12,6 +12,8 @@ from likeness.data.private_tables import iter_private
 from likeness.data.schema.ruled_tables import to_model
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
+from likeness.data.source.files import iter_part, parquet_rows, source_parts
+from likeness.data.source.row_digests import SourceDigest, row_hashes
 from likeness.engine import LOCAL, Engine
 from likeness.pipeline.private_rows import (
     BESIDE,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from likeness.data.source.parquet_files import SourcePart
-    from likeness.data.source.row_digests import Hashes, SourceDigest
+    from likeness.data.source.row_digests import Hashes
 
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _ENCODED_ROWS, _ENCODED_CELLS = 1 << 18, 1 << 22  # encoded at once
@@ -68,8 +70,6 @@ class IngestedRows:
 
     def __init__(self, params: Params, schema: Schema) -> None:
         """Start without rows."""
-        from likeness.data.source.row_digests import SourceDigest
-
         self.source, self.training, self.held_out = SourceDigest(), training_digest(params, schema), 0
 
     def manifest(self, params: Params, ledger_id: str, key: bytes) -> dict[str, Any]:
@@ -106,8 +106,6 @@ def _used_rows(
     sources: Sources, schema: Schema, source: "SourceDigest", engine: Engine
 ) -> "Iterator[tuple[DataFrame, Hashes]]":
     """The used rows with their hashes, in chunks."""
-    from likeness.data.source.files import parquet_rows, source_parts
-
     params, split = sources.params, sources.ingest.split
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
@@ -145,9 +143,6 @@ class _Typed(NamedTuple):
 
 def _typed_part(job: _Job) -> "Iterator[_Typed]":
     """The rows of one part, in chunks."""
-    from likeness.data.source.files import iter_part
-    from likeness.data.source.row_digests import SourceDigest, row_hashes
-
     ingest, source = job.params.ingest, SourceDigest()
     for table, column, _ in iter_part(job.part, job.schema, ingest.split.column, None, source, ingest.format):
         yield _Typed(table, column, row_hashes(table, job.schema), source.take())

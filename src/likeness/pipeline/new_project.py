@@ -6,6 +6,7 @@ clone. Stages and flows of a project only start those of the package, so an upgr
 
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 from likeness.config.explain import with_help
@@ -35,8 +36,6 @@ def project_files() -> dict[str, str]:
     """Text of every file that the package gives to a project, by name."""
     root, patterns = _PACKAGE / "template", ["**/*"]
     if not root.is_dir():  # a clone
-        import tomllib
-
         root = _PACKAGE.parents[1]
         patterns = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["likeness"][
             "project-files"

@@ -13,7 +13,15 @@ from likeness.config.load import load_params
 from likeness.config.params import AUTO, Params
 from likeness.core.errors import ArtifactError, PlanError, SchemaError
 from likeness.core.files import expanded
+from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
+from likeness.data.histories.schema import read_schema
+from likeness.data.schema.rules import learned
+from likeness.engine import open_engine
+from likeness.pipeline.datasets import model_of
+from likeness.pipeline.sources import Sources, digest_of
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.plan import Plan, SelectionShares, make_plan
 
 if TYPE_CHECKING:
     from likeness.data.histories.schema import HistorySchema
@@ -24,9 +32,7 @@ if TYPE_CHECKING:
     from likeness.methods.row_set import RowSet
     from likeness.pipeline.datasets.model import DataModel
     from likeness.pipeline.ledger_session import LedgerSession
-    from likeness.pipeline.sources import Sources
     from likeness.pipeline.synthetic_table import Request
-    from likeness.privacy.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,6 @@ class Project:
         Raises:
             SchemaError: it is wrong.
         """
-        from likeness.data.histories.schema import read_schema
-
         return self.given_schema or read_schema(self.schema_file)
 
     @cached_property
@@ -83,8 +87,6 @@ class Project:
             SchemaError: the schema is wrong.
             ParamsError: the settings do not go with it.
         """
-        from likeness.pipeline.datasets import model_of
-
         model = model_of(self.public_schema)
         model.complete(self.params, self.given_schema is None)  # or refused
         return model
@@ -203,11 +205,8 @@ class Project:
         Raises:
             PlanError: a later stage could not answer it.
         """
-        from likeness.data.schema.rules import learned
         from likeness.methods import distribution_of
         from likeness.pipeline.card import card_shares
-        from likeness.privacy.adjacency import Adjacency
-        from likeness.privacy.plan import SelectionShares, make_plan
         from likeness.release.partition_selection import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
@@ -242,15 +241,11 @@ class Project:
         Raises:
             ArtifactError: it is missing.
         """
-        from likeness.privacy.plan import Plan
-
         return Plan.from_dict(read_json(self.paths.plan))
 
     @cached_property
     def sources(self) -> "Sources":
         """The private sources."""
-        from likeness.pipeline.sources import Sources
-
         return Sources(self.root, self.params)
 
     def source_digest(self) -> str:
@@ -259,15 +254,11 @@ class Project:
         Raises:
             DataError: a file does not exist, or the database cannot be read.
         """
-        from likeness.pipeline.sources import digest_of
-
         with self.ledger_session.beside_rows():
             return digest_of(self.sources.given, self.ledger.key)
 
     def engine(self) -> "AbstractContextManager[Engine]":
         """The engine for the passes over rows."""
-        from likeness.engine import open_engine
-
         engine = self.params.engine
         return open_engine(engine.kind, engine.workers, engine.scheduler, self.paths.workers)
 
@@ -324,7 +315,6 @@ class Project:
     @cached_property
     def provenance(self) -> dict[str, Any]:
         """User, commit, settings and software: public facts."""
-        from likeness.core.hashing import sha256_json
         from likeness.pipeline.provenance import provenance, public_settings
 
         settings = {"params_sha256": sha256_json(public_settings(self.params))}

@@ -1,8 +1,11 @@
 """User, commit, settings and software: public facts for the ledger."""
 
+import getpass
 import os
+import platform
 import subprocess
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,6 @@ SOFTWARE = ("numpy", "opendp", "pandas", "python", "sqlalchemy")
 
 def provenance(root: Path = Path()) -> dict[str, Any]:
     """User, software and commit of the repository in a folder."""
-    import getpass
-    import platform
-    from importlib.metadata import version
-
     try:
         user = getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container without a passwd entry; Windows without a name

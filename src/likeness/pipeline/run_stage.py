@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import sqlite3
 import sys
 import time
 import traceback
@@ -102,8 +103,6 @@ def in_words() -> Iterator[None]:
 
 def storage_refusal(error: Exception) -> str | None:
     """The message about a disk or a memory that is full, or may not be written, or not so; None for other errors."""
-    import sqlite3
-
     if isinstance(error, MemoryError):
         return "it needs more memory than there is. Ask for fewer rows, or use a larger machine."
     inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; the outer text would quote statement and values

@@ -17,8 +17,14 @@ from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.estimator import Estimator
 from likeness.core.files import expanded
 from likeness.data.schema.allowed import plain_condition
+from likeness.inference.estimates import Question, estimate
+from likeness.inference.model import FittedModel
+from likeness.inference.regression import Model, regression
 from likeness.methods import DEFAULT
+from likeness.pipeline.run_stage import in_words
+from likeness.pipeline.where import named
 from likeness.report.statement import statement
+from likeness.synthesizer.files import bundle, save
 from likeness.synthesizer.parameters import settings_of
 
 if TYPE_CHECKING:
@@ -28,7 +34,6 @@ if TYPE_CHECKING:
     from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.draft import SchemaDraft
     from likeness.data.schema.schema import Schema
-    from likeness.inference.model import FittedModel
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
     from likeness.synthesizer.fitted import Fitted
@@ -217,8 +222,6 @@ class Synthesizer(Estimator):
             NotFittedError: :meth:`fit` was not called.
             LikenessError: so many rows do not fit in memory.
         """
-        from likeness.pipeline.run_stage import in_words
-
         self.check_fitted("releases_")
         seed = whole("seed", seed)
         with in_words():
@@ -262,8 +265,6 @@ class Synthesizer(Estimator):
             ReleaseError: the release does not count these cells.
             NotFittedError: :meth:`fit` was not called.
         """
-        from likeness.inference.estimates import Question, estimate
-
         self.check_fitted("releases_")
         words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
         question = Question.of(columns, by, **words)
@@ -295,8 +296,6 @@ class Synthesizer(Estimator):
             ReleaseError: the release does not count these pairs, or has too much noise for so many columns.
             NotFittedError: :meth:`fit` was not called.
         """
-        from likeness.inference.regression import Model, regression
-
         self.check_fitted("releases_")
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         model = Model(outcome, names, category, level, sampling)
@@ -309,8 +308,6 @@ class Synthesizer(Estimator):
         Raises:
             NotFittedError: :meth:`fit` was not called, or fitted people with histories.
         """
-        from likeness.inference.model import FittedModel
-
         self.check_fitted("generator_")
         return FittedModel(self.schema_, self.generator_)
 
@@ -357,9 +354,6 @@ class Synthesizer(Estimator):
             ArtifactError: the path exists.
             LikenessError: the path cannot be written.
         """
-        from likeness.pipeline.run_stage import in_words
-        from likeness.synthesizer.files import save
-
         self.check_fitted("releases_")
         with in_words():
             save(self._fitted, self.get_params(deep=False), expanded(path))
@@ -372,7 +366,6 @@ class Synthesizer(Estimator):
             ArtifactError: :meth:`save` did not write the folder, or a file is missing or damaged.
             ReleaseError: generator, released statistics and account do not belong together.
         """
-        from likeness.pipeline.run_stage import in_words
         from likeness.synthesizer.files import load
 
         try:
@@ -409,10 +402,6 @@ class Synthesizer(Estimator):
             ArtifactError: the path exists.
             LikenessError: the path cannot be written, or so many rows do not fit in memory.
         """
-        from likeness.pipeline.run_stage import in_words
-        from likeness.pipeline.where import named
-        from likeness.synthesizer.files import bundle
-
         self.check_fitted("releases_")
         if self.card is not None and (n, seed, where or {}) != (None, 0, {}):
             raise ParamsError("the card is about the table of sample() without arguments. Leave n, where and seed out.")

@@ -7,8 +7,13 @@ from likeness.config.params import Sample
 from likeness.data.encoding.frames import opened
 from likeness.data.schema.ruled_tables import to_model
 from likeness.generators.base import Compute
+from likeness.methods.fit import fit_all
+from likeness.pipeline.account import stated
+from likeness.pipeline.card import card_queries, check_tables
 from likeness.pipeline.datasets import model_of
+from likeness.pipeline.rows_in_memory import release_all
 from likeness.pipeline.synthetic_table import numbered, typed_rows
+from likeness.release.door import Door
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.released import Released, from_bytes
 from likeness.synthesizer.fitted import Fitted
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline.project import Project
     from likeness.pipeline.rows_in_memory import RowsInMemory
-    from likeness.release.door import Door
     from likeness.synthesizer import Synthesizer
 
 
@@ -34,11 +38,6 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     Raises:
         LikenessError: see :meth:`likeness.Synthesizer.fit`.
     """
-    from likeness.methods.fit import fit_all
-    from likeness.pipeline.account import stated
-    from likeness.pipeline.rows_in_memory import release_all
-    from likeness.release.door import Door
-
     named = frames if isinstance(frames, Mapping) else {"": frames}
     given_tables = {name: opened(frame) for name, frame in named.items()}
     refuse_faults(given, given_tables.get("", (None,))[0])
@@ -64,8 +63,6 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
 
 def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]:
     """The released categories of the open columns, by the name of their query."""
-    from likeness.release.door import Door
-
     released = {}
     for query in partition_queries(project.written_schema, project.plan, project.params.categories.most):
         read = rows.partitions(query.column)
@@ -78,8 +75,6 @@ def _card(
     project: "Project", schema: "Schema", generator: "SavedGenerator", released: Mapping[str, Released], door: "Door"
 ) -> dict[str, Released]:
     """The released card about the table that the generator draws without arguments; none without a card."""
-    from likeness.pipeline.card import card_queries, check_tables
-
     card, facts = project.params.evaluate.card, project.context_of(schema)
     if card is None:
         return {}

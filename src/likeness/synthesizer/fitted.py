@@ -14,6 +14,7 @@ from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.methods.base import Context
+from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.datasets.model import DataModel, alone
 from likeness.pipeline.project import Project
@@ -109,8 +110,6 @@ class Fitted:
         Raises:
             ParamsError: the method makes none.
         """
-        from likeness.methods.replicates import replicates
-
         require(where is None or isinstance(where, Mapping), "replicates", count, "left out if where is a frame")
         rows, train = self.rows(n), params.train
         project = Project(Path(), params, self.model.schema)

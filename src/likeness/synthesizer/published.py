@@ -13,7 +13,9 @@ from likeness.config.typed import require
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.histories.schema import read_schema
+from likeness.generators.base import Compute
 from likeness.methods.base import Context
+from likeness.methods.replicates import replicates
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.project import Project
@@ -105,9 +107,6 @@ class Published:
         Raises:
             ParamsError: the method makes none.
         """
-        from likeness.generators.base import Compute
-        from likeness.methods.replicates import replicates
-
         params, rows = self._params(), self._rows(rows)
         compute = Compute(params.train.device, params.train.threads, params.train.precision)
         project = Project(self.folder, params, self.model.schema)

@@ -14,13 +14,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column import Column
 from likeness.data.schema.rule import IfThen, Never, Order, Rule
 from likeness.data.schema.rules import rules_from
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from likeness.data.schema.rule import Values
@@ -81,7 +82,5 @@ def step_values(
 
 def broken_by(rules: Iterable[Rule], values: "Values") -> "NDArray[np.bool_]":
     """Which pairs of events break one of some rules, by :func:`step_values`."""
-    import numpy as np
-
     rows: NDArray[np.bool_] = np.logical_or.reduce([rule.broken(values) for rule in rules])
     return rows

@@ -5,6 +5,7 @@ password. Messages quote a driver only while connecting, where no row can be in 
 """
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -165,8 +166,6 @@ class Database:
             yield connection
 
     def _engine(self) -> Any:
-        import sqlite3
-
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
