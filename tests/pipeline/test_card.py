@@ -118,14 +118,9 @@ def test_without_a_share_there_is_no_card(project: Path) -> None:
 
 
 def test_what_a_card_cannot_measure_is_refused_before_anything_is_spent(project: Path) -> None:
-    for key, value, refused, words in (
-        ("measures", ["median"], ParamsError, r"evaluate.card.measures must be a list of mean, worst, accuracy"),
-        ("share", 0, ParamsError, r"evaluate.card.share must be between 0 and 1"),
-        ("bins", 1, ParamsError, r"evaluate.card.bins must be from 2"),
-    ):
-        settings(evaluate__card={"share": 0.1, key: value})
-        with pytest.raises(refused, match=words):
-            Project.load()
+    settings(evaluate__card={"share": 0.1, "measures": ["median"]})
+    with pytest.raises(ParamsError, match=r"evaluate.card.measures must be a list of mean, worst, accuracy"):
+        Project.load()
     settings(sample__where={"paid": "more"})
     with pytest.raises(ParamsError, match=r"sample.where: \{\}, or evaluate.card: null"):
         Project.load()
