@@ -174,7 +174,7 @@ def test_every_name_works_in_histories() -> None:
                 HistorySchema.from_dict(histories(person, one, other))
             one = "person's"
         written = HistorySchema.from_dict(histories(person, one, other))
-        generator = HistoryGenerator(fitted.histories_.people, fitted.histories_.following, written)
+        generator = HistoryGenerator(*fitted._fitted.generators, written)
         tables = generator.tables(5, 0, {one: "b"})
         assert list(tables["people"]) == [person, one] and list(tables["events"]) == [person, other, "day"]
         assert (tables["people"][one] == "b").all() and set(tables["events"][person]) <= {1, 2, 3, 4, 5}

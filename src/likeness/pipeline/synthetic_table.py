@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,25 +71,6 @@ def draw(
     from likeness.data.encoding.dtypes import in_dtypes
 
     return in_dtypes(typed_rows(saved, schema, rows, seed, where), schema, dtypes)
-
-
-@dataclass(frozen=True)
-class RowGenerator:
-    """A generator of one table, see :class:`likeness.pipeline.datasets.model.TableGenerator`.
-
-    Attributes:
-        saved: the generator.
-        schema: of the table, with the dtypes of its columns.
-        name: of the table.
-    """
-
-    saved: "SavedGenerator"
-    schema: Schema
-    name: str
-
-    def tables(self, rows: int, seed: int, where: Mapping[str, Any], dtypes: Dtypes = None) -> "dict[str, DataFrame]":
-        """Rows under conditions."""
-        return {self.name: draw(self.saved, self.schema, rows, seed, where, (dtypes or {}).get(self.name))}
 
 
 def read_synthetic(path: Path, schema: Schema) -> "DataFrame":

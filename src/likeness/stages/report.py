@@ -23,5 +23,5 @@ def main(project: Project) -> None:
 def _table(project: Project) -> dict[str, Any]:
     """The part about the tables, from public files alone."""
     tables, released = read_tables(project), [load_released(path) for path in project.paths.training_files]
-    counted = None if project.params.sample.where else project.model.as_released(tables, MOST_ROWS)
-    return project.model.section(released, project.params.privacy.num_records, tables, counted)
+    most = None if project.params.sample.where else MOST_ROWS
+    return project.model.section(released, project.params.privacy.num_records, tables, most)

@@ -11,4 +11,4 @@ from likeness.pipeline.written_tables import write_synthetic
 def main(project: Project) -> None:
     """Draw rows and decode them to the original columns."""
     saved = project.model.saved(project.paths.generator)
-    write_synthetic(project, project.model.generator(saved).tables(*project.sample))
+    write_synthetic(project, project.model.draw(saved, *project.sample))

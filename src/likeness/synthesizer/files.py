@@ -117,7 +117,7 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
         _write_released(project, fitted.released)
         write_json(paths.plan, fitted.plan.to_dict())
         fitted.written.save(fitted.generators, paths.generator)
-        write_synthetic(project, project.model.generator(fitted.generators).tables(*project.sample))
+        write_synthetic(project, project.model.draw(fitted.generators, *project.sample))
         return write_bundle(project, target, open_others)
 
 

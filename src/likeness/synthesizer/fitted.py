@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from likeness.pipeline.synthetic_table import numbered
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,7 @@ class Fitted:
             "n_features_in_": len(names),
             "feature_names_in_": np.array(names, dtype=object),
         }
-        if len(self.generators) == 1:
-            return {**found, "generator_": self.generators[0]}
-        return {**found, "histories_": self.model.generator(self.generators), "frames_": self.frames}
+        return {**found, **({"generator_": self.generators[0]} if len(self.generators) == 1 else {})}
 
     def sample(self, n: Any, where: Any, seed: int) -> Any:
         """Synthetic rows as frames of the libraries and dtypes of the training rows.
@@ -99,10 +94,10 @@ class Fitted:
         They meet conditions, or there is one beside each row of a frame.
         """
         if where is None or isinstance(where, Mapping):
-            return self._drawn(self.generators, self.rows(n), seed, where)
+            return self._drawn(self.generators, self.rows(n), seed, where or {})
         given, _ = opened(where, "where: must be a mapping from columns to values, or")
         require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
-        return self._native(self.model.beside(self.generators, given, seed, self._dtypes))
+        return self._drawn(self.generators, len(given), seed, given)
 
     def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
         """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base.
@@ -116,21 +111,12 @@ class Fitted:
         source = project.method, project.row_sets, self.released.values(), self.generators
         compute = Compute(train.device, train.threads, train.precision)
         models = replicates(*source, compute, count, seed)
-        return [self._drawn(generators, rows, stream, where) for generators, stream in models]
+        return [self._drawn(generators, rows, stream, where or {}) for generators, stream in models]
 
     def _drawn(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:
-        return self._native(self.model.generator(generators).tables(rows, seed, where or {}, self._dtypes))
-
-    @property
-    def _frames(self) -> dict[str, FrameType]:
-        """Of each table what its training rows were, or those of the last table."""
-        return {name: self.frames.get(name, self.frame) for name in self.model.tables}
-
-    @property
-    def _dtypes(self) -> dict[str, dict[str, str]]:
+        """Tables as frames like those of the training rows, or like the last one where there was none."""
+        frames = {name: self.frames.get(name, self.frame) for name in self.model.tables}
         key = {} if self.model.key is None else {self.model.key: "int64"}
-        return {name: {**frame.dtypes, **key} for name, frame in self._frames.items()}
-
-    def _native(self, tables: "Mapping[str, DataFrame]") -> Any:
-        """Tables as frames like those of the training rows."""
-        return alone({name: self._frames[name].native(table) for name, table in tables.items()})
+        dtypes = {name: {**frame.dtypes, **key} for name, frame in frames.items()}
+        tables = self.model.draw(generators, rows, seed, where, dtypes)
+        return alone({name: frames[name].native(table) for name, table in tables.items()})

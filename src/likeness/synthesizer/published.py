@@ -90,8 +90,8 @@ class Published:
             seed: public.
             where: which rows, see :func:`likeness.pipeline.where.conditions`.
         """
-        generator = self.model.generator(self.model.saved(self.generator))
-        return generator.tables(self._rows(rows), seed, where, self._dtypes())
+        saved = self.model.saved(self.generator)
+        return self.model.draw(saved, self._rows(rows), seed, where, self._dtypes())
 
     def replicates(
         self, rows: int | None, seed: int, where: Mapping[str, Any], count: int
@@ -112,7 +112,7 @@ class Published:
         project = Project(self.folder, params, self.model.schema)
         source = project.method, project.row_sets, self.released.values(), self.model.saved(self.generator)
         for saved, stream in replicates(*source, compute, count, seed):
-            yield self.model.generator(saved).tables(rows, stream, where, self._dtypes())
+            yield self.model.draw(saved, rows, stream, where, self._dtypes())
 
     def _rows(self, rows: int | None) -> int:
         if rows is not None:

@@ -30,8 +30,8 @@ class Generator(PythonModel):
 
     def load_context(self, context: PythonModelContext) -> None:
         """Read generator and schema."""
-        model = model_of(read_schema(context.artifacts["schema"], aliases=False))
-        self.generator = model.generator(model.saved(Path(context.artifacts["generator"])))
+        self.model = model_of(read_schema(context.artifacts["schema"], aliases=False))
+        self.saved = self.model.saved(Path(context.artifacts["generator"]))
 
     def predict(
         self,
@@ -49,7 +49,7 @@ class Generator(PythonModel):
         """
         wishes = params or {}
         given = pairs([str(text) for text in wishes.get("where", [])])
-        tables = self.generator.tables(_rows(model_input), int(wishes.get("seed", 0)), given)
+        tables = self.model.draw(self.saved, _rows(model_input), int(wishes.get("seed", 0)), given)
         return alone(tables)
 
 

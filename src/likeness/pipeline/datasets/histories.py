@@ -13,9 +13,11 @@ from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.datasets.model import DataModel, Frame, TableGenerator, Tables
+from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, Where
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
@@ -125,15 +127,24 @@ class Histories(DataModel):
         dataset = dataset_in_memory(params, ledger, digest, len(persons), digests)
         return RowsInMemory(tables, self.schema.row_sets, dataset)
 
-    def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
-        """Draws people, and then their events."""
+    def draw(
+        self, saved: "Sequence[SavedGenerator]", rows: int, seed: int, where: Where, dtypes: Dtypes = None
+    ) -> "dict[str, DataFrame]":
+        """People under conditions, and then their events."""
         from likeness.pipeline.histories import HistoryGenerator
 
+        if not isinstance(where, Mapping):
+            raise ParamsError("where must be a mapping from columns of people, got a frame. Correct it.")
         people, following = saved
-        return HistoryGenerator(people, following, self.schema)
+        return HistoryGenerator(people, following, self.schema).tables(rows, seed, where, dtypes)
 
     def as_released(self, tables: Tables, most: int) -> "dict[str, Iterable[Records]]":
-        """Rows of people, and pairs of events."""
+        """Rows of people and pairs of events as a release counts them, by the prefix of their queries.
+
+        Args:
+            tables: typed, by name.
+            most: people that count; the first ones.
+        """
         from likeness.data.histories.rows import rows_of_tables
         from likeness.pipeline.private_rows import encoded_chunks
         from likeness.release.records import EachPerson
@@ -149,11 +160,12 @@ class Histories(DataModel):
         released: "Iterable[Released]",
         total: float | None,
         tables: Tables,
-        synthetic: "Mapping[str, Iterable[Records]] | None",
+        most: int | None,
     ) -> dict[str, Any]:
         """Numbers of people and of events that follow each other."""
         from likeness.report.history_numbers import histories_section
 
+        synthetic = None if most is None else self.as_released(tables, most)
         return histories_section(self.schema, released, total, tables, synthetic)
 
     def broken(self, tables: Tables) -> dict[str, int]:

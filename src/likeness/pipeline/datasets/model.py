@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union
 
 from likeness.config.params import Evaluate, Params
-from likeness.core.errors import ParamsError
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
-    from likeness.release.records import Records
     from likeness.release.released import Released
 
 T = TypeVar("T")
 Frame = tuple["DataFrame", "FrameType"]
+Where = Union[Mapping[str, Any], "DataFrame"]
 Dtypes = Mapping[str, Mapping[str, str]] | None
 Tables = Mapping[str, "DataFrame"]
 
@@ -39,24 +38,6 @@ Tables = Mapping[str, "DataFrame"]
 def alone(found: Mapping[str, T]) -> T | dict[str, T]:
     """What a person gets of one table as it is, and of several by name."""
     return next(iter(found.values())) if len(found) == 1 else dict(found)
-
-
-class TableGenerator(Protocol):
-    """Draws the tables of a data set."""
-
-    def tables(self, rows: int, seed: int, where: Mapping[str, Any], dtypes: Dtypes = None) -> "dict[str, DataFrame]":
-        """The tables by name.
-
-        Args:
-            rows: number of records.
-            seed: public.
-            where: see :func:`likeness.pipeline.where.conditions`.
-            dtypes: words by column, for each table; they go before those of the schema.
-
-        Raises:
-            ParamsError: ``where`` asks for what the model does not make.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -208,26 +189,20 @@ class DataModel(ABC):
         """
 
     @abstractmethod
-    def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
-        """What draws the tables, from the generators of all row sets."""
-
-    def beside(
-        self, saved: "Sequence[SavedGenerator]", given: "DataFrame", seed: int, dtypes: Dtypes = None
+    def draw(
+        self, saved: "Sequence[SavedGenerator]", rows: int, seed: int, where: "Where", dtypes: Dtypes = None
     ) -> "dict[str, DataFrame]":
-        """The tables by name, with a record for each row of a frame, see :meth:`TableGenerator.tables`.
-
-        Raises:
-            ParamsError: the data set has none, or the model makes no such rows.
-        """
-        raise ParamsError("where must be a mapping from columns of people, got a frame. Correct it.")
-
-    @abstractmethod
-    def as_released(self, tables: Tables, most: int) -> "dict[str, Iterable[Records]]":
-        """Synthetic rows as a release counts them, by the prefix of their queries.
+        """Synthetic tables by name.
 
         Args:
-            tables: typed, by name.
-            most: records that count; the first ones.
+            saved: the generators of all row sets.
+            rows: number of records.
+            seed: public.
+            where: see :func:`likeness.pipeline.where.conditions`; or a frame, for a record beside each row.
+            dtypes: words by column, for each table; they go before those of the schema.
+
+        Raises:
+            ParamsError: ``where`` asks for what the model does not make.
         """
 
     @abstractmethod
@@ -236,7 +211,7 @@ class DataModel(ABC):
         released: "Iterable[Released]",
         total: float | None,
         tables: Tables,
-        synthetic: "Mapping[str, Iterable[Records]] | None",
+        most: int | None,
     ) -> dict[str, Any]:
         """The part of the public page about the tables, ready to print.
 
@@ -244,7 +219,7 @@ class DataModel(ABC):
             released: all files of the run.
             total: the number of records where it is public.
             tables: typed synthetic rows, by name.
-            synthetic: see :meth:`as_released`; None where they answer to a condition.
+            most: records that are compared with the release, the first ones; None where they answer to a condition.
         """
 
     @abstractmethod

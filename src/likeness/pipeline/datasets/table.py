@@ -8,7 +8,7 @@ from likeness.config.params import Evaluate, Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, TableGenerator, Tables
+from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, Where
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
-    from likeness.release.records import Records
     from likeness.release.released import Released
 
 _NAME = "synthetic"
@@ -102,40 +101,36 @@ class Table(DataModel):
             typed, people = read_frame_people(frames[_NAME], self.schema, unit.column, source=source)
         return in_memory(params, self.schema, typed, ledger, people, [source.digest(ledger.key)])
 
-    def generator(self, saved: "Sequence[SavedGenerator]") -> TableGenerator:
-        """Draws the rows."""
-        from likeness.pipeline.synthetic_table import RowGenerator
-
-        return RowGenerator(saved[0], self.schema, _NAME)
-
-    def beside(
-        self, saved: "Sequence[SavedGenerator]", given: "DataFrame", seed: int, dtypes: Dtypes = None
+    def draw(
+        self, saved: "Sequence[SavedGenerator]", rows: int, seed: int, where: Where, dtypes: Dtypes = None
     ) -> "dict[str, DataFrame]":
-        """A row beside each row of a frame."""
+        """Rows under conditions, or one beside each row of a frame."""
         from likeness.data.encoding.dtypes import in_dtypes
         from likeness.pipeline.drawn_rows import DrawnRows
+        from likeness.pipeline.where import allowed_values
 
-        typed = DrawnRows(saved[0], self.schema).beside(given, seed)
+        drawn = DrawnRows(saved[0], self.schema)
+        if isinstance(where, Mapping):
+            typed = drawn.under(rows, seed, allowed_values(where, self.schema))
+        else:
+            typed = drawn.beside(where, seed)
         return {_NAME: in_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}
-
-    def as_released(self, tables: Tables, most: int) -> "dict[str, Iterable[Records]]":
-        """The rows without computed columns."""
-        from likeness.data.schema.ruled_tables import to_model
-        from likeness.pipeline.private_rows import encoded_chunks
-
-        return {"": encoded_chunks(to_model(tables[_NAME].head(most), self.schema), self.schema.modeled)}
 
     def section(
         self,
         released: "Iterable[Released]",
         total: float | None,
         tables: Tables,
-        synthetic: "Mapping[str, Iterable[Records]] | None",
+        most: int | None,
     ) -> dict[str, Any]:
         """Its numbers, and its first rows."""
+        from likeness.data.schema.ruled_tables import to_model
+        from likeness.pipeline.private_rows import encoded_chunks
         from likeness.report.released_numbers import table_section
 
-        return table_section(self.schema, released, total, tables[_NAME], (synthetic or {}).get(""))
+        schema, table = self.schema, tables[_NAME]
+        rows = None if most is None else encoded_chunks(to_model(table.head(most), schema), schema.modeled)
+        return table_section(schema, released, total, table, rows)
 
     def broken(self, tables: Tables) -> dict[str, int]:
         """Rows that break a rule of the schema."""
