@@ -32,10 +32,10 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_from
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.datasets import model_of
 from likeness.pipeline.private_rows import SPLIT, used_rows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
-from likeness.pipeline.synthetic_table import draw as draw_rows
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.door import Door
 from likeness.release.query import Query
@@ -167,7 +167,12 @@ def releases(
 def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Released) -> pd.DataFrame:
     """Synthetic rows of what was released."""
     saved = fitted(params, auxiliary, embedding)
-    return draw_rows(saved, Project(Path(), params).schema, params.sample.rows, params.sample.seed, {})
+    return draw_rows(saved, Project(Path(), params).schema, params.sample.rows, params.sample.seed)
+
+
+def draw_rows(saved: SavedGenerator, schema: Schema, rows: int, seed: int) -> pd.DataFrame:
+    """Rows of a generator in their dtypes."""
+    return model_of(schema).draw([saved], rows, seed, {})["synthetic"]
 
 
 def fitted(params: Params, auxiliary: dict[str, Released], embedding: Released) -> SavedGenerator:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import Results, Table, load, on_page
+from benchmarks.common import Results, Table, draw_rows, load, on_page
 from benchmarks.coverage import Study, noisy
 from benchmarks.tables import run_peer
 from likeness.core.rng import public
@@ -27,7 +27,6 @@ from likeness.inference.combine import combine
 from likeness.methods.fit import fit
 from likeness.methods.replicates import replicates
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import draw as draw_rows
 from likeness.privacy.adjacency import Adjacency
 
 RESULTS = Results(Path("benchmarks/results/replicates.csv"), ["table", "draw", "way"])
@@ -118,8 +117,8 @@ def intervals(regression: Regression, draws: Iterable[int]) -> Iterator[tuple[in
         auxiliary = {name: one for name, one in released.items() if name != "embedding"}
         saved, _ = fit(project.method, project.context, auxiliary, released["embedding"], Compute())
         models = replicates(project.method, project.row_sets, released.values(), [saved], Compute(), COUNT, draw)
-        table = logistic(draw_rows(saved, study.schema, ROWS, 0, {}))
-        fits = [logistic(draw_rows(model, study.schema, ROWS, seed, {})) for (model,), seed in models]
+        table = logistic(draw_rows(saved, study.schema, ROWS, 0))
+        fits = [logistic(draw_rows(model, study.schema, ROWS, seed)) for (model,), seed in models]
         (base, _), estimates, variances = fits[0], [one for one, _ in fits[1:]], [one for _, one in fits[1:]]
         yield (
             draw,

@@ -16,8 +16,9 @@ from likeness.features.cells import Cells
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
 from likeness.methods.marginals.quantiles import cells_of_number
 from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.drawn_rows import DrawnRows
-from likeness.pipeline.synthetic_table import Request, draw, sample_request
+from likeness.pipeline.synthetic_table import Request, sample_request
 from likeness.pipeline.where import conditions, pairs
 
 SCHEMA = Schema.from_dict(
@@ -65,7 +66,7 @@ def saved() -> SavedGenerator:
 
 @pytest.fixture(scope="module")
 def everything(saved: SavedGenerator) -> pd.DataFrame:
-    return draw(saved, SCHEMA, 10 * ROWS, 1, {})
+    return Table(SCHEMA).draw([saved], 10 * ROWS, 1, {})["synthetic"]
 
 
 def days(table: pd.DataFrame) -> "pd.Series[Any]":
@@ -97,7 +98,7 @@ def test_rows_are_those_of_the_model_that_meet_the_conditions(
     saved: SavedGenerator, everything: pd.DataFrame, where: dict[str, Any], meets: Any
 ) -> None:
     """Encoded, in every coordinate: 6 standard deviations (32 comparisons each, 1e-6 false alarms in all)."""
-    drawn = draw(saved, SCHEMA, ROWS, 0, where)
+    drawn = Table(SCHEMA).draw([saved], ROWS, 0, where)["synthetic"]
     assert meets(drawn).all() and (where != {"share": 0.5} or (drawn["share"] == 0.5).all())
     expected, encoder = everything[meets(everything)], Encoder(SCHEMA)
     assert len(expected) > 500

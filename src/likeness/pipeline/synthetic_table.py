@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
 
-Dtypes = Mapping[str, Mapping[str, str]] | None
 LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
@@ -48,29 +47,6 @@ def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, wh
     from likeness.pipeline.drawn_rows import DrawnRows
 
     return DrawnRows(saved, schema).under(rows, seed, allowed_values(where, schema))
-
-
-def draw(
-    saved: "SavedGenerator",
-    schema: Schema,
-    rows: int,
-    seed: int,
-    where: Mapping[str, Any],
-    dtypes: Mapping[str, str] | None = None,
-) -> "DataFrame":
-    """Rows of a generator in their dtypes, for the stage, ``likeness sample`` and a logged model.
-
-    Args:
-        saved: the generator.
-        schema: of the table, with the dtypes of its columns.
-        rows: number of rows.
-        seed: public.
-        where: see :func:`likeness.pipeline.where.conditions`.
-        dtypes: words by column, which go before those of the schema.
-    """
-    from likeness.data.encoding.dtypes import in_dtypes
-
-    return in_dtypes(typed_rows(saved, schema, rows, seed, where), schema, dtypes)
 
 
 def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
