@@ -21,18 +21,13 @@ def option(changes: Mapping[str, Any], paid: str, section: Mapping[str, Any]) ->
     return {**section, "plan": {"shares": shares}}
 
 
-# Quantiles are few, so that noise does not hide those of few rows.
-_QUANTILES = {"columns": ["a"], "cells": 16, "edges": "learned"}
 _TABLES = [{"columns": ["a"], "weight": 2}, {"columns": ["a", "b", "c"]}]
 _FOURIER = ({"auxiliary": {"fourier": {"num_frequencies": 20}}}, "fourier")
 _MOMENTS = ({"privatize": {"features": "moments", "code": 12}}, "")
 _CNN = ({"privatize": {"architecture": "cnn_2l", "widths": [4, 8]}}, "")
 _OPTIONS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("pearl", "modes", {"auxiliary": {"mixture": {"components": 3, "iterations": 2, "columns": None}}}, "mixture"),
-    ("marginals", "quantiles", {"auxiliary": {"quantiles": _QUANTILES}, "privatize": {"bins": 4}}, "quantiles"),
     ("marginals", "tables", {"privatize": {"workload": _TABLES}}, ""),
-    ("marginals", "first_look", {"privatize": {"first_share": 0.2}}, ""),
-    ("marginals", "contrasts", {"privatize": {"basis": "contrasts", "bins": 5}}, ""),
     ("moments", "fourier", *_FOURIER),
     ("moments", "clusters", {"auxiliary": {"splits": 2}}, ""),
     ("moments", "gray", {"auxiliary": {"center": "gray"}}, ""),

@@ -30,7 +30,8 @@ IDENTITY = "fault-people"
 EPSILON, ROOM = 1.0, 1e6  # of a plan; of a cap that nothing in a trial of kills reaches
 CAP_RHO = rho_for(ROOM, 1e-5)
 REFUSED = 2  # exit code of an error raised on purpose
-QUERIES = ("auxiliary/class_counts", "auxiliary/quantiles", "embedding")  # of marginals, as shipped
+AUXILIARY = ("class_counts", "histograms", "columns", "products", "second")
+QUERIES = (*(f"auxiliary/{query}" for query in AUXILIARY), "embedding")  # of marginals, as shipped
 RELEASED = tuple(f"data/released/{query}.safetensors" for query in QUERIES)
 
 

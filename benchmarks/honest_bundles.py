@@ -51,7 +51,7 @@ HISTORIES: dict[str, Any] = {
     },
 }
 _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
-    "marginals": {"privatize": {"bins": 4, "first_share": 0.2}, "train": {"iterations": 5, "num_components": 5}},
+    "marginals": {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}},
     "pearl": {
         "plan": {"shares": {"class_counts": 0.05, "mixture": 0.1, "mean_pairwise_distance": 0.05, "embedding": 0.8}},
         "auxiliary": {"num_pairs": 256, "mixture": {"components": 2, "iterations": 1, "columns": ["x", "years"]}},

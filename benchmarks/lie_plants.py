@@ -33,10 +33,10 @@ from likeness.release.released import load_released
 
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64
-KEYS, COUNTS, QUANTILES, LOOK, EMBEDDING = "categories_1", "class_counts", "quantiles", "pairs_first", "embedding"
+KEYS, COUNTS, COLUMNS, SECOND, EMBEDDING = "categories_1", "class_counts", "columns", "second", "embedding"
 FOLLOWING = "next_embedding"
 DISTANCES, CONFUSION = "card_distances", "card_confusion"
-ALL = (KEYS, COUNTS, QUANTILES, LOOK, EMBEDDING, DISTANCES, CONFUSION)
+ALL = (KEYS, COUNTS, "histograms", COLUMNS, "products", SECOND, EMBEDDING, DISTANCES, CONFUSION)
 
 
 def file(name: str, data: bytes = b"x") -> Plant:
@@ -294,7 +294,7 @@ def off(query: str, *fields: str) -> list[Plant]:
 
 def swap_releases(folder: Path) -> None:
     """Two releases under each other's name."""
-    first, second = (folder / names.RELEASED / f"{name}.safetensors" for name in (COUNTS, QUANTILES))
+    first, second = (folder / names.RELEASED / f"{name}.safetensors" for name in (COUNTS, COLUMNS))
     data = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(data)
@@ -370,9 +370,9 @@ def _asked(folder: Path, query: str, feature: Mapping[str, Any]) -> None:
 
 def half_of_it(folder: Path) -> None:
     """Two releases taken away, from the account too, and their entries shown as links."""
-    without(*(f"{names.RELEASED}/{query}.safetensors" for query in (COUNTS, QUANTILES)))(folder)
+    without(*(f"{names.RELEASED}/{query}.safetensors" for query in (COUNTS, COLUMNS)))(folder)
     hide("visitors")(folder)
-    _cut = {COUNTS, QUANTILES}
+    _cut = {COUNTS, COLUMNS}
     edit_json(
         folder / names.PRIVACY,
         lambda value: value.update(queries=[query for query in value["queries"] if query["query"] not in _cut]),

@@ -244,7 +244,7 @@ LIES: tuple[Lie, ...] = (
         p.another_query),
     Lie("the plan tells a smaller rho", "plan", "is not the plan of",
         f.set_value(names.PLAN_FILE, "queries.0.rho", 1e-9)),
-    Lie("class counts and quantiles are shown as bare links", "plan", "other queries than the releases",
+    Lie("class counts and columns are shown as bare links", "plan", "other queries than the releases",
         p.half_of_it, seal=T),
     Lie("releases are of different rows", "plan", "different rows", f.edit_receipt(p.COUNTS, digest="1" * 64)),
     *(Lie(f"a release is of another {word}", "plan", f"another {word} than", f.edit_receipt(p.COUNTS, **{field: value}))
@@ -261,10 +261,10 @@ LIES: tuple[Lie, ...] = (
     Lie("a threshold cost less of delta than planned", "plan", "another delta than",
         f.edit_receipt(p.KEYS, delta_keys=1e-9)),
     Lie("a sampler has a note", "plan", "name of the sampler", f.edit_receipt(p.COUNTS, sampler=p.NOTE)),
-    Lie("pairs have other budgets than the first look gives", "plan", "answers another query",
+    Lie("pairs have other budgets than the products give", "plan", "answers another query",
         p.feature(p.EMBEDDING, squared_weights=[58, 1, 1])),
-    Lie("the first look answers another question", "plan", "answers another question",
-        p.feature(p.LOOK, squared_weights=[2, 1, 1])),
+    Lie("the second release answers another question", "plan", "answers another query",
+        p.feature(p.SECOND, squared_weights=[2, 1, 1])),
     Lie("the releases answer another question", "plan", "answers another question",
         f.set_value(names.SETTINGS, "marginals.privatize.bins", 5)),
     # --- receipts

@@ -120,18 +120,16 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "PWGTP": {"lower": 1, "upper": 9999, "transform": "log1p"},
     "WGTP": {"lower": 0, "upper": 9999, "transform": "log1p"},
 }
-_AREA = {"privatize": {"workload": [{"columns": ["PUMA"], "weight": 3}]}, "train": {"kl_hidden": 1.0}}
+_AREA = {"privatize": {"workload": [{"columns": ["PUMA"], "weight": 3}]}}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "look": {"settings": {"privatize": {"first_share": 0.2}}},
     "area": {"settings": _AREA},
     "many": {"settings": _AREA, "times": 10},
     "column": {},
     "label": {"label": "PUMA"},
-    "learned": {"settings": {"auxiliary": {"quantiles": {"edges": "learned"}}}},
 }
-"""A first look at the pairs; more budget for pairs with the area, and ten times the rows; neither; the area as the
-label; bins between private quantiles. The page has :data:`SHOWN`."""
-SHOWN = {"look": "first look", "area": "area weighted", "many": "area weighted, ten times the rows"}
+"""More budget for pairs with the area, and ten times the rows; neither; the area as the label. The page has
+:data:`SHOWN`."""
+SHOWN = {"column": "as shipped", "area": "area weighted", "many": "area weighted, ten times the rows"}
 
 
 def rules_of(columns: dict[str, Any]) -> list[dict[str, Any]]:

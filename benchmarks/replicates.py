@@ -34,7 +34,7 @@ PAGE = Path("docs/trust.md")
 _RICH = "50000+."
 _LOOK_ALIKE = {True: 7_815, False: 24_746}
 ROWS, COUNT = 10_000, 20
-_TRAIN = {"num_components": 300, "swap_rounds": 1}
+_TRAIN = {"num_components": 300}
 _AIM, _AIM_DRAWS = "one table of AIM, naive", 10
 
 

@@ -3,8 +3,8 @@
 Run: ``python -m benchmarks.small [--table adult] [--rows 5000] [--epsilon 1] [--only ours] [--draws 3]``. Resumable.
 The protocol is that of :mod:`benchmarks.tables`, on a public draw of the training rows and as many synthetic ones. ACS
 is NIST's excerpt of Texas, ``acs_ma`` that of Massachusetts, without a label. NLTCS has 16 binary columns and none.
-``look`` is ours with a first look at the pairs; ``--only rules`` adds the public rules of the table to it, ``--only
-contrasts`` sets ``basis: auto``, and ``--only`` names the peers of :mod:`benchmarks.peers_clones` too.
+``--only rules`` adds the public rules of the table, and ``--only`` names the peers of
+:mod:`benchmarks.peers_clones` too.
 
 Dependence kept: the strength of a pair in the synthetic table over that in the training rows, mean of the 15 pairs that
 are strongest there. 1 is best, more is noise. Contradicting: percent of rows that break a public rule of the table. ACS
@@ -13,7 +13,6 @@ has those of NIST's dictionary, but for the density of an area, a number that no
 """
 
 import argparse
-import copy
 import dataclasses
 import time
 from pathlib import Path
@@ -36,9 +35,9 @@ ROWS = (500, 1_000, 2_000, 5_000, 10_000)
 EPSILONS = (0.2, 1.0, 3.0, 10.0)
 TABLES = {"adult": ROWS, "census": ROWS, "acs": ROWS, "acs_ma": (5_000,), "nltcs": (2_000, 21_574)}
 METHODS = {
-    **NAMES, "look": "look", "rules": "rules", "contrasts": "`basis: auto`"
+    **NAMES, "rules": "rules"
 }  # fmt: skip
-RUN = ("ours", "look", "mst", "aim")
+RUN = ("ours", "mst", "aim")
 CLASSIFIERS = ("logistic_regression", "random_forest", "gradient_boosting")
 COLUMNS = {
     "roc_auc_score": ("AUC score", 3),
@@ -59,7 +58,7 @@ def main() -> None:
     parser.add_argument("--table", choices=TABLES)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--epsilon", type=float)
-    parser.add_argument("--only", nargs="+", choices=[*RUN, "rules", "contrasts", *CLONES])
+    parser.add_argument("--only", nargs="+", choices=[*RUN, "rules", *CLONES])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--peers", default="benchmarks/.peers/bin/python", help="python of the peers' environment")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
@@ -120,16 +119,11 @@ def with_public_rules(schema: Schema) -> Schema:
 def once(method: str, epsilon: float, table: Table, draw: int, peers: str) -> dict[str, float]:
     """Seconds and scores of one synthetic table."""
     params = with_epsilon(table.params, epsilon)
-    if method in ("ours", "look", "rules", "contrasts"):
-        sections = copy.deepcopy(dict(params.sections))
-        if method == "contrasts":
-            sections["marginals"]["privatize"]["basis"] = "auto"
-        elif method != "ours":
-            sections["marginals"]["privatize"]["first_share"] = 0.2
+    if method in ("ours", "rules"):
         if method == "rules":
             params = with_schema(params, with_public_rules(table.schema).to_dict())
         started = time.monotonic()
-        synthetic = synthesize(dataclasses.replace(params, sections=sections), table.train, draw)
+        synthetic = synthesize(params, table.train, draw)
         seconds = time.monotonic() - started
     else:
         synthetic, cost = run_peer(peers, method, params, table)

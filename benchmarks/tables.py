@@ -36,9 +36,8 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
 from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import method_from
-from likeness.methods.marginals.method import Auxiliary, Marginals, PlanSettings, Shares
+from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.mixture import MixtureColumn, rows_from_cells
-from likeness.methods.marginals.quantiles import Quantiles
 from likeness.pipeline.project import Project
 
 RESULTS = Results(Path("benchmarks/results/tables.csv"), ["table", "method", "epsilon", "draw"])
@@ -70,7 +69,7 @@ PROGRAMS = {
     **{"mst": "benchmarks/peers.py", "aim": "benchmarks/peers.py", "aim_mbi": "benchmarks/peers_mbi.py"},
     **dict.fromkeys(CLONES, "benchmarks/peers_clones.py"),
 }
-_FINE: dict[str, Any] = {"privatize": {"bins": 32}, "auxiliary": {"quantiles": {"edges": "learned"}}}
+_FINE: dict[str, Any] = {"privatize": {"bins": 32}}
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "adult_32": ("adult", {"privatize": {"bins": 32}}),
     "covtype_fine": ("covtype", _FINE),
@@ -234,10 +233,7 @@ def peer_columns(params: Params, schema: Schema | None = None) -> list[MixtureCo
     """Cells of ``marginals``, and values even within a bin: peers know no histogram."""
     recipe = method_from(params)
     assert isinstance(recipe, Marginals)
-    plan, auxiliary = PlanSettings(Shares(0.03, 0.0, 0.97)), Auxiliary(Quantiles("none"))
-    return dataclasses.replace(recipe, plan=plan, auxiliary=auxiliary).mixture_columns(
-        Project(Path(), params, schema).context, {}
-    )
+    return recipe.mixture_columns(Project(Path(), params, schema).context, {})
 
 
 def as_codes(table: Table, columns: list[MixtureColumn]) -> tuple[pd.DataFrame, NDArray[np.int64]]:

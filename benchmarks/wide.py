@@ -37,8 +37,7 @@ def main() -> None:
                 wide_table(20_000, columns)
         else:
             for rows in (5_000, 30_000):
-                for edges in ("equal_width", "learned", "auto"):
-                    wide_bounds(rows, edges)
+                wide_bounds(rows)
 
 
 def wide_table(rows: int, columns: int) -> None:
@@ -57,7 +56,7 @@ def wide_table(rows: int, columns: int) -> None:
     measure("columns", frame, {**schema, "y": YES_NO}, settings)
 
 
-def wide_bounds(rows: int, edges: str) -> None:
+def wide_bounds(rows: int) -> None:
     """Lognormal, Pareto and signed amounts, far within their bounds."""
     generator = np.random.default_rng(1)
     logs = generator.standard_normal(rows)
@@ -72,7 +71,7 @@ def wide_bounds(rows: int, edges: str) -> None:
     )
     pareto = {"kind": "numeric", "lower": 0, "upper": 10**9, "decimals": 2}
     schema = {"lognormal": _integer(0, 10**9), "pareto": pareto, "signed": _integer(-(10**6), 10**9), "y": YES_NO}
-    measure("bounds", frame, schema, {"auxiliary": {"quantiles": {"edges": edges}}})
+    measure("bounds", frame, schema, {})
 
 
 def measure(what: str, frame: pd.DataFrame, schema: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -90,7 +89,7 @@ def measure(what: str, frame: pd.DataFrame, schema: dict[str, Any], settings: di
     for name in ["lognormal", "pareto", "signed"] if what == "bounds" else [""]:
         words, quantiles = str(settings), {}
         if name:
-            words = f"{name}, {settings['auxiliary']['quantiles']['edges']}"
+            words = name
             for key, table in (("real", frame), ("synthetic", synthetic)):
                 quantiles[key] = " ".join(f"{table[name].astype(float).quantile(share):.0f}" for share in SHARES)
         keys = [what, len(frame), len(schema), words]

@@ -140,7 +140,8 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
     assert content["method"] == "marginals" and content["privacy"]["population"] is None
-    assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": defaults(METHODS["marginals"])})
+    section = {key: value for key, value in defaults(METHODS["marginals"]).items() if value}
+    assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": section})
 
 
 def test_every_key_says_what_it_means() -> None:
@@ -181,7 +182,7 @@ def test_every_method_plans_without_a_section(name: str, monkeypatch: pytest.Mon
 
 
 def test_settings_of_a_bundle_have_the_words_of_params_yaml_and_are_read_back() -> None:
-    train = {"kl_penalty": 0.5, "swap_rounds": 1}
+    train = {"kl_penalty": 0.5, "iterations": 7}
     params = params_from({**NEEDED, "ledger": {"attempt": "two"}, "marginals": {"train": train}})
     schema = Schema.load(ROOT / "data/schema/adult.yaml")
     settings = settings_of(Project(ROOT, params, schema))

@@ -19,7 +19,6 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 
 ADD = Adjacency.ADD_REMOVE_ONE
-EQUAL_WIDTH = {"auxiliary": {"quantiles": {"edges": "equal_width"}}}  # bins of marginals without a released histogram
 
 
 def schema_with(columns: Any, label: str | None = None, name: str = "toy", **more: Any) -> Schema:

@@ -12,8 +12,8 @@ from likeness.features.constant import Constant
 from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.features.naive_bayes import NaiveBayes
 from likeness.methods.hp.hermite_map import HermiteFeatures
-from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.pair_products import PairProducts
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.merf_ae.encoded_map import EncodedFourier, EncodedMoments
 from likeness.methods.moments.clusters_map import ClassHalves
@@ -31,13 +31,6 @@ NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
 SMALL: dict[str, dict[str, dict[str, object]]] = {
     "hp": {"train": NETWORK},
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
-    "marginals with contrasts": {"privatize": {"bins": 4, "basis": "contrasts"}, "train": {"num_components": 30}},
-    "marginals with quantiles": {
-        "plan": {"shares": {"class_counts": 0.03, "quantiles": 0.07, "embedding": 0.9}},
-        "auxiliary": {"quantiles": {"columns": "all", "cells": 64}},
-        "privatize": {"bins": 6},
-        "train": {"num_components": 30},
-    },
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "merf_ae": {"privatize": {"num_frequencies": 200, "code": 64}, "train": {**NETWORK, "network": "fully_connected"}},
     "merf_ae with moments": {
@@ -116,15 +109,6 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "modal": (Modal(5, MODES, CharacteristicFunction(30, 10, 0.4, seed=1)), 5),
     "mode_statistics": (ModeStatistics(MODES), 5),
     "naive_bayes": (NaiveBayes((Cells(0, 2, (0.5,)), Cells(1, 2)), 2, (-3, 0, -9, -1, -7, -2, -9, 0, -6, -2)), 3),
-    "pair_contrasts": (
-        PairContrasts(
-            (Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2)),
-            squared_weights=(1, 2, 3),
-            tables=((0, 1, 2),),
-            squared_table_weight=0.7,
-        ),
-        5,
-    ),
     "pair_distance": (PairDistance(4), 8),
     "pair_marginals": (
         PairMarginals(
@@ -132,6 +116,14 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
             squared_weights=(1, 2, 3),
             tables=((0, 1, 2),),
             squared_table_weight=0.7,
+        ),
+        5,
+    ),
+    "pair_products": (
+        PairProducts(
+            (Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2)),
+            ((0, 0, 0), (0, 0, 1), (0, 1)),
+            ((-1.0, 0.25, 1.0), (-0.5, 0.5, 1.0), (1.0, 0.0)),
         ),
         5,
     ),
@@ -187,9 +179,16 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         NaiveBayes(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(60)), 10, tuple(range(-2410, 0))),
         100,
     ),
-    "pair_contrasts": (PairContrasts(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "pair_distance": (PairDistance(100), 200),
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
+    "pair_products": (
+        PairProducts(
+            tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(30)),
+            ((0, 0, 0, 0), (0, 1, 2, 3)) * 15,
+            ((-1.0, -0.4, 0.3, 1.0), (1.0, 1.0, 0.0, 1.0)) * 15,
+        ),
+        100,
+    ),
     "tangent": (NetworkTangent("cnn_2l", (6, 20), (10, 10), seed=1), 100),
 }
 # Maps of images measured from gray, or from a center of their class, which follows the pixels.

@@ -50,9 +50,7 @@ MORE: dict[str, Any] = {
     "marginals of people": SMALL["marginals"],
     "marginals of histories": SMALL["marginals"],
     "marginals with private categories": SMALL["marginals"],
-    "marginals of some pairs": {"privatize": {"bins": 4, "max_coordinates": 220}},
     "marginals of a larger table": {"privatize": {"bins": 4, "workload": [{"columns": ["a", "c", "o"], "weight": 3}]}},
-    "marginals with a first look": {"privatize": {"bins": 4, "first_share": 0.2}},
     "merf of two lengths": {"privatize": {"num_frequencies": 20, "lengthscale": [0.5, 2.0]}},
     "pearl of a public number": SMALL["pearl with modes"],
 }

@@ -20,7 +20,8 @@ import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
 from likeness.config.params import EngineSettings
-from likeness.core.errors import ArtifactError, DataError, EngineError
+from likeness.config.typed import build
+from likeness.core.errors import ArtifactError, DataError, EngineError, ParamsError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private, read_private, write_private_chunks
 from likeness.data.source.files import read_source
@@ -164,7 +165,7 @@ class OfPeople:
     def __call__(self) -> Iterator[Records]:
         start = 0
         for one in self.rows():
-            yield replace(one, persons=np.arange(start, start + len(one.x)) // 3)
+            yield replace(one, people=np.arange(start, start + len(one.x)) // 3)
             start += len(one.x)
 
     def parts(self, most: int) -> list["OfPeople"]:
@@ -314,6 +315,10 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, monkeypatch: pyt
         open_engine("dask", 1, None, tmp_path / "w"),
     ):
         pass
+    with pytest.raises(ParamsError, match=r"engine\.kind must be one of local, dask"):
+        build(EngineSettings, {"kind": "spark"}, "engine")
+    with pytest.raises(ParamsError, match=r"engine\.workers must be at least 1"):
+        build(EngineSettings, {"workers": 0}, "engine")
 
 
 def test_workers_that_die_again_and_again_are_told_in_plain_words() -> None:

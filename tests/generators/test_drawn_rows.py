@@ -15,8 +15,8 @@ from likeness.data.schema.ruled_tables import contradictions, from_model
 from likeness.data.schema.rules import learned
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
+from likeness.methods.marginals.columns import cells_of_number
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
-from likeness.methods.marginals.quantiles import cells_of_number
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.where import allowed_values
@@ -44,7 +44,7 @@ def mixture(schema: Schema) -> SavedGenerator:
             columns.append(MixtureColumn(cells_of_number(column, start, grid), grid.edges, grid.lows, grid.highs))
     names = [column.name for column in modeled.feature_columns]
     functions = [[names.index(name) for name in pair] for pair in learned(modeled.rules)]
-    network, random = ProductMixture(columns, 2, 3, layout.width, 0, functions), np.random.default_rng(0)
+    network, random = ProductMixture(columns, 2, 3, layout.width, functions), np.random.default_rng(0)
     network.load({name: random.standard_normal(array.shape) for name, array in network.arrays().items()})
     return SavedGenerator(network, (0.3, 0.7), {})
 

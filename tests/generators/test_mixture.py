@@ -16,11 +16,9 @@ from likeness.data.encoding.layout import Block, Layout
 from likeness.features.cells import Cells
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
-from likeness.methods.marginals.blocks import one_way_marginals
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
-from likeness.methods.marginals.objective import MarginalObjective
+from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.rare_cells import RareCells
 from likeness.methods.saved_generator import SavedGenerator
 
 COLUMNS = [
@@ -120,9 +118,11 @@ def objective(
     blocks: list[tuple[int, int, np.ndarray]], records: float, share: float = 0.5, **others: object
 ) -> MarginalObjective:
     """Of pairs of these columns, without noise and price unless told otherwise."""
-    plain = {"sizes": [3, 3, 2], "squared_weights": (1, 1, 1), "noise_std": 0.0, "kl_penalty": 0.0}
-    classes = np.array([1 - share, share])
-    return MarginalObjective(blocks=blocks, records=records, class_weights=classes, **{**plain, **others})
+    plain = {"sizes": [3, 3, 2], "squared_weights": (1, 1, 1), "noise_std": 0.0, "kl_penalty": 0.0, "information": 1.0}
+    given = {**plain, **others}
+    even = np.concatenate([np.full(size, 1 / size) for size in given["sizes"]])
+    given = {"singles": Singles(even, np.full(len(even), np.inf)), **given}
+    return MarginalObjective(blocks=blocks, records=records, class_weights=np.array([1 - share, share]), **given)
 
 
 def test_the_loss_is_zero_at_its_own_marginals_and_positive_elsewhere() -> None:
@@ -136,40 +136,6 @@ def test_the_loss_is_zero_at_its_own_marginals_and_positive_elsewhere() -> None:
     made = objective(blocks, 1000, 0.3)
     assert loss(made, model) < 1e-6
     assert loss(made, mixture(seed=1)) > 1
-    marginals = one_way_marginals(blocks, model.sizes, (1, 1, 1))
-    assert marginals == pytest.approx(weights @ probabilities, abs=1e-6)
-
-
-def test_one_way_marginals_are_averaged_by_inverse_variance() -> None:
-    """A pair's estimate of a column has variance: cells of the other column over the squared weight."""
-    sizes, weights = [2, 5, 3], (4, 1, 9)
-    draw = np.random.default_rng(0)
-    blocks = [(i, j, draw.uniform(1, 9, (2, sizes[i], sizes[j]))) for i, j in itertools.combinations(range(3), 2)]
-    found = np.split(one_way_marginals(blocks, sizes, weights), np.cumsum(sizes)[:-1], axis=1)
-    for column in range(3):
-        expected = np.zeros((2, sizes[column]))
-        for (i, j, counts), weight in zip(blocks, weights, strict=True):
-            if column in (i, j):
-                other = j if column == i else i
-                expected += weight / sizes[other] * counts.sum(axis=2 if column == i else 1)
-        assert found[column] == pytest.approx(expected / expected.sum(axis=1, keepdims=True))
-
-
-def test_held_columns_cost_the_squared_distance_of_their_cells_from_the_release() -> None:
-    """As a hundred cells of pairs of the largest weight, 9, with the noise of a share, .004, in 8 cells."""
-    draw, model = np.random.default_rng(0), mixture()
-    blocks = [
-        (i, j, draw.uniform(1, 9, (2, model.sizes[i], model.sizes[j]))) for i, j in itertools.combinations(range(3), 2)
-    ]
-    weights, shares = (4, 1, 9), np.array([[0.7], [0.3]])
-    free, held = (
-        loss(objective(blocks, 1000, 0.3, squared_weights=weights, noise_std=4.0, hold_columns=hold), model)
-        for hold in (False, True)
-    )
-    probabilities, components = exact(model)
-    distance = shares * (components @ probabilities - one_way_marginals(blocks, model.sizes, weights))
-    expected = 100 * 9 / (2 * 8 * 0.004**2) * np.square(distance).sum()
-    assert held - free == pytest.approx(expected, rel=1e-4)
 
 
 def with_tables(
@@ -179,21 +145,6 @@ def with_tables(
     more = {"tables": list(feature.table_counts(values)), "squared_table_weights": feature.squared_table_weights}
     weights = feature.squared_weights or (1,) * len(feature.sizes)
     return objective(feature.blocks(values), records, sizes=sizes, squared_weights=weights, **more, **others)
-
-
-@pytest.mark.parametrize(
-    ("records", "part"), [(10, 0.6), (2_000, 0.75), (10_000, 1.0)], ids=["hidden", "between", "clear"]
-)
-def test_the_price_falls_where_noise_hides_the_cells(records: float, part: float) -> None:
-    """Three pairs have 14 cells on average in two classes: 2,000 records and σ = 100 / 1.05 make a ratio of 1.5."""
-    blocks = list(FEATURE.blocks(np.ones((2, 21))))
-    noise = {"noise_std": 100 / 1.05, "kl_penalty": 1e5}
-    priced, lower = (
-        loss(objective(blocks, records, kl_hidden=hidden, **noise), mixture())
-        - loss(objective(blocks, records, **{**noise, "kl_penalty": 0.0}), mixture())
-        for hidden in (1.0, 0.6)
-    )
-    assert lower / priced == pytest.approx(part, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -228,41 +179,6 @@ def test_the_loss_counts_pairs_and_tables_each_with_its_weight(
     assert loss(made, model) == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_price_goes_with_the_noise_of_all_that_is_asked() -> None:
-    """A query of sensitivity 1 has one over the root of the squared weights of pairs and tables."""
-    cells = tuple(column.cells for column in COLUMNS)
-    prices = []
-    for tables in ((), ((0, 1, 2),)):
-        feature = PairMarginals(cells, tables=tables, squared_table_weight=5.0)
-        values = np.ones((2, sum(part.width for part in feature.parts)))
-        priced, free = (
-            loss(with_tables(feature, values, [3, 3, 2], 100, kl_penalty=price), mixture()) for price in (1e5, 0.0)
-        )
-        prices.append(priced - free)
-    assert prices[1] / prices[0] == pytest.approx(((3 + 5) / 3) ** 0.35, rel=1e-4)
-
-
-def test_marginals_that_noise_made_negative_still_give_a_start() -> None:
-    blocks = [
-        (i, j, -np.ones((2, a, b))) for (i, j), (a, b) in zip([(0, 1), (0, 2), (1, 2)], FEATURE.sizes, strict=True)
-    ]
-    marginals = one_way_marginals(blocks, [3, 3, 2], (1, 1, 1))
-    assert np.allclose(marginals, [[1 / 3] * 6 + [1 / 2] * 2] * 2)
-
-
-@given(st.lists(st.floats(-5, 20), min_size=2, max_size=8).filter(lambda values: sum(values) > 0.1))
-def test_one_way_marginals_are_the_nearest_distribution(values: list[float]) -> None:
-    """Nearest to the scaled counts: no mixture with another distribution is nearer."""
-    counts = np.array(values)
-    block = np.stack([counts, np.zeros(len(counts))], axis=1)[None]
-    found = one_way_marginals([(0, 1, block)], [len(counts), 2], (1,))[0, : len(counts)]
-    assert found.sum() == pytest.approx(1) and found.min() >= 0
-    scaled = counts / counts.sum()
-    for other in np.eye(len(counts)):
-        nearer = 0.999 * found + 0.001 * other
-        assert np.linalg.norm(nearer - scaled) >= np.linalg.norm(found - scaled) - 1e-9
-
-
 def test_a_column_pays_less_the_more_it_depends_on_others() -> None:
     """Against a loop. A column that says nothing has information of a twentieth of the mean, and prices stay."""
     model, shares = mixture(), np.array([0.7, 0.3])
@@ -281,11 +197,12 @@ def test_a_column_pays_less_the_more_it_depends_on_others() -> None:
     prices /= np.prod(prices) ** (1 / 3)
     assert prices[2] > 2 * max(prices[:2])
     found = []
-    for power in (0.0, 0.5):
-        made = objective(blocks, 1000, 0.3, kl_adaptive=power, **penalty)
-        made.adapt(model.logits, model.weights)
-        made.adapt(mixture(1).logits, mixture(1).weights)
-        free = objective(blocks, 1000, 0.3, kl_adaptive=power, **{**penalty, "kl_penalty": 0.0})
+    for adapted in (False, True):
+        made = objective(blocks, 1000, 0.3, **penalty)
+        if adapted:
+            made.adapt(model.logits, model.weights)
+            made.adapt(mixture(1).logits, mixture(1).weights)
+        free = objective(blocks, 1000, 0.3, **{**penalty, "kl_penalty": 0.0})
         found.append(loss(made, model) - loss(free, model))
     assert found[1] / found[0] == pytest.approx(prices @ nats / sum(nats), rel=1e-3)
 
@@ -348,7 +265,7 @@ def test_ranges_lists_and_missing_come_from_the_exact_conditional_distribution()
     """Against rejection, with a bin that a range cuts. 5 standard deviations of 12 means: 1e-5 false alarms in all."""
     edges, firsts, shares = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0), (0, 3), (0.5, 0.1, 0.4, 0.9, 0.1)
     number = MixtureColumn(Cells(3, 3, (0.5,), missing=True), edges, edges[:-1], edges[1:], firsts, shares)
-    model = started(ProductMixture([COLUMNS[0], number, COLUMNS[2]], 2, 5, width=7, swap_rounds=2), 3)
+    model = started(ProductMixture([COLUMNS[0], number, COLUMNS[2]], 2, 5, width=7), 3)
     saved = SavedGenerator(model, (0.7, 0.3), {})
     whole, labels = saved.draw(100_000, seed=0)
     missing, value = whole[:, 4] == 1, whole[:, 3]
@@ -399,23 +316,29 @@ def test_many_conditions_do_not_vanish() -> None:
 
 @pytest.mark.parametrize("asked", [PAIRS_OF_FIVE, ((0, 1), (0, 4), (1, 2), (3, 4))], ids=["all pairs", "some"])
 @pytest.mark.parametrize("tables", [(), ((0, 1, 3), (0, 1, 2, 4))], ids=["pairs", "tables"])
-@pytest.mark.parametrize("columns", ["free", "held", "rare", "adapted"])
+@pytest.mark.parametrize("more", ["", "singles", "products", "adapted"])
 def test_the_gradient_is_that_of_the_loss(
-    asked: tuple[tuple[int, int], ...], tables: tuple[tuple[int, ...], ...], columns: str
+    asked: tuple[tuple[int, int], ...], tables: tuple[tuple[int, ...], ...], more: str
 ) -> None:
     """Against central differences along eight directions, all in float64."""
     sizes, random = [2, 3, 2, 4, 3], seeded(0)
     blocks = [(i, j, random.normal(50, 20, (2, sizes[i], sizes[j]))) for i, j in asked]
     counts = [(table, random.normal(5, 3, (2, *[sizes[place] for place in table]))) for table in tables]
     weights = random.integers(1, 5, len(blocks)).tolist()
-    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts, "hold_columns": columns == "held"}
-    others |= {"squared_table_weights": [2.5, 0.7][: len(counts)], "kl_adaptive": 0.5 * (columns == "adapted")}
-    if columns == "rare":
-        parts = [(random.uniform(1, 9, (2, size)), random.random((2, size)) < 0.5) for size in sizes]
-        others["rare"] = RareCells(*zip(*parts, strict=True), (1.0,) * len(sizes))
+    others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts}
+    others |= {"squared_table_weights": [2.5, 0.7][: len(counts)]}
+    shares = np.concatenate([random.dirichlet(np.ones(size)) for size in sizes])
+    if more == "singles":
+        by_class = 0.5 * np.stack([shares, shares[::-1]])
+        others["singles"] = Singles(shares, np.full(len(shares), 0.01), by_class, 900.0)
+    if more == "products":
+        targets = random.standard_normal((12, 12))
+        contents = [random.standard_normal((size, size - 1 + place % 2)) for place, size in enumerate(sizes)]
+        others["products"] = Products(contents, targets[:11, :11] + targets[:11, :11].T, 800.0)
     made = objective(blocks, 3_000, 0.3, sizes=sizes, squared_weights=weights, **others)
     at = [random.standard_normal(shape) for shape in ((6, sum(sizes)), (2, 6))]
-    made.adapt(*(random.standard_normal(one.shape) for one in at))
+    if more == "adapted":
+        made.adapt(*(random.standard_normal(one.shape) for one in at))
     _, *slopes = made.loss(*at)
     for _ in range(8):
         way = [1e-5 * random.standard_normal(one.shape) for one in at]
@@ -436,3 +359,12 @@ def test_the_network_can_be_asked_for_a_class_only() -> None:
     assert (saved.draw(20, seed=0, classes=(1,))[1] == 1).all()
     with pytest.raises(ParamsError, match="the label only"):
         saved.draw(20, seed=0, conditions={0: Condition((0,))})
+
+
+def test_cells_of_another_release_have_the_shares_of_the_pieces_within_them() -> None:
+    """Two bins of three and two pieces, the last a single value, as cells that cut the second piece in half."""
+    edges, lows = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0), (0.0, 0.1, 0.2, 0.5, 0.9)
+    highs = (0.1, 0.2, 0.5, 0.8, 0.9)
+    column = MixtureColumn(Cells(0, 3, (0.5,), missing=True), edges, lows, highs, (0, 3), (0.5, 0.2, 0.3, 0.4, 0.6))
+    found = column.refined(np.array([[0.5, 0.3, 0.2]]), Cells(0, 4, (0.15, 0.85), missing=True))
+    assert found[0] == pytest.approx([0.5 * 0.6, 0.5 * 0.4 + 0.3 * 0.4, 0.3 * 0.6, 0.2])

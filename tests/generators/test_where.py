@@ -13,8 +13,8 @@ from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
+from likeness.methods.marginals.columns import cells_of_number
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
-from likeness.methods.marginals.quantiles import cells_of_number
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.drawn_rows import DrawnRows

@@ -16,7 +16,6 @@ import pytest
 from toy_release import ROWS, SCHEMA, drawn, exact, table
 
 from likeness.core.errors import ParamsError, ReleaseError
-from likeness.data.encoding.bins import grid_of
 from likeness.data.encoding.encoder import Encoder
 from likeness.inference.axes import Axis
 from likeness.inference.estimates import Answers, Question, estimate
@@ -30,9 +29,9 @@ Frames = list[pd.DataFrame]
 Fault = Callable[[Released], Released]
 
 
-def truth(question: Question, basis: str = "pairs") -> pd.DataFrame:
+def truth(question: Question) -> pd.DataFrame:
     """Counts and shares of the exact sums; the reader of cells is checked against the rows elsewhere."""
-    return estimate(SCHEMA, [without_noise(one) for one in exact(basis)], question, ROWS)
+    return estimate(SCHEMA, [without_noise(one) for one in exact()], question, ROWS)
 
 
 def without_noise(one: Released) -> Released:
@@ -95,7 +94,7 @@ def test_coverage_shows_dependent_counts_that_are_taken_as_independent(monkeypat
     monkeypatch.setattr(Ratio, "__init__", faulty)
     question = Question(("y",), ("c",))
     frames, true = asked(question, DRAWS), truth(question).estimate
-    assert squared(frames, true).min() < 0.45 and covered(frames, true).max() >= MOST - 1
+    assert squared(frames, true).min() < 0.52 and covered(frames, true).max() >= MOST - 1
 
 
 @pytest.mark.long
@@ -132,23 +131,6 @@ def test_samples_of_a_population_are_covered() -> None:
     assert FEWEST <= inside <= MOST
 
 
-def test_exact_sums_of_contrasts_are_those_of_pairs() -> None:
-    for question in (SHARES, Question(("c", "d"), ("y",), "count"), Question(("age", "money"), statistic="mean")):
-        expected = truth(question).estimate
-        assert truth(question, "contrasts").estimate.to_numpy() == pytest.approx(
-            expected.to_numpy(), rel=1e-9, abs=1e-5
-        )
-
-
-@pytest.mark.long
-def test_shares_from_contrasts_are_covered_as_often_as_they_say() -> None:
-    answers = [Answers(measurements(SCHEMA, draw)) for draw in drawn(FEW, "contrasts")]
-    for question in (SHARES, Question(("age",), ("d",))):
-        frames, true = [answer.frame(question) for answer in answers], truth(question).estimate
-        assert (covered(frames, true) >= FEWEST_OF_FEW).all()
-        assert 0.7 < squared(frames, true).mean() < 1.4
-
-
 def test_exact_sums_give_the_numbers_of_the_table() -> None:
     rows = table()
     counts = truth(Question(("c", "d"), ("y",), "count"))
@@ -165,18 +147,20 @@ def test_exact_sums_give_the_numbers_of_the_table() -> None:
 
 
 def test_cells_are_named_in_units_of_the_column() -> None:
-    axes = measurements(SCHEMA, exact()).axes
+    """Bins of the embedding follow from released histograms, and every value is encoded into the bin of its name."""
+    measured = measurements(SCHEMA, exact())
+    axes, encoder = measured.axes, Encoder(SCHEMA)
     assert axes["d"].labels == ("left", "right", None) and list(axes) == ["y", "c", "d", "age", "money", "amount"]
-    assert axes["age"].labels[:2] == ("0..9", "10..19") and axes["age"].labels[-1] == "30..39"
     assert axes["money"].labels[0] == "0" and axes["money"].labels[-1] is None
     assert axes["amount"].labels[0] == "0" and axes["amount"].highs[-1] == 5000
-    encoder = Encoder(SCHEMA)
     for name in ("age", "money", "amount"):
-        column, axis = SCHEMA.column(name), axes[name]
-        grid, start = grid_of(column, 4), encoder.layout.starts[name]
-        for values, ends in ((axis.lows, grid.lows), (axis.highs, grid.highs)):
+        axis, cells = axes[name], measured.cells[name]
+        for values in (axis.lows, axis.highs):
             rows = pd.concat([table().iloc[:1]] * len(values)).assign(**{name: values.astype(table()[name].dtype)})
-            assert encoder.expand(encoder.encode(rows))[:, start] == pytest.approx(np.array(ends), abs=1e-8)
+            places = cells.places(encoder.expand(encoder.encode(rows)))
+            # A range's end is written as the next one's beginning.
+            assert (np.abs(places - np.arange(len(values))) <= (values is axis.highs)).all()
+        assert axis.lows[0] == 0 and 4 <= len(axis.lows) <= 6
 
 
 def test_a_release_of_class_counts_answers_for_classes_only() -> None:

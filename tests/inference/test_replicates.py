@@ -8,18 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from toy_release import ROWS, SCHEMA, exact, method
-from toys import schema_with
 
 from likeness import combine
 from likeness.core import rng
 from likeness.core.errors import ParamsError
-from likeness.features.base import blocks_of
 from likeness.generators.base import Compute
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import measurements
 from likeness.methods import METHODS
 from likeness.methods.base import Context
 from likeness.methods.fit import fit
+from likeness.methods.maps import from_spec
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.replicates import _Source, redrawn, replicates
 from likeness.methods.row_set import RowSet
@@ -54,7 +53,7 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
         drawn = pd.crosstab(rows[name].cat.add_categories("-").fillna("-"), rows[by], normalize="columns")
         expected = [drawn.loc[cell, group] for cell, group in shares.index]
         assert shares.to_numpy() == pytest.approx(expected, abs=0.03)
-    cells, ages = answers.frame(Question(("c",), ("age",), "count")).estimate, [-1, 9, 19, 29, 39]
+    cells, ages = answers.frame(Question(("c",), ("age",), "count")).estimate, [-1, *answers.measured.axes["age"].highs]
     drawn = pd.crosstab(rows.c, pd.cut(rows.age, ages)).to_numpy().reshape(-1) * ROWS / len(rows)
     assert cells.to_numpy() == pytest.approx(drawn, abs=0.02 * ROWS)
     terms = answers.measured.terms
@@ -67,16 +66,13 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
         assert one.low - 0.03 * one.estimate <= mean <= one.high + 0.03 * one.estimate
 
 
-def test_contrasts_are_drawn_again_as_the_pairs() -> None:
-    """Both say the same about a pair, with one number of records and no noise."""
-    _, saved = fitted()
-    counts, random, pairs = ROWS * np.array(saved.class_weights), rng.public(0, "test"), []
-    for basis in ("pairs", "contrasts"):
-        again = [redrawn(without_noise(one), saved.network, counts, random) for one in exact(basis)]
-        part = next(blocks_of(Marginals._feature(again[-1]).parts, again[-1].values))[1].reshape(2, 3, 3)
-        assert bool(np.abs(part.mean(axis=1)).max() < 1e-3) is (basis == "contrasts")
-        pairs.append(Answers(measurements(SCHEMA, again)).frame(Question(("c",), ("d",), "count")).estimate.to_numpy())
-    assert pairs[1] == pytest.approx(pairs[0], abs=0.01)
+def test_products_are_drawn_again_as_the_rows_of_the_model_have_them() -> None:
+    released, saved = fitted()
+    counts, one = ROWS * np.array(saved.class_weights), released["products"]
+    again = redrawn(without_noise(one), saved.network, counts, rng.public(0, "test")).values / ROWS
+    feature = from_spec({key: value for key, value in one.receipt.feature.items() if key != "terms"})
+    x, _ = saved.draw(20_000, 0)
+    assert again[0] == pytest.approx(feature(x).mean(axis=0), abs=0.03)
 
 
 def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:
@@ -98,18 +94,17 @@ def test_replicates_are_repeatable_and_scatter() -> None:
 
 
 def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The penalty and free columns serve synthetic rows; replicates have none of them."""
+    """The penalty serves synthetic rows; replicates have none."""
     released, saved = fitted()
     settings, objective = [], Marginals.objective
 
     def spy(self: Marginals, *given: Any) -> Any:
-        settings.append((self.train.kl_penalty, self.holds_columns))
+        settings.append(self.train.kl_penalty)
         return objective(self, *given)
 
     monkeypatch.setattr(Marginals, "objective", spy)
     list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7))
-    assert settings == [(0, True)] * 3
-    assert method().train.kl_penalty > 0 and not method().holds_columns
+    assert settings == [0] * 3 and method().train.kl_penalty > 0
 
 
 def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +123,7 @@ def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pyte
     monkeypatch.setattr("likeness.methods.replicates.redrawn", spy)
     monkeypatch.setattr(Marginals, "refit", from_start)
     (base, _), *_ = list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7))
-    assert len(models) == 6 and all(model is saved.network for model in [*models, *starts])
+    assert len(models) == 8 and all(model is saved.network for model in [*models, *starts])
     assert base[0].network is not saved.network
 
 
@@ -183,7 +178,7 @@ def test_what_cannot_be_pooled_is_refused(given: tuple, message: str) -> None:
         combine(*given)
 
 
-def test_bins_that_come_from_a_histogram_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_releases_that_bins_come_from_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """A histogram that is drawn again would make other bins than those whose records the release counts."""
     released, saved = fitted()
     drawn: list[str] = []
@@ -193,19 +188,9 @@ def test_bins_that_come_from_a_histogram_stay(monkeypatch: pytest.MonkeyPatch) -
         return redrawn(one, *given)
 
     monkeypatch.setattr("likeness.methods.replicates.redrawn", spy)
-    for edges, names in (
-        ("equal_width", {"class_counts", "quantiles", "embedding"}),
-        ("learned", {"class_counts", "embedding"}),
-        ("auto", {"class_counts", "quantiles", "embedding"}),  # no bounds are wide
-    ):
-        drawn.clear()
-        quantiles = replace(method().auxiliary.quantiles, edges=edges)
-        asked = replace(method(), auxiliary=replace(method().auxiliary, quantiles=quantiles))
-        monkeypatch.setattr(Marginals, "refit", lambda self, *given: saved.network)
-        list(replicates(asked, ROW_SETS, released.values(), [saved], Compute(), 1, 7))
-        assert set(drawn) == names, edges
-    wide = schema_with({"pay": {"kind": "numeric", "lower": 0, "upper": 1e9}, "c": {"kind": "boolean"}}, "c")
-    assert asked.fixed_answers(replace(CONTEXT, schema=wide)) == {"quantiles"}
+    monkeypatch.setattr(Marginals, "refit", lambda self, *given: saved.network)
+    list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 1, 7))
+    assert set(drawn) == {"class_counts", "products", "second", "embedding"} < set(released)
 
 
 def test_both_row_sets_of_histories_get_their_own_noise() -> None:

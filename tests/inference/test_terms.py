@@ -9,8 +9,6 @@ from likeness.inference.terms import Floats, Histogram, Table, Terms
 
 SIZES = {"y": 2, "a": 3, "b": 4, "d": 2}
 TABLES = [(("y",), 2.0), (("y", "a", "b"), 3.0), (("y", "a", "d"), 1.5), (("y", "b", "d"), 1.0), (("a", "b"), 4.0)]
-APART = [(("y", "a", "b"), ("a", "b"), 0.5), (("y", "d"), ("d",), 0.7), (("a", "d"), ("a", "d"), 0.3)]
-"""Tables without means along some of their columns."""
 FIRSTS, FINE, FINE_VARIANCE = np.array([0, 2, 3, 5]), 7, 1.21
 CELLS = int(np.prod(list(SIZES.values())))
 
@@ -20,14 +18,6 @@ def adding(columns: tuple[str, ...]) -> Floats:
     unit = np.eye(CELLS).reshape(CELLS, *SIZES.values())
     others = tuple(place + 1 for place, name in enumerate(SIZES) if name not in columns)
     matrix: Floats = unit.sum(axis=others).reshape(CELLS, -1).T
-    return matrix
-
-
-def without(columns: tuple[str, ...], contrasts: tuple[str, ...]) -> Floats:
-    """The matrix that takes means off a table."""
-    matrix = np.ones((1, 1))
-    for name in columns:
-        matrix = np.kron(matrix, np.eye(SIZES[name]) - (name in contrasts) / SIZES[name])
     return matrix
 
 
@@ -46,11 +36,10 @@ def released(total: bool) -> tuple[Terms, Floats, Floats]:
     counts = generator.integers(0, 50, CELLS).astype(float)
     even, within = spreading()
     unknown = np.r_[counts, generator.normal(size=within.shape[1])]
-    every = [*((columns, (), variance) for columns, variance in TABLES), *APART]
-    matrices = [without(columns, contrasts) @ adding(columns) for columns, contrasts, _ in every]
+    matrices = [adding(columns) for columns, _ in TABLES]
     design = [np.c_[one, np.zeros((len(one), within.shape[1]))] for one in matrices]
     design.append(np.c_[even @ adding(("b",)), within])
-    variances = [variance for _, _, variance in every] + [FINE_VARIANCE]
+    variances = [variance for _, variance in TABLES] + [FINE_VARIANCE]
     noisy = [m @ unknown + v**0.5 * generator.normal(size=len(m)) for m, v in zip(design, variances, strict=True)]
     spread = np.concatenate([np.full(len(m), v) for m, v in zip(design, variances, strict=True)])
     matrix, values = np.vstack(design), np.concatenate(noisy)
@@ -65,8 +54,8 @@ def released(total: bool) -> tuple[Terms, Floats, Floats]:
         covariance = np.linalg.pinv(information, rcond=1e-12)
         estimate = covariance @ right
     tables = [
-        Table(columns, part.reshape([SIZES[name] for name in columns]), variance, contrasts)
-        for (columns, contrasts, variance), part in zip(every, noisy[:-1], strict=True)
+        Table(columns, part.reshape([SIZES[name] for name in columns]), variance)
+        for (columns, variance), part in zip(TABLES, noisy[:-1], strict=True)
     ]
     histogram = Histogram(FIRSTS, noisy[-1], FINE_VARIANCE)
     return Terms(SIZES, tables, {"b": histogram}, counts.sum() if total else None), estimate, covariance

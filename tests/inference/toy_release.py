@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,10 +39,11 @@ SCHEMA = schema_with(
 ROWS = 3_000
 
 
-def method(basis: str = "pairs") -> Marginals:
+def method(schema: Schema = SCHEMA) -> Marginals:
+    """All pairs, whatever they show, and the age with more weight."""
+    pairs = combinations([column.name for column in schema.feature_columns], 2)
     settings = {
-        "auxiliary": {"quantiles": {"cells": 40}},
-        "privatize": {"bins": 4, "workload": [{"columns": ["age"], "weight": 2}], "basis": basis},
+        "privatize": {"bins": 4, "workload": [{"columns": ["age"], "weight": 2}, *({"columns": [*p]} for p in pairs)]},
         "train": {"num_components": 20, "iterations": 5},
     }
     return build(Marginals, settings, "marginals")
@@ -66,18 +68,18 @@ def table(rows: int = ROWS) -> pd.DataFrame:
 
 
 @cache
-def exact(basis: str = "pairs") -> tuple[Released, ...]:
+def exact() -> tuple[Released, ...]:
     """Sums without noise, with the receipts of a release through the door."""
-    return sums_of(SCHEMA, table(), basis)
+    return sums_of(SCHEMA, table())
 
 
-def sums_of(schema: Schema, rows: pd.DataFrame, basis: str = "pairs") -> tuple[Released, ...]:
+def sums_of(schema: Schema, rows: pd.DataFrame) -> tuple[Released, ...]:
     """The same of another table."""
     encoder = Encoder(schema)
     codes = encoder.encode(rows)
     records = [Records(encoder.expand(codes), encoder.labels(codes))]
     context = Context(schema, str(ADD), None, 0)
-    plan = plan_with(method(basis).shares(context), method="marginals")
+    plan = plan_with(method(schema).shares(context), method="marginals")
     sums = []
     with TemporaryDirectory() as folder:
         ledger = Ledger.create(Home(Path(folder) / "ledger", Path(folder) / "anchor", None))
@@ -87,16 +89,16 @@ def sums_of(schema: Schema, rows: pd.DataFrame, basis: str = "pairs") -> tuple[R
             door = Door(plan, ledger, Dataset("people", "digest"), lambda: records)
             released = from_bytes(door.release(query), query.name)
             sums.append(replace(released, lattice=lattice_sum(query, records)))
-            return released
+            return sums[-1]
 
-        answer(method(basis).embedding_query(context, method(basis).ask(context, answer)))
+        answer(method(schema).embedding_query(context, method(schema).ask(context, answer)))
     return tuple(sums)
 
 
 @cache
-def drawn(draws: int, basis: str = "pairs") -> tuple[tuple[Released, ...], ...]:
+def drawn(draws: int) -> tuple[tuple[Released, ...], ...]:
     """The sums with new noise, each time as the receipts say."""
-    sums = exact(basis)
+    sums = exact()
     noise = [
         add_discrete_gaussian(np.zeros(draws * one.lattice.size, dtype=np.int64), one.receipt.noise_scale)
         for one in sums

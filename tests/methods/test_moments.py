@@ -372,6 +372,7 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             {"auxiliary": {"levels": 0}, "plan": {"shares": {"level_counts": 0.0, "levels": 0.0, "embedding": 0.95}}},
             r"moments\.train\.texture must be 0 while moments\.auxiliary\.levels is 0",
         ),
+        ({"train": {"texture": -0.5}}, r"moments\.train\.texture must be from 0 to 100, got -0.5"),
         (
             {"auxiliary": {"fourier": {"num_frequencies": 50}}},
             r"moments\.plan\.shares\.fourier must be between 0 and 1 while .*fourier\.num_frequencies is 50",
@@ -388,6 +389,7 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             {"train": {"network": {"hidden": [20, 20]}}},
             r"moments\.train\.network\.hidden must be one width, got \[20, 20\]",
         ),
+        ({"auxiliary": {"fourier": {"lengthscale": 0}}}, r"fourier\.lengthscale must be greater than 0"),
         (
             {
                 "auxiliary": {"levels": 0, "center": "classes"},
@@ -400,6 +402,7 @@ def test_cells_of_noise_alone_do_not_count() -> None:
             {"auxiliary": {"splits": 1}, "train": {"mirror": True}},
             r"moments\.train\.mirror must be false while moments\.auxiliary\.splits is above 0",
         ),
+        ({"auxiliary": {"levels": 17}}, r"moments\.auxiliary\.levels must be from 0 to 16, got 17"),
     ],
 )
 def test_what_is_asked_is_paid_for_or_not_there(section: dict[str, Any], message: str) -> None:

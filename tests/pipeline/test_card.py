@@ -21,6 +21,7 @@ from likeness.inference.measurements import _parts
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
+from likeness.methods.marginals.method import Marginals
 from likeness.pipeline.card import CONFUSION, DISTANCES, card_shares
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
@@ -110,7 +111,7 @@ def test_a_run_with_a_card(project: Path) -> None:
 def test_without_a_share_there_is_no_card(project: Path) -> None:
     settings(evaluate__card=None)
     made = Project.load()
-    assert [query.query for query in made.plan.queries] == ["class_counts", "quantiles", "embedding"]
+    assert [query.query for query in made.plan.queries] == [*Marginals.queries]
     made.paths.plan.parent.mkdir(parents=True)
     stage("plan")
     stage("card")
@@ -118,9 +119,14 @@ def test_without_a_share_there_is_no_card(project: Path) -> None:
 
 
 def test_what_a_card_cannot_measure_is_refused_before_anything_is_spent(project: Path) -> None:
-    settings(evaluate__card={"share": 0.1, "measures": ["median"]})
-    with pytest.raises(ParamsError, match=r"evaluate.card.measures must be a list of mean, worst, accuracy"):
-        Project.load()
+    for key, value, refused, words in (
+        ("measures", ["median"], ParamsError, r"evaluate.card.measures must be a list of mean, worst, accuracy"),
+        ("share", 0, ParamsError, r"evaluate.card.share must be between 0 and 1"),
+        ("bins", 1, ParamsError, r"evaluate.card.bins must be from 2"),
+    ):
+        settings(evaluate__card={"share": 0.1, key: value})
+        with pytest.raises(refused, match=words):
+            Project.load()
     settings(sample__where={"paid": "more"})
     with pytest.raises(ParamsError, match=r"sample.where: \{\}, or evaluate.card: null"):
         Project.load()

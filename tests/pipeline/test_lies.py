@@ -144,7 +144,7 @@ def test_honest_bundles_are_right_to_the_last_check(honest: dict[str, Path]) -> 
 WHOLE = {
     "both files of the table hold other rows": 1,
     "the weights hold rows": 3,
-    "class counts and quantiles are shown as bare links": 1,
+    "class counts and columns are shown as bare links": 1,
     "plan and settings say epsilon = 0.1": 1,
     "an earlier run of these people is hidden": 3,
     "an earlier run of these people is hidden, and opened": 1,

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import CellMap, FeatureMap, blocks_of
+from likeness.features.base import CellMap, FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
-from likeness.methods.marginals.pair_contrasts import PairContrasts
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
-from likeness.release.records import EachPerson, Records
+from likeness.release.records import Records
 from likeness.release.sums.clipping import to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -29,8 +28,7 @@ ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 COLUMNS = (Cells(0, 3), Cells(3, 4, (0.25, 0.5, 0.75)), Cells(4, 3, (0.5,), missing=True))
 PLAIN, WEIGHTED = PairMarginals(COLUMNS), PairMarginals(COLUMNS, (1, 5, 2))
 SOME = PairMarginals(COLUMNS, (1, 5), pairs=((0, 1), (1, 2)))
-TABLED = PairMarginals(COLUMNS, tables=((0, 1, 2),), squared_table_weight=0.7)
-APART = PairContrasts(COLUMNS, (1, 5, 2), ((0, 1, 2),), 0.7)
+TABLED = PairMarginals(COLUMNS, tables=((0,), (0, 1, 2)), squared_table_weight=0.7)
 
 
 def table(n: int, seed: int, classes: int = 2) -> Records:
@@ -42,7 +40,7 @@ def table(n: int, seed: int, classes: int = 2) -> Records:
     return Records(x, generator.integers(0, classes, n))
 
 
-@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED, APART])
+@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED])
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 60))
 def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, seed: int, n: int) -> None:
@@ -50,15 +48,13 @@ def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, se
     dense = to_lattice(feature(records.x), feature.parts, query.lattice_bits)
     expected = np.stack([dense[records.labels == group].sum(axis=0) for group in range(2)])
     found = lattice_sum(query, [records])
-    # The dense path shortens a vector of irrational length in steps; here the length is the largest integer. A step
-    # fewer of contrasts is as many as the part has cells.
-    cells = max((part.width for part in feature.parts if part.contrasts), default=2)
-    assert np.abs(found - expected).max(initial=0) <= max(1, n) * cells
+    # The dense path shortens a vector of irrational length in steps; here the length is the largest integer.
+    assert np.abs(found - expected).max(initial=0) <= max(1, n) * 2
     if feature is PLAIN:
         assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED, APART])
+@pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED])
 @pytest.mark.parametrize("adjacency", [ADD, REPLACE])
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 30), classes=st.integers(1, 3))
@@ -85,38 +81,6 @@ def test_the_stated_sensitivity_is_reached() -> None:
         other = lattice_sum(query, [Records(x[1:], labels[1:])]) if adjacency is REPLACE else np.zeros_like(one)
         distance = int(((one - other).astype(object) ** 2).sum())
         assert distance == query.sensitivity_squared(adjacency)
-
-
-@pytest.mark.parametrize(("sizes", "adjacency"), [((3, 5, 2), ADD), ((2, 2, 2), REPLACE)])
-def test_the_stated_sensitivity_of_contrasts_is_reached(sizes: tuple[int, ...], adjacency: Adjacency) -> None:
-    """Every record has the stated norm. Of two cells each, one column that changes turns the signs of its pairs."""
-    columns = tuple(Cells(5 * place, size) for place, size in enumerate(sizes))
-    query = Query("q", "privatize", PairContrasts(columns))
-    x = np.zeros((2, 15))
-    x[:, [0, 5, 10]], x[1, 0], x[1, 1] = 1, 0, 1
-    one, other = (lattice_sum(query, [Records(row[None], np.zeros(1, np.int64))]) for row in x)
-    if adjacency is ADD:
-        moved, stated = one, query.sensitivity_squared(ADD)
-    else:  # the parts that have the first column
-        parts = [part for part, cells in zip(query.parts, query.feature.axes, strict=True) if columns[0] in cells]
-        moved, stated = one - other, sum(4 * part.lattice_bound_squared(query.lattice_bits) for part in parts)
-    assert int((moved.astype(object) ** 2).sum()) == pytest.approx(stated, rel=1e-6)
-
-
-def test_contrasts_are_counts_without_means_times_their_steps() -> None:
-    query, records = Query("q", "privatize", APART, num_groups=2), table(200, 3)
-    counts = lattice_sum(Query("q", "privatize", PLAIN, num_groups=2), [records]) >> 29
-    sizes, bits = [(3, 4), (3, 3), (4, 3)], query.lattice_bits
-    found = blocks_of(query.parts, lattice_sum(query, [records]))
-    for (a, b), (_, block), (part, contrasts) in zip(sizes, blocks_of(PLAIN.parts, counts), found, strict=False):
-        means = np.kron(a * np.eye(a) - 1, b * np.eye(b) - 1).astype(np.int64)
-        assert np.array_equal(contrasts, part.steps(bits) * block @ means)
-
-
-def test_rows_of_a_person_share_no_contrasts() -> None:
-    query = Query("q", "privatize", APART, contributions=EachPerson())
-    with pytest.raises(ReleaseError, match="contrasts of a person's rows"):
-        lattice_sum(query, [table(9, 0)])
 
 
 class Liar:

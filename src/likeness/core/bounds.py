@@ -60,32 +60,24 @@ class Part:
         width: number of coordinates, at least 1.
         norm_bound_squared: square of the bound on the Euclidean norm, exact as a fraction.
         nonnegative: whether every coordinate is at least 0.
-        contrasts: cells of each column of a table that is summed without its means along these columns; empty: no
-            such table.
     """
 
     width: int
     norm_bound_squared: Fraction
     nonnegative: bool = False
-    contrasts: tuple[int, ...] = ()
 
     def lattice_bound_squared(self, lattice_bits: int) -> int:
         """Largest squared norm of an integer vector that the door lets pass, ``floor(B² · 4^bits)``."""
         return int(self.norm_bound_squared * 4**lattice_bits)  # floor: the value is positive
 
     def steps(self, lattice_bits: int) -> int:
-        """Lattice steps of a contribution to a part of cells: the most that the bound allows.
-
-        A contribution is this times a vector of integers: 1 in one cell, or the product over columns of
-        ``n · cell - 1``, whose squared norm is the product of ``n (n - 1)`` for every cell.
-        """
-        squares = math.prod(size * (size - 1) for size in self.contrasts)
-        return math.isqrt(self.lattice_bound_squared(lattice_bits) // squares)
+        """Lattice steps of a contribution to its cell: the most that the bound allows."""
+        return math.isqrt(self.lattice_bound_squared(lattice_bits))
 
     @property
     def unit(self) -> float:
-        """What a record adds to its cell, in units of the feature. The door then takes the means off contrasts."""
-        return math.sqrt(self.norm_bound_squared * math.prod(Fraction(size, size - 1) for size in self.contrasts))
+        """What a record adds to its cell, in units of the feature."""
+        return math.sqrt(self.norm_bound_squared)
 
     @property
     def replacement_factor(self) -> int:

@@ -1,6 +1,5 @@
 """Feature maps: bounded functions of one record, fixed by public numbers before any record is read."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -42,7 +41,7 @@ class FeatureMap(Protocol):
 
 @runtime_checkable
 class CellMap(FeatureMap, Protocol):
-    """A map with one cell in each part: the door counts places, takes off means of contrasts, and needs no vectors."""
+    """A map with one cell in each part: the door counts places, and needs no vectors."""
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Coordinate within each part, shape (n, parts), each within 0 ... width of the part - 1.
@@ -154,7 +153,7 @@ class Map(FeatureMap):
 
 
 class OneHotMap(CellMap, Map):
-    """A map of cells: each part holds its unit at one place and 0 elsewhere, or the contrasts of that."""
+    """A map of cells: each part holds its unit at one place and 0 elsewhere."""
 
     takes_tensors: ClassVar[bool] = False
 
@@ -164,31 +163,8 @@ class OneHotMap(CellMap, Map):
         start, rows = 0, np.arange(len(x))
         for part, places in zip(self.parts, self.places(x).T, strict=True):
             features[rows, start + places] = part.unit
-            block = slice(start, start + part.width)
-            features[:, block] = without_means(features[:, block], part.contrasts)
             start += part.width
         return features
-
-
-def without_means(table: NDArray[np.float64], sizes: tuple[int, ...]) -> NDArray[np.float64]:
-    """Tables without their means along each column, shape (n, cells); without columns as they are.
-
-    Args:
-        table: shape (n, cells).
-        sizes: cells of each column.
-    """
-    return table if not sizes else times_contrasts(table, sizes) / math.prod(sizes)
-
-
-def times_contrasts(table: NDArray[Any], sizes: tuple[int, ...]) -> NDArray[Any]:
-    """:func:`without_means` times the number of cells, so that integers stay integers.
-
-    Their last result fits int64 where every contribution's does. What overflows on the way is right again there.
-    """
-    cube = table.reshape(-1, *sizes)
-    for axis, size in enumerate(sizes, 1):
-        cube = size * cube - cube.sum(axis=axis, keepdims=True)
-    return cube.reshape(table.shape)
 
 
 def evaluate(feature: FeatureMap, function: Callable[[Any], Any], x: NDArray[np.float64]) -> Any:

@@ -1,8 +1,8 @@
 """Released files as noisy tables: what each coordinate counts, and the variance of its noise, from the receipts alone.
 
-A coordinate counts the records of one cell, times the unit of its part. A part of contrasts has no means along its
-columns. The noise of a coordinate is independent of all others, with the σ of the receipt. Three things keep a count
-from the rows as they were written, and none of them is noise:
+A coordinate counts the records of one cell, times the unit of its part. The noise of a coordinate is independent of all
+others, with the σ of the receipt. Releases of other kinds, such as products of pairs, are left out. Three things keep a
+count from the rows as they were written, and none of them is noise:
 
 - A value beyond the public bounds counts in the first or last cell.
 - A person's rows beyond ``ingest.unit.max_rows`` count nowhere.
@@ -67,7 +67,6 @@ class _Part:
     columns: Mapping[str, Cells]
     counts: NDArray[np.float64]
     variance: float
-    contrasts: bool
 
 
 def about(
@@ -131,9 +130,8 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
         with_classes = part.counts.ndim > len(part.columns)
         if all(cells[name] == column for name, column in part.columns.items()):
             names = (*((label,) if with_classes and label else ()), *part.columns)
-            contrasts = tuple(part.columns) if part.contrasts else ()
-            tables.append(Table(names, part.counts, part.variance, contrasts))
-        elif len(part.columns) == 1 and not part.contrasts:
+            tables.append(Table(names, part.counts, part.variance))
+        elif len(part.columns) == 1:
             ((name, column),) = part.columns.items()
             firsts = _firsts(column, cells[name])
             counts = part.counts.sum(axis=0) if with_classes else part.counts
@@ -167,11 +165,9 @@ def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator
     for columns, (part, block) in zip(feature.axes, blocks_of(tuple(feature.parts), one.values), strict=True):
         named = {_name(cells, schema, starts, receipt.query): cells for cells in columns}
         unit = np.sqrt(float(part.norm_bound_squared))
-        if part.contrasts:  # the door's integers, so that a coarse lattice is no error
-            unit = part.steps(receipt.lattice_bits) * part.width * 2.0**-receipt.lattice_bits
         groups = (classes,) if classes > 1 and by_class else ()
         counts = (block / unit).reshape((*groups, *(cells.size for cells in columns)))
-        yield _Part(named, counts, (one.noise_std / unit) ** 2, bool(part.contrasts))
+        yield _Part(named, counts, (one.noise_std / unit) ** 2)
 
 
 def _map(spec: dict[str, Any], receipt: Receipt) -> Any:

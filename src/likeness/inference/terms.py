@@ -69,19 +69,11 @@ class Table:
         columns: in the order of the axes.
         counts: one axis a column.
         variance: of the noise of each cell.
-        contrasts: columns along which the table has no means.
     """
 
     columns: tuple[str, ...]
     counts: Floats
     variance: float
-    contrasts: tuple[str, ...] = ()
-
-    def measured(self, counts: Floats) -> Floats:
-        """What the table has of counts of all its cells."""
-        for name in self.contrasts:
-            counts = _centred(counts, self.columns.index(name))
-        return counts
 
 
 @dataclass(frozen=True)
@@ -277,7 +269,7 @@ class Terms:
         """The weighted mean over the tables that hold these columns."""
         values, weights, exact = [], [], []
         for table in self._tables:
-            if not set(table.contrasts) <= set(columns) <= set(table.columns):
+            if not set(columns) <= set(table.columns):
                 continue
             others = tuple(place for place, name in enumerate(table.columns) if name not in columns)
             part = table.counts.sum(axis=others)

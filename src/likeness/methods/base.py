@@ -136,8 +136,8 @@ class Method(ABC):
     def foreseen_queries(self, context: Context) -> list[Query]:
         """Every query, before anything is released: for forecasts.
 
-        A stand-in replaces a query that depends on released values; bounds and sensitivity are equal, and it has at
-        least as many coordinates.
+        A stand-in replaces a query that depends on released values. Its share of ρ is equal, and it has as many
+        coordinates at least. Where an answer may lead to another map, it stands for the larger one.
         """
         return [*self.auxiliary_queries(context, {}), self.embedding_query(context, {})]
 
@@ -220,7 +220,10 @@ class Method(ABC):
         raise NotImplementedError
 
     def fixed_answers(self, context: Context) -> frozenset[str]:
-        """Names of auxiliary queries whose answers replicates take as they are released, such as those of bins."""
+        """Names of auxiliary queries to whose answers, as released, replicates are fitted: such as those of bins.
+
+        Classes of a replicate come from redrawn counts all the same.
+        """
         return frozenset()
 
     def unpenalized(self) -> Self:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from likeness.core import rng
 from likeness.core.messages import progress
-from likeness.features.base import TablesMap, without_means
+from likeness.features.base import TablesMap
 from likeness.features.cells import Cells
 from likeness.methods.base import CLASS_COUNTS, Method, class_weights, number_of_records
 from likeness.methods.maps import from_spec
@@ -104,12 +104,14 @@ class _Source:
         """Fitted to releases with new noise."""
         random = rng.public(seed, f"replicates.{self.prefix}{place}")
         fixed = self.method.fixed_answers(self.context)
-        auxiliary = {
-            name: one if name in fixed else redrawn(one, self.model, self.counts, random)
+        drawn = {
+            name: redrawn(one, self.model, self.counts, random)
             for name, one in self.auxiliary.items()
+            if name == CLASS_COUNTS or name not in fixed
         }
+        auxiliary = {name: one if name in fixed else drawn[name] for name, one in self.auxiliary.items()}
         again = self._fitted(auxiliary, redrawn(self.embedding, self.model, self.counts, random))
-        return replace(again, class_weights=tuple(class_weights(auxiliary[CLASS_COUNTS]).tolist()))
+        return replace(again, class_weights=tuple(class_weights(drawn[CLASS_COUNTS]).tolist()))
 
     def _fitted(self, auxiliary: Mapping[str, Released], embedding: Released) -> SavedGenerator:
         network = self.method.refit(self.context, auxiliary, embedding, self.saved.network, self.compute)
@@ -120,19 +122,20 @@ def redrawn(one: Released, model: TableModel, counts: NDArray[np.float64], rando
     """A release with the model's expected counts and new noise, in place of its values.
 
     Args:
-        one: the release; its map has tables.
+        one: the release; its map has tables, or knows what it expects of them.
         model: fitted to it.
         counts: number of records of each class.
         random: public.
     """
     spec = dict(one.receipt.feature)
     together = spec.pop("terms") == "all_records"
-    feature = from_spec(spec)
-    assert isinstance(feature, TablesMap)
-    blocks = []
-    for columns, part in zip(feature.axes, feature.parts, strict=True):
-        table = without_means(model.table(columns).reshape(len(counts), -1), part.contrasts) * counts[:, None]
-        blocks.append((table.sum(axis=0, keepdims=True) if together else table) * part.unit)
-    values = np.concatenate(blocks, axis=1)
+    feature: Any = from_spec(spec)
+    if isinstance(feature, TablesMap):
+        parts = zip(feature.axes, feature.parts, strict=True)
+        tables = [model.table(columns).reshape(len(counts), -1) * part.unit for columns, part in parts]
+        values = np.concatenate(tables, axis=1) * counts[:, None]
+    else:
+        values = feature.expected(model.table) * counts[:, None]
+    values = values.sum(axis=0, keepdims=True) if together else values
     values += one.noise_std * random.standard_normal(values.shape)
     return replace(one, lattice=np.rint(values * 2.0**one.receipt.lattice_bits).astype(np.int64))

@@ -175,7 +175,7 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
         tested += 1
         scale = measured.terms.total / counts.rows
         model = synthetic * scale
-        residuals = (table.counts - table.measured(model)) / np.sqrt(table.variance + model * scale)
+        residuals = (table.counts - model) / np.sqrt(table.variance + model * scale)
         mean = float((residuals**2).mean())
         if mean > 1 + LIMIT * math.sqrt(2 / residuals.size):
             place = np.unravel_index(np.abs(residuals).argmax(), residuals.shape)

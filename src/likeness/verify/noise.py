@@ -11,7 +11,7 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Untestable, require
 from likeness.data.histories.schema import NEXT
-from likeness.features.base import CellMap, Map, blocks_of, without_means
+from likeness.features.base import CellMap, Map, blocks_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.distances import DISTANCES
 from likeness.release.released import Released
@@ -123,12 +123,9 @@ def _totals(feature: object, released: Released) -> tuple[np.ndarray, float] | N
         return None
     totals, precisions = [], []
     for part, values in blocks_of(feature.parts, released.values):
-        if not part.contrasts:
-            unit = part.steps(released.receipt.lattice_bits) * 2.0**-released.receipt.lattice_bits
-            totals.append(values.sum(axis=1) / unit)
-            precisions.append(unit**2 / (part.width * variance))
-    if not totals:
-        return None
+        unit = part.steps(released.receipt.lattice_bits) * 2.0**-released.receipt.lattice_bits
+        totals.append(values.sum(axis=1) / unit)
+        precisions.append(unit**2 / (part.width * variance))
     weights = np.array(precisions)
     return weights @ np.array(totals) / weights.sum(), float(1 / weights.sum())
 
@@ -136,19 +133,14 @@ def _totals(feature: object, released: Released) -> tuple[np.ndarray, float] | N
 def _block_sums(feature: CellMap, released: Released) -> tuple[float, int]:
     """Chi-square of what is noise alone, in units of the claimed noise, and its freedom.
 
-    That is the totals of parts around their mean by class, and the means of contrasts, which are 0 in every sum.
+    That is the totals of parts around their mean by class.
     """
-    totals, variances, statistic, freedom = [], [], 0.0, 0
+    totals, variances = [], []
     for part, values in blocks_of(feature.parts, released.values):
-        if part.contrasts:
-            statistic += float(np.square(values - without_means(values, part.contrasts)).sum()) / released.noise_std**2
-            freedom += len(values) * (part.width - math.prod(size - 1 for size in part.contrasts))
-            continue
         norm = float(part.norm_bound_squared)
         totals.append(values.sum(axis=1) / math.sqrt(norm))
         variances.append(part.width * released.noise_std**2 / norm)
     precision = 1 / np.array(variances)[:, None]
     sums = np.array(totals)
     mean = (sums * precision).sum(axis=0) / precision.sum()
-    statistic += float(((sums - mean) ** 2 * precision).sum())
-    return statistic, freedom + (len(totals) - 1) * sums.shape[1]
+    return float(((sums - mean) ** 2 * precision).sum()), (len(totals) - 1) * sums.shape[1]

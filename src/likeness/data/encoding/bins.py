@@ -77,7 +77,7 @@ def grid_of(column: Column, bins: int) -> Grid:
     a spike without a declaration. A bin begins at each of the column's cuts.
     """
     if column.is_whole:
-        return whole_grid(column, _first_integers(column, bins))
+        return whole_grid(column, first_wholes(column, bins))
     return numeric_grid(column, np.linspace(0, 1, bins + 1).tolist())
 
 
@@ -112,9 +112,9 @@ def whole_grid(column: Column, firsts: Iterable[int], step: float = 1.0) -> Grid
     return Grid(edges, lows, tuple(unit_of(column, last * step) for last in lasts))
 
 
-def numeric_grid(column: Column, between: Iterable[float]) -> Grid:
-    """Bins between these edges on the unit scale, and one for each spike."""
-    spikes = [unit_of(column, spike) for spike in column.spikes]
+def numeric_grid(column: Column, between: Iterable[float], alone: Iterable[float] = ()) -> Grid:
+    """Bins between these edges on the unit scale, and one for each spike and each value that is to be alone."""
+    spikes = [unit_of(column, spike) for spike in sorted({*column.spikes, *alone})]
     points = sorted({0.0, 1.0, *spikes})
     narrow = min([_NARROW, *((high - low) / 4 for low, high in pairwise(points))])
     if narrow < 10.0**-_DIGITS or len(set(spikes)) < len(spikes):
@@ -133,7 +133,7 @@ def numeric_grid(column: Column, between: Iterable[float]) -> Grid:
     return Grid(tuple(edges), tuple(lows), tuple(highs))
 
 
-def _first_integers(column: Column, bins: int) -> list[int]:
+def first_wholes(column: Column, bins: int) -> list[int]:
     """The smallest integer at or above each edge of equal width."""
     lower, upper = column.bounds
     fractions = np.arange(1, bins) / bins
@@ -152,3 +152,11 @@ def unit_of(column: Column, value: float) -> float:
     if column.transform == "log1p":
         return round(math.log1p(value - lower) / math.log1p(upper - lower), _DIGITS)
     return round((value - lower) / (upper - lower), _DIGITS)
+
+
+def value_of(column: Column, unit: float) -> float:
+    """A value by its place on the unit scale; integers are not rounded."""
+    lower, upper = column.bounds
+    if column.transform == "log1p":
+        return lower + math.expm1(unit * math.log1p(upper - lower))
+    return lower + unit * (upper - lower)

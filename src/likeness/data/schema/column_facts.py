@@ -23,7 +23,7 @@ class ColumnFacts:
         spikes: values that are known to be frequent (no gain, a full working week), within the bounds; methods with
             bins give each a bin of its own.
         decimals: of a ``numeric`` column, to which synthetic values are rounded: 2 for cents. None: as they are drawn.
-            Read when rows are written and never before, so no release depends on it.
+            Cells of a release may be whole steps of it. It rounds the rows that are written.
         dtype: of the synthetic column, a word of :mod:`likeness.data.schema.dtypes`: ``int16``. None: that of the kind.
             Read when rows are written and never before.
         format: how the source writes a date or time, see :mod:`likeness.data.schema.layouts`; None for ISO 8601.

@@ -7,7 +7,6 @@ kind is then a word that depends on rows, which is why a draft marks it, and why
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import pandas as pd
 import pyarrow as pa
 
 from likeness.config.params import FileFormat
@@ -16,12 +15,11 @@ from likeness.core.remote import Place, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.dtypes import NUMBER
 from likeness.data.schema.kinds import KINDS, SWAPPED_MARKS, Categorical, Datetime, Numeric, guess
-from likeness.data.source.csv_files import csv_chunks, csv_names
-from likeness.data.source.excel_files import excel_chunks, excel_names
 from likeness.data.source.opening import FORMATS, is_excel, is_text
-from likeness.data.source.parquet_files import parquet_dtypes, parquet_fields
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likeness.data.source.databases import Database
 
 _PLAIN = FileFormat()
@@ -44,6 +42,8 @@ def header_of(path: Place, layout: FileFormat = _PLAIN) -> list[str]:
     if is_parquet(path):
         return _fields(path)[0]
     _check_file(path)
+    from likeness.data.source.csv_files import csv_names
+    from likeness.data.source.excel_files import excel_names
 
     return (csv_names if is_text(path.name) else excel_names)(path, layout)
 
@@ -87,6 +87,8 @@ def dtypes_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
         DataError: there is no such file, or it is no table.
     """
     if is_parquet(path):
+        from likeness.data.source.parquet_files import parquet_dtypes
+
         return parquet_dtypes(path)
     dtypes: dict[str, str] = {}
     for name, cells in zip(*_first_rows(path, layout, _ROWS), strict=True):
@@ -154,6 +156,9 @@ def _refuse_header(where: str, fault: str) -> NoReturn:
 
 def _first_rows(path: Place, layout: FileFormat, count: int) -> tuple[list[str], list[list[str]]]:
     """Names and first cells of the columns of a CSV or Excel file."""
+    from likeness.data.source.csv_files import csv_chunks
+    from likeness.data.source.excel_files import excel_chunks
+
     _check_file(path)
     chunk = next((csv_chunks if is_text(path.name) else excel_chunks)(path, layout, count))
     cells = [chunk.iloc[:, place].fillna("").str.strip().tolist() for place in range(chunk.shape[1])]
@@ -182,6 +187,8 @@ def types_of(path: Place) -> dict[str, Any]:
 
 
 def _fields(path: Place) -> tuple[list[str], list[Any]]:
+    from likeness.data.source.parquet_files import parquet_fields
+
     if not (path.is_file() or path.is_dir()):
         raise DataError(f"{path.name}: no such file. Give the path of the table.")
     fields = parquet_fields(path)
@@ -200,6 +207,8 @@ def _kind_of_type(kind: Any) -> str:
 
 def _kind_of_series(empty: "pd.Series[Any]") -> str:
     """Of a column without rows. A dtype that may hold anything is most often one of texts."""
+    import pandas as pd
+
     if isinstance(empty.dtype, pd.CategoricalDtype):
         return Categorical.name  # its categories are values
     try:

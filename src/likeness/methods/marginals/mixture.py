@@ -14,8 +14,6 @@ from likeness.data.encoding.condition import NONE, Condition, Conditions
 from likeness.features.cells import Cells
 from likeness.generators.base import Arrays, DrawsRest, Generator
 from likeness.generators.sampling import places_within, systematic
-from likeness.methods.marginals.pair_swapping import swap_pairs
-from likeness.methods.marginals.workload import MOST_SWAP_ROUNDS
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 _POINT = 1e-12  # on the unit scale: the length of a single value
@@ -62,12 +60,20 @@ class MixtureColumn:
             raise ValueError("mixture: the shares of a bin's pieces sum to 1")
 
     def refined(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
-        """Probabilities of the column's pieces, or of its cells as they are, from those of its cells."""
-        if cells.size == self.cells.size:
+        """Probabilities of some cells of the column, from those of its own; values are even within a piece."""
+        if cells == self.cells or self.cells.edges is None or cells.edges is None:
             return probabilities
-        bins = np.searchsorted(self.firsts, np.arange(len(self.shares)), side="right") - 1
-        pieces = probabilities[:, bins] * np.array(self.shares)
-        return np.concatenate([pieces, probabilities[:, len(self.firsts) :]], axis=1)
+        edges = np.array([-math.inf, *cells.edges, math.inf])
+        own, lows, highs = np.array(self.edges), np.array(self.lows), np.array(self.highs)
+        inside = np.minimum(own[1:, None], edges[1:]) - np.maximum(own[:-1, None], edges[:-1])
+        parts = inside.clip(min=0) / np.diff(own)[:, None]
+        alone = lows == highs
+        parts[alone] = np.searchsorted(edges[1:-1], lows[alone], side="right")[:, None] == np.arange(len(edges) - 1)
+        bins = len(self.lows) if not self.firsts else len(self.firsts)
+        starts = np.array(self.firsts or range(bins))
+        shares = np.array(self.shares or [1.0] * bins)[:, None]
+        within = np.add.reduceat(parts * shares, starts, axis=0)
+        return np.concatenate([probabilities[:, :bins] @ within, probabilities[:, bins:]], axis=1)
 
     def weights(self, condition: Condition) -> NDArray[np.float64]:
         """The part of each cell that a condition allows, shape (cells,), in [0, 1]."""
@@ -133,18 +139,14 @@ class ProductMixture(Generator):
         num_classes: int,
         num_components: int,
         width: int,
-        swap_rounds: int = 0,
         functions: Sequence[Sequence[int]] = (),
     ) -> None:
         """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
 
-        For the rounds see :func:`likeness.methods.marginals.pair_swapping.swap_pairs`. ``functions`` are pairs of
-        places of columns: the first determines the second, by the value that is the most frequent in the mixture.
+        ``functions`` are pairs of places of columns: the first determines the second, by the value that is the most
+        frequent in the mixture.
         """
-        if type(swap_rounds) is not int or not 0 <= swap_rounds <= MOST_SWAP_ROUNDS:
-            raise ValueError(f"mixture: swap_rounds must be a whole number from 0 to {MOST_SWAP_ROUNDS}")
         self.num_components = num_components
-        self.swap_rounds = swap_rounds
         self.columns = tuple(columns)
         self.num_classes = num_classes
         self.width = width
@@ -232,7 +234,6 @@ class ProductMixture(Generator):
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
-        chosen = swap_pairs(chosen, labels, components, parts, posterior, self.swap_rounds, random)
         for (first, second), values in determined.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)

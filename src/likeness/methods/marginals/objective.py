@@ -1,53 +1,81 @@
-"""Distance between released marginals and those of a mixture of products, with its gradient."""
+"""Distance between released statistics and those of a mixture of products, with its gradient."""
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.methods.marginals.blocks import Block, Table, one_way_marginals
-from likeness.methods.marginals.rare_cells import RareCells
+from likeness.methods.marginals.blocks import Block, Table
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 Float32 = NDArray[np.float32]
+Floats = NDArray[np.float64]
 _Halves = tuple[tuple[int, ...], tuple[int, ...]]
 _Halved = tuple[_Halves, tuple[int, ...], NDArray[np.float64], float]  # halves, columns, counts, squared weight
 _BELIEF = 0.7  # how the penalty goes with one over the noise
-_CLEAR = 2  # records in a mean cell of a pair over its noise, from which on the penalty is as it is
 _SMALLEST = 1e-4  # a cell that the noise emptied is rare, not impossible
 _TINY = np.finfo(np.float32).tiny
 _CERTAIN = 100  # precision of a count that is 0 for certain, over that of a noisy one
-_HELD = 100  # precision of a cell of one column that is held, over that of a noisy cell of a pair
 _LITTLE = 0.05  # information of a column, over the mean, below which its price rises no further
+_ADAPTIVE = 0.5  # power by which a price falls with the information of a column
+
+
+@dataclass(frozen=True)
+class Products:
+    """Products of features of pairs of columns, of all classes together.
+
+    Attributes:
+        contents: centred feature of each cell of each column, shapes (cells, slots).
+        targets: mean products without those of independent columns, shape (all slots, all slots), symmetric.
+        precision: one over the variance of a target.
+    """
+
+    contents: Sequence[Floats]
+    targets: Floats
+    precision: float
+
+
+@dataclass(frozen=True)
+class Singles:
+    """Single columns.
+
+    Attributes:
+        shares: of all cells, side by side, shape (W,).
+        noises: standard deviation of each share.
+        by_class: shares by class, shape (num_classes, W), sum 1 over classes and the cells of a column; None without.
+        precision: one over the variance of a share by class.
+    """
+
+    shares: Floats
+    noises: Floats
+    by_class: Floats | None = None
+    precision: float = 0.0
 
 
 class MarginalObjective:
-    r"""Negative log-likelihood of the released blocks, and a KL penalty on what components say about columns.
+    r"""Negative log-likelihood of all releases, and a KL penalty on what components say about columns.
 
-    .. math:: W \, L(\theta) = \sum_{y} \sum_{(i, j) \in P} \frac{w_{ij}^2}{2 s^2}
+    .. math:: W \, L(\theta) = \sum_{y} \sum_{(i, j) \in P} \frac{w_{ij}}{2 s^2}
         \left\| \hat p_{y,ij} - \pi_y \sum_k \pi_{k \mid y}\, p_{ki}\, p_{kj}^\top \right\|^2
-        + c \left( \frac{\sqrt{\sum w_{ij}^2}}{s} \right)^{0.7}
-        \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i \mathrm{KL}(p_{ki} \,\|\, q_{yi})
+        + \frac{1}{2 s_p^2} \sum_{i < j}
+        \left\| \hat g_{ij} - \sum_k \pi_k\, F_i^\top p_{ki}\, p_{kj}^\top F_j \right\|^2
+        + \dots + c\, (n \mu)^{0.7} \sum_y \pi_y \sum_k \pi_{k \mid y} \sum_i v_i\, \mathrm{KL}(p_{ki} \,\|\, q_i)
 
-    with P the released pairs, :math:`\hat p` the released counts over n, whose noise has standard deviation
-    :math:`s / w_{ij}`, π_y the class weights, q the released one-way marginals, and W cells. With all pairs, the sum
-    over components is one matrix product a class. Some pairs, and named tables of more columns, take one product for
-    those that share columns (:class:`_TableResiduals`). Weights of tables are in the sum under the root. The penalty is
-    the information, in nats, that component and class give about the columns. It keeps columns independent unless the
-    release says otherwise, because a free mixture would fit the noise too.
-    The root turns s into the noise of a query of sensitivity 1: one c is then right for 14 columns and for 54. Less
-    noise weakens the penalty, with the power 0.7 that was best on public look-alikes at ε from 0.2 to 10. On small
-    tables noise hides most cells, and c would hide strong dependences with it. There c is smaller: it falls with the
-    records in a mean cell over its noise, from a ratio of 2 down to a given part.
+    with P the pairs whose cells are released, :math:`\hat p` the released counts over n, :math:`\hat g` the products of
+    features F of all pairs, π_y the class weights, q the single columns, and W cells. The dots stand for single
+    columns, of all records and by class. The penalty is the information, in nats, that component and class give about
+    the columns. It keeps columns independent unless the release says otherwise, because a free mixture would fit the
+    noise too. μ² is the sum over releases of squared norm over variance: what all of them say about one record. Less
+    noise weakens the penalty, with the power 0.7 that was best on public look-alikes at ε from 0.2 to 10.
 
-    One c shrinks strong columns most, because it costs them most. :meth:`adapt` gives each column a price of its own:
-
-    .. math:: v_i \propto \Bigl( \sum_{y, k} \pi_y \pi_{k \mid y} \mathrm{KL}(p_{ki} \,\|\, q_{yi}) \Bigr)^{-a}
-
-    with a geometric mean of 1. It is the adaptive lasso (Zou 2006) for information.
+    One c shrinks strong columns most, because it costs them most. :meth:`adapt` gives each column a price v of its own:
+    one over the root of the information about it, with a geometric mean of 1. It is the adaptive lasso (Zou 2006) for
+    information.
 
     The gradient is written out: a class takes two matrix products of the cells, where automatic differentiation takes
     three.
@@ -61,15 +89,13 @@ class MarginalObjective:
         class_weights: NDArray[np.float64],
         records: float,
         noise_std: float,
+        information: float,
         kl_penalty: float,
-        kl_hidden: float = 1.0,
-        kl_adaptive: float = 0.0,
+        singles: Singles,
+        products: Products | None = None,
         tables: Sequence[Table] = (),
         squared_table_weights: Sequence[float] = (),
         certain: StructuralZeros | None = None,
-        hold_columns: bool = False,
-        targets: tuple[Sequence[Block], Sequence[float]] | None = None,
-        rare: RareCells | None = None,
     ) -> None:
         """Lay blocks and tables out as matrices.
 
@@ -80,27 +106,23 @@ class MarginalObjective:
             class_weights: shape (num_classes,), sum 1.
             records: number of records.
             noise_std: of a count of weight 1; 0 without noise.
+            information: μ.
             kl_penalty: c.
-            kl_hidden: the least part of c, where noise hides the cells.
-            kl_adaptive: a.
+            singles: single columns.
+            products: of pairs of columns; None without.
             tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
             squared_table_weights: of each table.
             certain: cells that are 0 for certain, in classes where they are 0 in all.
-            hold_columns: keep the one-way marginals by class, which are far less noisy than cells of pairs.
-            targets: blocks and squared weights to fit in place of the released ones, in their order. The penalty stays.
-            rare: what is believed of cells that noise hides.
         """
-        blocks, squared_weights = list(blocks), list(squared_weights)
-        total = sum(sizes)
+        blocks, squared_weights, total = list(blocks), list(squared_weights), sum(sizes)
         # Without noise the scale is free; one record keeps the loss at the usual size.
         scale = max(noise_std, 1.0) / records
         apart = [(*table, weight) for table, weight in zip(tables, squared_table_weights, strict=True)]
-        aims, aim_weights = targets or (blocks, squared_weights)
         self._pairs = None
-        if len(blocks) == math.comb(len(sizes), 2):
-            self._pairs = _AllResiduals(aims, sizes, aim_weights, records, scale, certain)
+        if 2 * len(blocks) >= math.comb(len(sizes), 2):
+            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, certain)
         else:
-            weighted = zip(aims, aim_weights, strict=True)
+            weighted = zip(blocks, squared_weights, strict=True)
             apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in weighted]
         self._class_weights = class_weights.astype(np.float32)
         self._columns = _Columns(sizes)
@@ -108,23 +130,12 @@ class MarginalObjective:
         grouped = groupby(sorted(halved, key=_left_columns), key=_left_columns)
         table_scale = 1 / math.sqrt(2 * total * scale**2)
         self._tables = [_TableResiduals(list(alike), table_scale) for _, alike in grouped]
-        norm = sum(squared_weights) + sum(squared_table_weights)
-        cells = sum(counts.size for _, _, counts in blocks) / len(blocks)
-        clear = math.sqrt(sum(squared_weights) / len(blocks)) / (cells * scale)
-        self.hidden = clear < _CLEAR
-        """Whether noise hides the cells of pairs."""
-        part = max(kl_hidden, min(1.0, clear / _CLEAR))
-        self._penalty = part * kl_penalty * (math.sqrt(norm) / scale) ** _BELIEF / total
-        expected = one_way_marginals(blocks, sizes, squared_weights) if rare is None else rare.shares
-        self._log_expected = np.log(expected + _SMALLEST).astype(np.float32)
-        self._adaptive = kl_adaptive
+        self._products = None if products is None else _ProductResiduals(products, sizes, 1 / (2 * total))
+        self._singles = _SingleResiduals(singles, 1 / (2 * total))
+        self._penalty = kl_penalty * (records * information) ** _BELIEF / total if information else 0.0
+        self._log_expected = np.log(singles.shares + _SMALLEST).astype(np.float32)[None]
+        self._adaptive = _ADAPTIVE
         self._prices = np.ones(total, dtype=np.float32)
-        self._held = (class_weights[:, None] * expected).astype(np.float32)
-        self._holding = _HELD * max(squared_weights) / (2 * total * scale**2) if hold_columns else 0.0
-        self._rare = None
-        if rare is not None:
-            kappa = np.repeat([records / (total * noise) for noise in rare.noises], sizes)
-            self._rare = (np.concatenate(rare.hidden, axis=1) * kappa).astype(np.float32)
 
     def loss(self, logits: Float32, weights: Float32) -> tuple[float, Float32, Float32]:
         """Loss of a product mixture and its gradient.
@@ -141,23 +152,12 @@ class MarginalObjective:
         loss, d_cells, d_components = self._kl(cells, components)
         shares = self._class_weights[:, None] * components
         d_shares = np.zeros_like(shares)
-        if self._pairs is not None:
-            loss += self._pairs.add_squares(cells, shares, d_cells, d_shares)
+        for residuals in (self._pairs, self._products, self._singles):
+            if residuals is not None:
+                loss += residuals.add_squares(cells, shares, d_cells, d_shares)
         if self._tables:
             parts, d_parts = self._columns.split(cells), self._columns.split(d_cells)
             loss += sum(table.add_squares(parts, shares, d_parts, d_shares) for table in self._tables)
-        if self._holding:
-            residuals = shares @ cells - self._held
-            loss += self._holding * float(np.vdot(residuals, residuals))
-            d_shares += 2 * self._holding * (residuals @ cells.T)
-            d_cells += 2 * self._holding * (shares.T @ residuals)
-        if self._rare is not None:
-            fitted = np.maximum(shares @ cells, _TINY)
-            ratios = np.maximum(self._held, _TINY) / fitted
-            loss += float(np.vdot(self._rare, self._held * np.log(ratios) - self._held + fitted))
-            pulled = self._rare * (1 - ratios)
-            d_shares += pulled @ cells.T
-            d_cells += shares.T @ pulled
         d_components += self._class_weights[:, None] * d_shares
         slope = components * (d_components - (components * d_components).sum(axis=1, keepdims=True))
         return loss, self._columns.softmax_slope(cells, d_cells), slope
@@ -178,8 +178,64 @@ class MarginalObjective:
         given = self._penalty * self._class_weights[:, None] * components
         log_expected = self._prices * self._log_expected
         nats = (cells * log_cells) @ self._prices - log_expected @ cells.T
-        d_cells = given.sum(axis=0)[:, None] * (self._prices * (log_cells + 1)) - given.T @ log_expected
-        return float(np.vdot(given, nats)), d_cells, self._penalty * self._class_weights[:, None] * nats
+        d_cells = given.sum(axis=0)[:, None] * (self._prices * (log_cells + 1) - log_expected)
+        d_components: Any = self._penalty * self._class_weights[:, None] * nats
+        return float(given.sum(axis=0) @ nats[0]), d_cells, d_components
+
+
+class _SingleResiduals:
+    """Weighed squares of shares of cells of single columns, of all classes together and by class."""
+
+    def __init__(self, singles: Singles, scale: float) -> None:
+        self._target = singles.shares.astype(np.float32)
+        self._precision = (scale / np.square(singles.noises)).astype(np.float32)
+        self._by_class = None if singles.by_class is None else singles.by_class.astype(np.float32)
+        self._by_class_precision = scale * singles.precision
+
+    def add_squares(self, cells: Float32, shares: Float32, d_cells: Float32, d_shares: Float32) -> float:
+        """Their sum; adds its slopes. Arguments are those of :meth:`_AllResiduals.add_squares`."""
+        whole = shares.sum(axis=0)
+        residuals = whole @ cells - self._target
+        slope = 2 * self._precision * residuals
+        loss = float(np.vdot(residuals, slope)) / 2
+        d_shares += cells @ slope
+        d_cells += whole[:, None] * slope
+        if self._by_class is not None:
+            apart = shares @ cells - self._by_class
+            loss += self._by_class_precision * float(np.vdot(apart, apart))
+            apart *= 2 * self._by_class_precision
+            d_shares += apart @ cells.T
+            d_cells += shares.T @ apart
+        return loss
+
+
+class _ProductResiduals:
+    """Squares of products of features of all pairs of columns, in units of their noise: one matrix product."""
+
+    def __init__(self, products: Products, sizes: Sequence[int], scale: float) -> None:
+        widths = [content.shape[1] for content in products.contents]
+        self._features = np.zeros((sum(sizes), sum(widths)), dtype=np.float32)
+        within = np.zeros((sum(widths), sum(widths)), dtype=bool)
+        row = column = 0
+        for content in products.contents:
+            cells, slots = content.shape
+            self._features[row : row + cells, column : column + slots] = content
+            within[column : column + slots, column : column + slots] = True
+            row, column = row + cells, column + slots
+        self._target = products.targets.astype(np.float32)
+        # Each pair stands twice in the symmetric matrix.
+        self._precision = np.where(within, 0, scale * products.precision / 2).astype(np.float32)
+
+    def add_squares(self, cells: Float32, shares: Float32, d_cells: Float32, d_shares: Float32) -> float:
+        """Their sum; adds its slopes. Arguments are those of :meth:`_AllResiduals.add_squares`."""
+        whole, features = shares.sum(axis=0), cells @ self._features
+        residuals = (features * whole[:, None]).T @ features
+        residuals -= self._target
+        slope = residuals * self._precision
+        pulled = features @ slope
+        d_shares += 2 * np.einsum("ks,ks->k", features, pulled)
+        d_cells += (4 * whole[:, None] * pulled) @ self._features.T
+        return float(np.vdot(residuals, slope))
 
 
 class _Columns:

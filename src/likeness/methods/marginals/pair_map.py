@@ -1,4 +1,4 @@
-"""Two-way marginals, all or some, and named tables of more columns, as one mean embedding of one-hot cells."""
+"""Two-way marginals, all or some, and tables of one column or of more, as one mean embedding of one-hot cells."""
 
 import math
 from collections.abc import Iterator
@@ -35,10 +35,10 @@ class PairMarginals(OneHotMap):
     Attributes:
         columns: cells of each column, at least two columns.
         squared_weights: :math:`w_{ij}^2`, pair by pair, positive integers; empty: all 1.
-        tables: T, each the places of three columns or more, ascending.
+        tables: T, each the place of one column, or places of three or more, ascending.
         squared_table_weight: :math:`v^2`, of a table of weight 1.
         table_weights: by which it is multiplied, table by table, positive integers; empty: all 1.
-        pairs: P, places of two columns each, ascending; every column stands in one. Empty: all, in the order of
+        pairs: P, places of two columns each, ascending. Empty: all, in the order of
             ``itertools.combinations``. A list of all becomes empty: one question has one specification.
 
     Raises:
@@ -60,8 +60,8 @@ class PairMarginals(OneHotMap):
         if not count:
             raise ReleaseError("pair_marginals needs at least two columns")
         pairs = _tuples(self.pairs, "pairs are lists of places of two columns")
-        if pairs and not (_ascend(pairs) and {*chain(*pairs)} == {*range(len(columns))}):
-            raise ReleaseError("pair_marginals: pairs have two columns each, stand in order, and have every column")
+        if pairs and not (_ascend(pairs) and min(chain(*pairs)) >= 0 and max(chain(*pairs)) < len(columns)):
+            raise ReleaseError("pair_marginals: pairs have two columns each, ascending, and stand in order")
         object.__setattr__(self, "pairs", () if len(pairs) == count else pairs)
         count = len(pairs) or count
         (weights,) = _tuples([self.squared_weights], "squared weights are a list of whole numbers")
@@ -71,7 +71,9 @@ class PairMarginals(OneHotMap):
         tables = _tuples(self.tables, "tables are lists of places of columns")
         object.__setattr__(self, "tables", tables)
         if not all(_is_table(table, len(columns)) for table in tables) or len(set(tables)) < len(tables):
-            raise ReleaseError("pair_marginals: a table, named once, has three columns or more, each once and in order")
+            raise ReleaseError(
+                "pair_marginals: a table, named once, has one column, or three or more, each once and in order"
+            )
         (table_weights,) = _tuples([self.table_weights], "weights of tables are a list of whole numbers")
         object.__setattr__(self, "table_weights", table_weights if set(table_weights) != {1} else ())
         whole = all(type(weight) is int and 0 < weight < _LARGEST_WEIGHT for weight in table_weights)
@@ -152,21 +154,6 @@ class PairMarginals(OneHotMap):
         for table, (part, block) in zip(self.tables, blocks_of(self.table_parts, values[:, start:]), strict=True):
             yield table, (block / math.sqrt(part.norm_bound_squared)).reshape(len(values), *self._shape(table))
 
-    def variances(self, earlier: float = 0.0) -> tuple[list[float], list[float]]:
-        """Variance of a cell of each pair, and of each column, for noise of variance 1 in each coordinate.
-
-        Each pair of a column measures each of its cells once, as the sum over the other column's cells. The mean weighs
-        these by their precision.
-
-        Args:
-            earlier: what a first look adds to the squared weight of each pair.
-        """
-        precision = [0.0] * len(self.columns)
-        for (i, j), (a, b), weight in zip(self.column_pairs, self.sizes, self.weights, strict=True):
-            precision[i] += (weight + earlier) / b
-            precision[j] += (weight + earlier) / a
-        return [1 / (weight + earlier) for weight in self.weights], [1 / value for value in precision]
-
     def _shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(self.columns[place].size for place in table)
 
@@ -195,6 +182,6 @@ def _ascend(pairs: tuple[tuple[Any, ...], ...]) -> bool:
 
 
 def _is_table(places: tuple[Any, ...], count: int) -> bool:
-    """Whether these are three places of columns or more, ascending."""
-    whole = len(places) > 2 and all(type(place) is int for place in places)
+    """Whether this is a place of a column, or three or more, ascending."""
+    whole = len(places) not in (0, 2) and all(type(place) is int for place in places)
     return whole and places[0] >= 0 and places[-1] < count and all(a < b for a, b in pairwise(places))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from likeness.core.errors import ReleaseError
-from likeness.features.base import CellMap, OuterMap, PairedMap, evaluate, times_contrasts
+from likeness.features.base import CellMap, OuterMap, PairedMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.blocks import BLOCK, blocks, padded
@@ -55,13 +55,8 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
     fact that the sensitivity rests on holds whatever the map returns: no contribution exceeds L_p in any part.
     Rows that share a contribution (:class:`likeness.release.records.EachPerson`) divide the steps, rounded down.
-
-    A part of contrasts is a linear function of counts, in integers: :meth:`Part.steps` times the product of
-    ``n · cell - 1`` over its columns. Every cell has the same norm, and the steps are such that it obeys L_p.
     """
     parts = query.parts
-    if query.by_person and any(part.contrasts for part in parts):
-        raise ReleaseError(f"{query.name}: contrasts of a person's rows are not summed. Count their cells")
     widths = np.array([part.width for part in parts], dtype=np.int64)
     steps = np.array([part.steps(query.lattice_bits) for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
@@ -78,9 +73,6 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
         for share in np.unique(shares):
             counts = np.bincount(cells[inside & (shares == share)[:, None]], minlength=total.size)
             total += counts.reshape(total.shape) * np.repeat(steps // share, widths)
-    for part, start in zip(parts, starts, strict=True):
-        if part.contrasts:
-            total[:, start : start + part.width] = times_contrasts(total[:, start : start + part.width], part.contrasts)
     return total
 
 

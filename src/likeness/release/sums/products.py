@@ -125,10 +125,14 @@ def _add_product(total: np.ndarray, left: np.ndarray, right: np.ndarray) -> None
 
 
 def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]) -> list[np.ndarray]:
-    """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``."""
-    first, columns = evaluate(feature, feature.paired, padded(x, rows))
+    """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``.
+
+    A map without tensors only compares, as a map of cells does, and sees the rows as they are encoded.
+    """
+    given = padded(x, rows) if getattr(feature, "takes_tensors", True) else x
+    first, columns = evaluate(feature, feature.paired, given)
     features = [first, *columns]
-    if [block.shape for block in features] != [(rows, width) for width in widths]:
+    if [block.shape for block in features] != [(len(given), width) for width in widths]:
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
     return [block[: len(x)] for block in features]
 

@@ -1,0 +1,393 @@
+"""Single columns: cells from public bounds, finer cells where a first release saw records, and bins of pairs from both.
+
+A number falls first into cells from its bounds alone: even ones, those between round sizes of each decade, and the
+values 0 and both bounds alone. What these counts say decides the cells of the second release: heavy cells are split,
+light ones are joined. Both releases together give the counts of each column. Every machine asks the same: sums have one
+order, whole values are integers, and what follows from a logarithm is rounded.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from likeness.data.encoding.bins import Grid, first_wholes, numeric_grid, spike_bins, unit_of, value_of, whole_grid
+from likeness.data.schema.column import Column
+from likeness.features.cells import Cells
+
+FEWEST_CELLS, MOST_CELLS = 8, 64  # even ones of the first release
+_EACH = 128  # possible values up to which each has a cell from the start
+_DECADES = 8
+_SIZES = {8: (1,), 16: (1, 3), 32: (1, 2, 3, 6), 64: (1, 1.5, 2, 3, 4, 6, 8)}  # of each decade, by the even cells
+_SURE = 4.5  # standard deviations of a cell that holds records beyond doubt
+_SEEN = 2.0  # of what is kept of a tail
+NUMBER_CELLS = 25  # cells of the second release hold about one in as many records, without frequent values
+_HIDDEN = 4.0  # standard deviations that such a cell holds at least
+_WIDE = 12  # cells from which on a column has tails
+_FAR = 4.0  # sizes that differ by more are not joined where records are seen
+_BEYOND = 3  # cells of such factors beyond the last one where records were seen
+_TRACE = 0.7  # standard deviations of a joined cell with traces of records
+_LIGHT = 0.3  # of a bin's share: a bin with less takes the next cell, too
+_DENSITIES = 6  # pieces in which the density falls within a cell
+_STEEP = 4.0  # most logarithms by which it falls
+_TAIL = 2.0  # power by which it falls with the size in the last cell, at least
+_DIGITS = 9  # of what follows from a logarithm: machines differ in the last ones
+_SAME = 3e-9  # edges that are equal but for the width of single values
+_STEPS = 10**12  # most steps of a column whose cells hold whole steps
+
+
+class Single(NamedTuple):
+    """What both releases say about one column.
+
+    Attributes:
+        grid: of a number; None for categories.
+        cells: of the column in the dense row.
+        counts: at least 0, as many as records; the last may be for missing.
+        noise: standard deviation of a count.
+    """
+
+    grid: Grid | None
+    cells: Cells
+    counts: tuple[float, ...]
+    noise: float
+
+
+def even_cells(records: float, noise: float) -> int:
+    """Even cells of a number in the first release: a power of two such that an average one stands out of the noise."""
+    cells = FEWEST_CELLS
+    while cells < MOST_CELLS and records > 3 * noise * cells * math.sqrt(2):
+        cells *= 2
+    return cells
+
+
+def step_of(column: Column) -> float | None:
+    """The distance of neighboring values; None where a column has no steps, or too many."""
+    lower, upper = column.bounds
+    step = 1.0 if column.is_whole else 10.0**-column.decimals if column.decimals is not None else None
+    whole = column.is_whole or column.transform == "none"
+    return step if step is not None and whole and (upper - lower) / step <= _STEPS else None
+
+
+def first_grid(column: Column, even: int) -> Grid:
+    """Cells of a number from its public bounds."""
+    (lower, upper), step = column.bounds, step_of(column)
+    alone: list[float] = []
+    for value in sorted(value for value in {lower, 0.0, upper} if lower <= value <= upper):
+        near = (unit_of(column, other) for other in (*alone, *column.spikes) if other != value)
+        if all(abs(unit_of(column, value) - other) > 2 * _SAME for other in near):
+            alone.append(value)
+    plain = column.type.are_numbers and column.transform == "none"
+    sizes = [size for size in _round_sizes(lower, upper, _SIZES[even]) if lower < size < upper] if plain else []
+    if step is None:
+        units = (unit_of(column, size) for size in sizes)
+        return numeric_grid(column, sorted({*(place / even for place in range(even + 1)), *units}), alone)
+    if (upper - lower) / step <= _EACH:
+        return whole_grid(column, range(round(lower / step), round(upper / step) + 1), step)
+    if not plain:
+        return whole_grid(column, first_wholes(column, even), step)
+    values = {*sizes, *(lower + place / even * (upper - lower) for place in range(1, even))}
+    firsts = {math.ceil(round(value / step, 6)) for value in values}
+    points = {round(value / step) for value in alone}
+    return whole_grid(column, {*firsts, *points, *(point + 1 for point in points)}, step)
+
+
+def is_fine(column: Column, bins: int) -> bool:
+    """Whether a number has more values than a pair has bins for."""
+    step, (lower, upper) = step_of(column), column.bounds
+    return step is None or (upper - lower) / step >= bins
+
+
+def _round_sizes(lower: float, upper: float, digits: Sequence[float]) -> Iterable[float]:
+    top = math.floor(round(math.log10(max(abs(lower), abs(upper))), 9))
+    return (sign * first * 10.0**ten for ten in range(top, top - _DECADES, -1) for first in digits for sign in (-1, 1))
+
+
+def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
+    """Cells of a number's bins, and one for missing; ``start``: its place in the dense row."""
+    return Cells(start, grid.size + int(column.nullable), grid.inner, column.nullable)
+
+
+def second_grid(column: Column, grid: Grid, counts: Sequence[float], records: float, noise: float) -> Grid:
+    """Cells of a number for the second release: each holds about one in 25 records, and stands out of its noise.
+
+    Args:
+        column: the number.
+        grid: of the first release.
+        counts: of its cells, cleaned.
+        records: their number.
+        noise: standard deviation of a count of the second release.
+    """
+    heavy = math.fsum(
+        count
+        for count, low, high in zip(counts, grid.lows, grid.highs, strict=True)
+        if low == high and count > records / NUMBER_CELLS
+    )
+    step, target = step_of(column), max((records - heavy) / NUMBER_CELLS, _HIDDEN * noise, 1.0)
+    if grid.size <= _WIDE:
+        return grid
+    seen = [place for place, count in enumerate(counts) if count > 0] or [0]
+    starts: list[float] = []
+    alone: list[float] = []
+    held, begun = math.inf, 0.0  # in the joined cell, and where it begins; infinite: the next cell begins another
+    for place, count in enumerate(counts):
+        low, high = (value_of(column, unit) for unit in (grid.lows[place], grid.highs[place]))
+        if step is not None:
+            low, high = round(low / step) * step, round(high / step) * step
+        if low == high and (count >= target / 2 or step is None):
+            if step is not None:
+                starts.append(round(low / step))
+            elif count >= target / 2:
+                alone.append(low)
+            held = math.inf if count >= target / 2 else held
+            continue
+        begin, end = grid.edges[place], grid.edges[place + 1]
+        apart = (begun > 0 and high > _FAR * begun) or (high <= 0 and begun < _FAR * high)
+        if held >= target or count >= target or place in (seen[0], seen[-1] + 1) or (apart and held > _TRACE * noise):
+            starts.append(begin if step is None else round(low / step))
+            held, begun = 0.0, low
+        held += count
+        if count >= 1.5 * target:
+            parts = math.ceil(count / target)
+            if step is None:
+                starts += [round(begin + (end - begin) * part / parts, 14) for part in range(1, parts)]
+            else:
+                first, last = round(low / step), round(high / step) + 1
+                starts += [first + (last - first) * part // parts for part in range(1, parts)]
+            held = math.inf
+    for end, sign in ((value_of(column, grid.highs[seen[-1]]), 1), (value_of(column, grid.lows[seen[0]]), -1)):
+        for power in range(1, _BEYOND + 1):
+            far = (
+                float(f"{end * _FAR**power:.{_DIGITS}g}")
+                if step is None
+                else round(end / step) * int(_FAR) ** power * step
+            )
+            if sign * end > 0 and column.bounds[0] < far < column.bounds[1]:
+                starts.append(round(unit_of(column, far), _DIGITS) if step is None else round(far / step))
+    if step is None:
+        return numeric_grid(column, sorted({0.0, 1.0, *(start for start in starts if 0 < start < 1)}), alone)
+    return whole_grid(column, map(int, starts), step)
+
+
+def ends_of(old: Grid, counts: Sequence[float], new: Grid) -> tuple[int, int]:
+    """First and one past the last new cell among those where the first release saw records."""
+    seen = [place for place, count in enumerate(counts) if count > 0] or [0]
+    low, high = old.edges[seen[0]] - _SAME, old.edges[seen[-1] + 1] + _SAME
+    inside = [place for place in range(new.size) if new.edges[place] >= low and new.edges[place + 1] <= high]
+    return (inside[0], inside[-1] + 1) if inside else (0, new.size)
+
+
+def pooled(
+    new: Grid, counts: Sequence[float], noise: float, old: Grid, before: Sequence[float], old_noise: float
+) -> list[float]:
+    """Counts of new cells: means of the second release and of the first, where old cells fill a new one.
+
+    Args:
+        new: cells of the second release.
+        counts: of these, and of missing.
+        noise: their standard deviation.
+        old: cells of the first release.
+        before: counts of these, and of missing.
+        old_noise: their standard deviation.
+    """
+    ends = np.array(old.edges)
+    nearest = [int(np.abs(ends - edge).argmin()) for edge in new.edges]
+    found = [abs(old.edges[at] - edge) <= _SAME for at, edge in zip(nearest, new.edges, strict=True)]
+    result = list(counts)
+    for place, (first, last) in enumerate(pairwise(nearest)):
+        if found[place] and found[place + 1] and first < last and old_noise:
+            weight = noise**2 / (noise**2 + old_noise**2 * (last - first))
+            result[place] = (1 - weight) * counts[place] + weight * math.fsum(before[first:last])
+    if len(counts) > new.size and old_noise:
+        weight = noise**2 / (noise**2 + old_noise**2)
+        result[-1] = (1 - weight) * counts[-1] + weight * before[-1]
+    return result
+
+
+def cleaned(counts: Sequence[float], noise: float, records: float, ends: tuple[int, int] | None = None) -> list[float]:
+    """Counts of an ordered column that are at least 0 and as many as the records; tails fall, and end.
+
+    Args:
+        counts: noisy.
+        noise: their standard deviation.
+        records: their number.
+        ends: outside of these cells, a count below 4.5 standard deviations is none.
+    """
+    counts = list(counts)
+    if len(counts) > _WIDE:
+        start, stop = ends or (0, len(counts))
+        sure = [place for place, count in enumerate(counts) if count > _SURE * noise]
+        first, last = (sure[0], sure[-1]) if sure else (counts.index(max(counts)),) * 2
+        for place in (*range(start), *range(stop, len(counts))):
+            if counts[place] <= _SURE * noise:
+                counts[place] = -math.inf
+        counts[last + 1 :] = _tail(counts[last + 1 :], noise)
+        counts[:first] = reversed(_tail(counts[:first][::-1], noise))
+    return on_total(counts, records)
+
+
+def _tail(counts: Sequence[float], noise: float) -> list[float]:
+    """Falling counts from the middle outwards (isotonic regression), up to where they look like noise."""
+    blocks: list[tuple[float, int]] = []
+    for count in counts:
+        mean, size = count, 1
+        while blocks and mean > blocks[-1][0]:
+            before, length = blocks.pop()
+            mean, size = (mean * size + before * length) / (size + length), size + length
+        blocks.append((mean, size))
+    kept: list[float] = []
+    for mean, size in blocks:
+        if not mean * math.sqrt(size) >= _SEEN * noise:
+            break
+        kept += [mean] * size
+    return [*kept, *([0.0] * (len(counts) - len(kept)))]
+
+
+def on_total(counts: Sequence[float], total: float) -> list[float]:
+    """The nearest counts that are at least 0 and have this sum; what is 0 or less stays 0."""
+    descending, above, cut = sorted((count for count in counts if count > 0), reverse=True), 0.0, -math.inf
+    if not descending:
+        return [total / len(counts)] * len(counts)
+    for size, count in enumerate(descending, 1):
+        above += count
+        level = (above - total) / size
+        if count <= level:
+            break
+        cut = level
+    return [max(count - cut, 0.0) if count > 0 else 0.0 for count in counts]
+
+
+def bins_of(column: Column, single: Single, most: int) -> tuple[int, ...]:
+    """The first cell of each bin of a number, about ``most`` of about even content; declared spikes are alone."""
+    grid = single.grid
+    assert grid is not None
+    spikes = spike_bins(column, grid.inner)
+    cuts = np.searchsorted(grid.inner, [unit_of(column, cut) for cut in column.cuts], side="right").tolist()
+    forced = {*spikes, *(spike + 1 for spike in spikes), *cuts}
+    counts = single.counts[: grid.size]
+    share, heavy = math.inf, -1
+    while sum(count >= share for count in counts) > heavy:  # what heavy cells leave is for the other bins
+        heavy = sum(count >= share for count in counts)
+        light = math.fsum(count for count in counts if count < share)
+        share = (light or 1.0) / max(1, most - heavy)
+    while True:
+        firsts, held = [0], 0.0
+        for place, count in enumerate(counts):
+            enough = held + count > 1.3 * share and held > _LIGHT * share
+            alone = count >= share and held > _LIGHT * share / 4
+            if place and (enough or alone or place in forced):
+                firsts.append(place)
+                held = 0.0
+            held += count
+        if len(firsts) <= most + len(forced):
+            return tuple(firsts)
+        share *= 1.1
+
+
+def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Grid, tuple[int, ...], tuple[float, ...]]:
+    """Pieces of a number's bins, in which values are even: their grid, the first of each bin, and shares in it.
+
+    A cell is divided into a few pieces whose density is exponential, of the logarithm where the cell spans more than a
+    factor of 2, with the slope between both neighbors.
+
+    Args:
+        column: the number.
+        single: what is known of it.
+        firsts: the first cell of each bin.
+    """
+    grid = single.grid
+    assert grid is not None
+    counts, edges, starts = single.counts[: grid.size], [grid.edges[0]], []
+    lows: list[float] = []
+    highs: list[float] = []
+    shares: list[float] = []
+    densities = _Densities(column, grid, counts)
+    for place in range(grid.size):
+        starts.append(len(lows))
+        values = _cut(column, grid, place)
+        for (low, high, edge), part in zip(values, densities.of(place, values), strict=True):
+            lows.append(low)
+            highs.append(high)
+            edges.append(edge)
+            shares.append(counts[place] * part)
+    within: list[float] = []
+    for first, end in pairwise([*(starts[first] for first in firsts), len(shares)]):
+        total = math.fsum(shares[first:end])
+        own = [round(share / total, _DIGITS) if total > 0 else 0.0 for share in shares[first:end]]
+        own[own.index(max(own))] += 1 - math.fsum(own)  # machines differ in the last digits of a logarithm
+        within += [round(share, _DIGITS) for share in own]
+    return Grid(tuple(edges), tuple(lows), tuple(highs)), tuple(starts[first] for first in firsts), tuple(within)
+
+
+_Piece = tuple[float, float, float]  # smallest and largest value, and the edge above, on the unit scale
+
+
+def _cut(column: Column, grid: Grid, place: int) -> list[_Piece]:
+    """A cell in at most six pieces, of equal width or of equal factors."""
+    low, high, edge = grid.lows[place], grid.highs[place], grid.edges[place + 1]
+    step, a, b = step_of(column), value_of(column, low), value_of(column, high)
+    if low == high:
+        return [(low, high, edge)]
+    if step is not None:
+        b += step
+    factors = _by_factors(a, b)
+    at = [a * (b / a) ** (part / _DENSITIES) if factors else a + (b - a) * part / _DENSITIES for part in range(1, 6)]
+    if step is None:
+        inner = sorted({round(unit_of(column, value), _DIGITS) for value in at})
+        cuts = [low, *(cut for cut in inner if low + _SAME < cut < min(high, edge) - _SAME), high]
+        return [*((one, two, two) for one, two in pairwise(cuts[:-1])), (cuts[-2], high, edge)]
+    wholes = sorted({round(a / step), *(round(value / step) for value in at)})
+    wholes = [first for first in wholes if first < round(b / step)]
+    tops = [*((first - 0.5) * step for first in wholes[1:])]
+    lasts = [*(unit_of(column, (first - 1) * step) for first in wholes[1:]), high]
+    ends = [*(unit_of(column, top) for top in tops), edge]
+    return list(zip((unit_of(column, first * step) for first in wholes), lasts, ends, strict=True))
+
+
+def _by_factors(low: float, high: float) -> bool:
+    return low > 0 and high > 2 * low
+
+
+class _Densities:
+    """How the density falls within the cells of a number."""
+
+    def __init__(self, column: Column, grid: Grid, counts: Sequence[float]) -> None:
+        self._column, self._step = column, step_of(column) or 0.0
+        self._wide = [place for place in range(grid.size) if grid.lows[place] < grid.highs[place]]
+        self._ends = [
+            (value_of(column, low), value_of(column, high) + self._step)
+            for low, high in zip(grid.lows, grid.highs, strict=True)
+        ]
+        self._counts = [max(count, 1e-12) for count in counts]
+
+    def of(self, place: int, pieces: Sequence[_Piece]) -> list[float]:
+        """The share of each piece in its cell."""
+        if len(pieces) == 1:
+            return [1.0]
+        low, high = self._ends[place]
+        factors, slope = _by_factors(low, high), self._slope(place)
+        tops = [value_of(self._column, top) + self._step for _, top, _ in pieces]
+        scale = (lambda value: math.log(value / low)) if factors else (lambda value: value - low)
+        at = [0.0, *(min(scale(top) / scale(high), 1.0) for top in tops)]
+        below = at if abs(slope) < 1e-3 else [math.expm1(-slope * part) / math.expm1(-slope) for part in at]
+        return [max(after - before, 0.0) for before, after in pairwise(below)]
+
+    def _slope(self, place: int) -> float:
+        """By how many logarithms the density falls from the lower end of a cell to the upper one."""
+        at, factors = self._wide.index(place), _by_factors(*self._ends[place])
+        own = self._log(place, factors)
+        below = self._log(self._wide[at - 1], factors) if at else own - 2
+        above = self._log(self._wide[at + 1], factors) if at + 1 < len(self._wide) else own - _STEEP
+        falls = [min(max(value, -_STEEP), _STEEP) for value in (below - own, above - own)]
+        slope = min(max((falls[0] - falls[1]) / 2, -_STEEP), _STEEP)
+        low, high = self._ends[place]
+        last = at + 1 == len(self._wide) and factors
+        return max(slope, _TAIL * math.log(high / low)) if last else slope
+
+    def _log(self, place: int, factors: bool) -> float:
+        """The logarithm of the density in a cell, of values or of their logarithms."""
+        low, high = self._ends[place]
+        low = max(low, self._step / 2) if factors else low
+        width = math.log(high / low) if factors and 0 < low < high else high - low
+        return math.log(self._counts[place] / width) if width > 0 else -50.0

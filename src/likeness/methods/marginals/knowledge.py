@@ -1,0 +1,279 @@
+"""What the releases so far say, and the next question that follows: from public facts and released values alone."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import ReleaseError
+from likeness.data.encoding.bins import Grid, grid_of
+from likeness.data.schema.column import Column
+from likeness.features.base import Map
+from likeness.features.cells import Cells
+from likeness.features.column_marginals import ColumnMarginals
+from likeness.methods.base import CLASS_COUNTS, Context, number_of_records, together
+from likeness.methods.marginals.columns import (
+    MOST_CELLS,
+    Single,
+    bins_of,
+    cells_of_number,
+    cleaned,
+    ends_of,
+    even_cells,
+    first_grid,
+    is_fine,
+    on_total,
+    pooled,
+    second_grid,
+)
+from likeness.methods.marginals.pair_products import PairProducts
+from likeness.release.query import Query
+from likeness.release.released import Released
+
+HISTOGRAMS, COLUMNS, PRODUCTS, SECOND = "histograms", "columns", "products", "second"
+_CLIPPED = 1.5  # slope of a rank, from which the outer sixths are cut off at 1
+_RARE, _HIDDEN = 0.004, 3.0  # share and standard deviations below which a category has no product of its own
+_DIGITS = 6  # of a score
+_TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
+_LEAST = 1e-12
+Floats = NDArray[np.float64]
+
+
+class Knowledge:
+    """Answers about rows, by the names of their queries, and what follows from them.
+
+    Without an answer the largest question stands in, for forecasts.
+    """
+
+    def __init__(self, context: Context, released: Mapping[str, Released], bins: int) -> None:
+        """Take the answers; ``bins`` is the most that a pair has of a number."""
+        # An answer counts where all before it are there: without the number of records, counts say nothing.
+        known = released if CLASS_COUNTS in released else {}
+        self._context, self._released, self._bins = context, known, bins
+        self._columns = context.schema.feature_columns
+
+    def has(self, name: str) -> bool:
+        """Whether the answer to a query is there, and those before it."""
+        return name in self._released
+
+    @cached_property
+    def records(self) -> float:
+        """Their number, public or noisy."""
+        answer = self._released.get(CLASS_COUNTS)
+        return math.inf if answer is None else number_of_records(self._context, answer)
+
+    @cached_property
+    def _first(self) -> dict[str, Grid]:
+        """Cells of the first release, of each number with more values than bins."""
+        fine = [column for column in self._columns if not column.is_categorical and is_fine(column, self._bins)]
+        answer, even = self._released.get(CLASS_COUNTS), MOST_CELLS
+        if answer is not None:
+            even = even_cells(self.records, answer.noise_std * math.sqrt(len(fine)) / 2)
+        return {column.name: first_grid(column, even) for column in fine}
+
+    def histograms(self) -> Query | None:
+        """The first release of numbers; None where there are none with more values than bins."""
+        cells = tuple(
+            self._cells(column, self._first[column.name]) for column in self._columns if column.name in self._first
+        )
+        if not cells:
+            return None
+        return Query(HISTOGRAMS, "auxiliary", ColumnMarginals(cells), contributions=together(self._context))
+
+    def _cells(self, column: Column, grid: Grid | None) -> Cells:
+        start = self._context.layout.starts[column.name]
+        return Cells(start, column.width) if grid is None else cells_of_number(column, start, grid)
+
+    def _answer(self, name: str, feature: Map) -> Released:
+        answer = self._released[name]
+        if {key: value for key, value in answer.receipt.feature.items() if key != "terms"} != feature.spec():
+            raise ReleaseError(f"{name}.safetensors answers another question than params.yaml. Run: dvc repro")
+        return answer
+
+    def _counts(self, name: str, cells: Sequence[Cells]) -> tuple[list[list[float]], float]:
+        """Counts of each column in a release about all records together, and their standard deviation.
+
+        Raises:
+            ReleaseError: the release is about other cells.
+        """
+        answer = self._answer(name, ColumnMarginals(tuple(cells)))
+        ends = np.cumsum([one.size for one in cells])[:-1]
+        return [block.tolist() for block in np.split(answer.values[0], ends)], answer.noise_std
+
+    @cached_property
+    def _seen(self) -> dict[str, tuple[list[float], list[float], float]]:
+        """Of each number in the first release: counts as they came, cleaned ones, and their standard deviation."""
+        columns = [column for column in self._columns if column.name in self._first]
+        if HISTOGRAMS not in self._released:
+            return {}
+        counts, noise = self._counts(HISTOGRAMS, [self._cells(column, self._first[column.name]) for column in columns])
+        seen = {}
+        for column, noisy in zip(columns, counts, strict=True):
+            missing = min(max(noisy[-1], 0.0), self.records - 1) if column.nullable else 0.0
+            present = noisy[: self._first[column.name].size]
+            seen[column.name] = noisy, cleaned(present, noise, max(self.records - missing, 1.0)), noise
+        return seen
+
+    @cached_property
+    def _second(self) -> list[Grid | None]:
+        """Cells of the second release, of each column; None for categories."""
+        grids: list[Grid | None] = []
+        later = math.sqrt(len(self._columns) / max(1, len(self._first)) / 3)  # noise of the second over the first
+        for column in self._columns:
+            if column.is_categorical:
+                grids.append(None)
+            elif column.name not in self._first:
+                grids.append(first_grid(column, MOST_CELLS))
+            elif column.name not in self._seen:
+                grids.append(self._first[column.name])
+            else:
+                _, counts, noise = self._seen[column.name]
+                grids.append(second_grid(column, self._first[column.name], counts, self.records, later * noise))
+        return grids
+
+    def columns(self) -> Query:
+        """The second release of all columns."""
+        cells = tuple(self._cells(column, grid) for column, grid in zip(self._columns, self._second, strict=True))
+        return Query(COLUMNS, "auxiliary", ColumnMarginals(cells), contributions=together(self._context))
+
+    @cached_property
+    def singles(self) -> list[Single]:
+        """What both releases say about each column."""
+        cells = [self._cells(column, grid) for column, grid in zip(self._columns, self._second, strict=True)]
+        every, noise = self._counts(COLUMNS, cells)
+        singles = []
+        for column, grid, one, counts in zip(self._columns, self._second, cells, every, strict=True):
+            if grid is None:
+                singles.append(Single(None, one, tuple(on_total(counts, self.records)), noise))
+                continue
+            ends = None
+            if column.name in self._seen:
+                before, seen, old = self._seen[column.name]
+                counts = pooled(grid, counts, noise, self._first[column.name], before, old)
+                ends = ends_of(self._first[column.name], seen, grid)
+            missing = [min(max(counts[-1], 0.0), self.records - 1)] if column.nullable else []
+            present = cleaned(counts[: grid.size], noise, max(self.records - sum(missing), 1.0), ends)
+            singles.append(Single(grid, one, (*present, *missing), noise))
+        return singles
+
+    @cached_property
+    def firsts(self) -> list[tuple[int, ...]]:
+        """The first cell of each bin of a number; empty for categories."""
+        pairs = zip(self._columns, self.singles, strict=True)
+        return [bins_of(column, single, self._bins) if single.grid else () for column, single in pairs]
+
+    @cached_property
+    def bins(self) -> list[tuple[Cells, Grid | None]]:
+        """Cells of each column in pairs, with the grid of a number."""
+        if COLUMNS not in self._released:
+            grids = [None if column.is_categorical else grid_of(column, self._bins) for column in self._columns]
+        else:
+            joined = zip(self.singles, self.firsts, strict=True)
+            grids = [single.grid.joined(firsts) if single.grid else None for single, firsts in joined]
+        return [(self._cells(column, grid), grid) for column, grid in zip(self._columns, grids, strict=True)]
+
+    @cached_property
+    def shares(self) -> list[list[float]]:
+        """Of the bins of each column, sum 1: those of missing and of rare cells too."""
+        shares = []
+        for single, firsts, (cells, grid) in zip(self.singles, self.firsts, self.bins, strict=True):
+            counts = list(single.counts)
+            if grid is not None:
+                ends = [*firsts[1:], len(counts) - int(cells.missing)]
+                counts = [math.fsum(counts[a:b]) for a, b in zip(firsts, ends, strict=True)] + counts[ends[-1] :]
+            total = math.fsum(counts)
+            shares.append([count / total for count in counts])
+        return shares
+
+    def _feature(self, place: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Slots and scores of a column: its rank, or its frequent categories, and missing."""
+        column, (cells, _) = self._columns[place], self.bins[place]
+        known = COLUMNS in self._released
+        shares = self.shares[place] if known else [1 / cells.size] * cells.size
+        values = cells.size - int(column.nullable)
+        missing = ([1], [1.0]) if column.nullable else ([], [])
+        if values <= 2 or not column.is_categorical or column.ordered:
+            whole, below, scores = math.fsum(shares[:values]) or 1.0, 0.0, []
+            for share in shares[:values]:
+                rank = (2 * below + share) / whole - 1
+                scores.append(round(min(max(_CLIPPED * rank, -1.0), 1.0), _DIGITS))
+                below += share
+            if values == 2:
+                scores = [-1.0, 1.0]
+            return (*([0] * values), *missing[0]), (*scores, *missing[1])
+        least = max(_RARE, _HIDDEN * self.singles[place].noise / self.records) if known else 0.0
+        frequent = [cell for cell, share in enumerate(shares) if share >= least] or [0]
+        slots = [frequent.index(cell) if cell in frequent else 0 for cell in range(cells.size)]
+        return tuple(slots), tuple(1.0 if cell in frequent else 0.0 for cell in range(cells.size))
+
+    @cached_property
+    def feature(self) -> PairProducts:
+        """The map of products."""
+        features = [self._feature(place) for place in range(len(self._columns))]
+        slots, scores = zip(*features, strict=True)
+        return PairProducts(tuple(cells for cells, _ in self.bins), slots, scores)
+
+    def products(self) -> Query:
+        """Products of pairs of columns, of all records together."""
+        return Query(PRODUCTS, "auxiliary", self.feature, contributions=together(self._context))
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the noise of products is so large that cells of pairs would show nothing."""
+        return PRODUCTS in self._released and self.dependence(PRODUCTS)[1] > _TOO_NOISY
+
+    @cached_property
+    def means(self) -> list[Floats]:
+        """Mean of each column's feature, by its single column."""
+        return [
+            np.array([math.fsum((content[:, slot] * np.array(shares)).tolist()) for slot in range(content.shape[1])])
+            for content, shares in zip(self.feature.contents(), self.shares, strict=True)
+        ]
+
+    def dependence(self, *names: str) -> tuple[list[Floats], float]:
+        """Mean products of each pair without those of independent columns, and the noise of one number.
+
+        Args:
+            names: of releases of products, whose mean by inverse variance counts.
+        """
+        values, noise = mean_of([self._answer(name, self.feature) for name in names])
+        blocks = self.feature.blocks(values)
+        centred = [
+            block / self.records - self.means[i][:, None] * self.means[j][None, :]
+            for (i, j), block in zip(self.feature.pairs, blocks, strict=True)
+        ]
+        return centred, noise / self.records
+
+    def strengths(self) -> list[float]:
+        """How far each pair is from independence, as a sum of absolute numbers without noise; 0 where all may be noise.
+
+        A block of f numbers whose squares are s in units of the noise stands out where s is above f + 2√(fl) + 2l, with
+        l the logarithm of the number of pairs: then no pair of independent columns stands out, with probability about
+        1 − 1/e for all pairs together (Laurent and Massart 2000).
+        """
+        blocks, noise = self.dependence(PRODUCTS)
+        log, strengths = math.log(max(len(blocks), 2)), []
+        for block in blocks:
+            free = block.size
+            squares = math.fsum(np.square(block).ravel().tolist())
+            least = (free + 2 * math.sqrt(free * log) + 2 * log) * noise**2
+            strengths.append(math.sqrt(free * (squares - free * noise**2)) if squares > least else 0.0)
+        return strengths
+
+
+def every_pair(columns: int) -> tuple[tuple[int, int], ...]:
+    """Places of both columns of all pairs."""
+    return tuple(combinations(range(columns), 2))
+
+
+def mean_of(releases: Sequence[Released]) -> tuple[Floats, float]:
+    """The mean of releases of one map by inverse variance, and the standard deviation of its noise."""
+    if min(one.noise_std for one in releases) == 0:
+        return releases[0].values, 0.0
+    precisions = [1 / one.noise_std**2 for one in releases]
+    whole = sum(precisions)
+    values = sum(one.values * (precision / whole) for one, precision in zip(releases, precisions, strict=True))
+    return np.asarray(values), 1 / math.sqrt(whole)

@@ -1,0 +1,130 @@
+"""Products of one bounded feature of each of two columns, for all pairs of columns, as one mean embedding."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.bounds import Part, lattice_bits
+from likeness.core.errors import ReleaseError
+from likeness.features.base import Map
+from likeness.features.cells import Cells, cells_of
+
+
+@dataclass(frozen=True)
+class PairProducts(Map):
+    r"""The product of two columns' features, for all pairs of m columns: :math:`(f_i(x) \otimes f_j(x))_{i < j}`.
+
+    The feature of a column is a multiple of a unit vector: :math:`f_i(x) = s_i(c)\, e_{k_i(c)}` with c the cell of
+    column i. So an ordered column may have one coordinate, such as a rank, and one for missing; a column of categories
+    has one for each of them.
+
+    Bound: :math:`|s_i(c)| \le 1`, so :math:`\|f_i(x)\| \le 1` and every product has norm at most 1. With P pairs,
+    :math:`\|\phi(x)\|^2 \le P`, reached where all scores are 1 or −1. This is :math:`\Delta^2` where a record is added
+    or removed. Where one is replaced, a product moves by at most 2, and by at most :math:`\sqrt 2` where nothing of its
+    two columns is negative. A person with k rows moves the sum by k times as much. The door multiplies integers of both
+    columns, and makes the squared norm of the product obey the bound on its lattice, so rounding adds nothing.
+
+    Source: moments of pairs under one Gaussian, Dwork, Talwar, Thakurta and Zhang (2014).
+
+    Attributes:
+        columns: cells of each column, at least two columns.
+        slots: of each column, k of each cell; every slot below the largest is used.
+        scores: of each column, s of each cell, within −1 and 1.
+
+    Raises:
+        ReleaseError: they do not fit each other.
+    """
+
+    name: ClassVar[str] = "pair_products"
+    takes_tensors: ClassVar[bool] = False
+    columns: tuple[Cells, ...]
+    slots: tuple[tuple[int, ...], ...]
+    scores: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        columns = cells_of(self.columns, self.name)
+        object.__setattr__(self, "columns", columns)
+        for key in ("slots", "scores"):
+            try:
+                object.__setattr__(self, key, tuple(tuple(numbers) for numbers in getattr(self, key)))
+            except TypeError:
+                raise ReleaseError(f"{self.name}: {key} are lists of numbers") from None
+        fit = len(columns) == len(self.slots) == len(self.scores) > 1 and all(
+            len(slots) == len(scores) == cells.size
+            and all(type(slot) is int for slot in slots)
+            and max(slots) < len(slots)
+            and {*slots} == {*range(max(slots) + 1)}
+            and all(type(score) is float and -1 <= score <= 1 for score in scores)
+            for cells, slots, scores in zip(columns, self.slots, self.scores, strict=False)
+        )
+        if not fit:
+            raise ReleaseError(
+                f"{self.name} needs two columns or more. Each of their cells has a slot, and a score within -1 and 1"
+            )
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Places of both columns of each part."""
+        return tuple(combinations(range(len(self.columns)), 2))
+
+    @cached_property
+    def column_sizes(self) -> tuple[int, ...]:
+        """Slots of each column."""
+        return tuple(max(slots) + 1 for slots in self.slots)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """One part a pair."""
+        sizes, signed = self.column_sizes, [min(scores) < 0 for scores in self.scores]
+        return tuple(
+            Part(sizes[i] * sizes[j], Fraction(1), nonnegative=not (signed[i] or signed[j])) for i, j in self.pairs
+        )
+
+    def paired(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
+        """No coordinates before the products, and the features of each column, shapes (n, slots)."""
+        rows, features = np.arange(len(x)), []
+        for cells, slots, scores, size in zip(self.columns, self.slots, self.scores, self.column_sizes, strict=True):
+            feature, places = np.zeros((len(x), size)), cells.places(x)
+            feature[rows, np.array(slots)[places]] = np.array(scores)[places]
+            features.append(feature)
+        return np.zeros((len(x), 0)), tuple(features)
+
+    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All products side by side, shape (n, width)."""
+        _, features = self.paired(x)
+        products = [features[i][:, :, None] * features[j][:, None, :] for i, j in self.pairs]
+        return np.concatenate(
+            [product.reshape(len(x), part.width) for product, part in zip(products, self.parts, strict=True)], axis=1
+        )
+
+    def contents(self) -> list[NDArray[np.float64]]:
+        """The feature of each cell of each column as the door sums it, in whole steps, shapes (cells, slots)."""
+        contents, steps = [], math.sqrt(2.0 ** lattice_bits(self.parts))
+        for slots, scores, size in zip(self.slots, self.scores, self.column_sizes, strict=True):
+            content = np.zeros((len(slots), size))
+            content[np.arange(len(slots)), slots] = np.trunc(np.array(scores) * steps) / steps
+            contents.append(content)
+        return contents
+
+    def expected(self, table: Callable[[tuple[Cells, ...]], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Mean of the map in each class, shape (num_classes, width).
+
+        Args:
+            table: probability of each cell of some columns in each class, shape (num_classes, cells of each column).
+        """
+        contents = self.contents()
+        blocks = [contents[i].T @ table((self.columns[i], self.columns[j])) @ contents[j] for i, j in self.pairs]
+        return np.concatenate([block.reshape(len(block), -1) for block in blocks], axis=1)
+
+    def blocks(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """The sums of each pair, shapes (slots of i, slots of j), from released sums (1, width)."""
+        sizes, ends = self.column_sizes, np.cumsum([part.width for part in self.parts])
+        blocks = np.split(values[0], ends[:-1])
+        return [block.reshape(sizes[i], sizes[j]) for (i, j), block in zip(self.pairs, blocks, strict=True)]

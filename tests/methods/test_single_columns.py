@@ -1,0 +1,143 @@
+"""Single columns: cells that follow from a first release, counts that end where noise begins, and pieces of cells."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toys import schema_with
+
+from likeness.data.encoding.bins import Grid, value_of
+from likeness.data.schema.column import Column
+from likeness.methods.marginals.columns import (
+    Single,
+    bins_of,
+    cells_of_number,
+    cleaned,
+    ends_of,
+    even_cells,
+    first_grid,
+    on_total,
+    pieces_of,
+    pooled,
+    second_grid,
+)
+
+COLUMNS = schema_with(
+    {
+        "amount": {"kind": "numeric", "lower": 0, "upper": 1e7},
+        "income": {"kind": "integer", "lower": -1000, "upper": 10_000_000},
+        "age": {"kind": "integer", "lower": 0, "upper": 120},
+        "rate": {"kind": "numeric", "lower": -1, "upper": 1, "decimals": 2},
+        "paid": {"kind": "integer", "lower": 0, "upper": 5000, "transform": "log1p", "spikes": [99]},
+        "day": {"kind": "date", "lower": "1990-01-01", "upper": "2020-12-31"},
+    }
+).columns
+EACH = pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+
+
+def known(column: Column, seed: int, count: int = 5_000, noise: float = 20.0) -> tuple[Single, Grid, np.ndarray]:
+    """Both releases about values that crowd near the lower quarter of the bounds' scale."""
+    random = np.random.default_rng(seed)
+    units = random.beta(2, 40 if column.transform == "none" else 2, count)
+    if column.is_whole or column.decimals is not None:
+        lower, upper = column.bounds
+        step = 10.0 ** -(column.decimals or 0)
+        if column.transform == "none":
+            units = np.round(units * (upper - lower) / step) * step / (upper - lower)
+    units[: count // 5] = 0
+
+    def counts(grid: Grid) -> list[float]:
+        found = np.bincount(np.searchsorted(grid.inner, units, side="right"), minlength=grid.size)
+        return list(map(float, found + noise * random.standard_normal(grid.size)))
+
+    first = first_grid(column, even_cells(count, noise))
+    before = counts(first)
+    seen = cleaned(before, noise, count)
+    grid = second_grid(column, first, seen, count, noise)
+    both = pooled(grid, counts(grid), noise, first, before, noise)
+    found = cleaned(both, noise, count, ends_of(first, seen, grid))
+    return Single(grid, cells_of_number(column, 0, grid), tuple(found), noise), first, units
+
+
+@EACH
+def test_both_releases_give_mean_spread_and_the_share_of_a_frequent_value(column: Column) -> None:
+    single, _, units = known(column, 0)
+    grid, firsts = single.grid, bins_of(column, single, 16)
+    assert grid is not None and sum(single.counts) == pytest.approx(5_000) and min(single.counts) >= 0
+    pieces, starts, shares = pieces_of(column, single, firsts)
+    assert len(starts) == len(firsts) <= 16 + 4 and np.add.reduceat(shares, starts) == pytest.approx(1)
+    bins = np.add.reduceat(single.counts[: grid.size], firsts)
+    masses = np.array(shares) * np.repeat(bins, np.diff([*starts, pieces.size])) / 5_000
+    middles = (np.array(pieces.lows) + np.array(pieces.highs)) / 2
+    if column.transform != "none":
+        units = units[5_000 // 5 :]  # a lower bound of a logarithm is a spike
+        masses, middles = masses[1:] / masses[1:].sum(), middles[1:]
+    mean = masses @ middles
+    assert mean == pytest.approx(units.mean(), abs=0.12 * units.std())
+    assert np.sqrt(masses @ (middles - mean) ** 2) == pytest.approx(units.std(), rel=0.3)
+    if column.transform == "none" and column.name != "day":
+        at = np.flatnonzero((np.array(pieces.lows) == 0) & (np.array(pieces.highs) == 0))
+        assert masses[at].sum() == pytest.approx((units == 0).mean(), abs=0.03)
+
+
+@EACH
+def test_grids_hold_every_value_once_and_the_second_one_is_finer_where_values_are(column: Column) -> None:
+    single, first, units = known(column, 1)
+    for grid in (first, single.grid):
+        assert grid is not None and grid.edges[0] <= 0 and grid.edges[-1] >= 1
+        assert all(low <= high for low, high in zip(grid.lows, grid.highs, strict=True))
+        assert all(high <= low for high, low in zip(grid.highs, grid.lows[1:], strict=False))
+        assert 0 <= value_of(column, grid.highs[-1]) - column.bounds[1] < 1e-6 * (1 + column.bounds[1])
+    assert single.grid is not None
+    widest = [
+        max(np.bincount(np.searchsorted(grid.inner, units[1_000:], side="right"))) for grid in (first, single.grid)
+    ]
+    assert widest[1] <= max(0.6 * widest[0], 600)
+
+
+def test_a_tail_falls_and_ends_where_noise_begins_and_far_cells_need_to_be_sure() -> None:
+    counts = [500.0, 300.0, 90.0, 35.0, 40.0, 30.0, -12.0, 9.0, 25.0, -30.0, 10.0, 3.0, -2.0, 40.0]
+    found = cleaned(counts, 10.0, 1_000.0)
+    assert found[3] == found[4] > found[5] > 0 and found[6:] == [0.0] * 8
+    assert cleaned([*counts[:-1], 80.0], 10.0, 1_000.0)[-1] > 0
+    outside = cleaned(counts, 10.0, 1_000.0, (0, 4))
+    assert outside[3] > 0 and outside[4:] == [0.0] * 10
+    assert cleaned([1.0, -5.0, 3.0], 10.0, 10.0) == [4.0, 0.0, 6.0]  # few cells have no tails
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(-50, 100), min_size=1, max_size=9), st.floats(1, 500))
+def test_counts_on_a_total_are_the_nearest_of_what_is_above_zero(counts: list[float], total: float) -> None:
+    found = np.array(on_total(counts, total))
+    assert found.sum() == pytest.approx(total) and found.min() >= 0
+    above = np.array(counts) > 0
+    if above.any():
+        moved = np.array(counts)[above] - found[above]
+        inside = found[above] > 1e-9
+        assert np.ptp(moved[inside]) < 1e-6 and (moved <= moved[inside].max() + 1e-6).all()
+        assert (found[~above] == 0).all()
+
+
+def test_old_counts_weigh_by_their_variance_where_old_cells_fill_a_new_one() -> None:
+    old = Grid((0.0, 0.25, 0.5, 1.0), (0.0, 0.25, 0.5), (0.25, 0.5, 1.0))
+    new = Grid((0.0, 0.5, 0.75, 1.0), (0.0, 0.5, 0.75), (0.5, 0.75, 1.0))
+    found = pooled(new, [100.0, 7.0, 9.0, 5.0], 3.0, old, [40.0, 20.0, 11.0, 1.0], 2.0)
+    weight = 9 / (9 + 4 * 2)  # two old cells
+    assert found == pytest.approx([100 * (1 - weight) + 60 * weight, 7.0, 9.0, (5 * 4 + 1 * 9) / 13])
+
+
+@settings(max_examples=80)
+@given(seed=st.integers(0, 10_000), lower=st.sampled_from([-1000, -50, -5, -1e-9, 0]), share=st.floats(0, 1))
+def test_pieces_ascend_for_bounds_of_either_sign_whatever_was_released(seed: int, lower: float, share: float) -> None:
+    random = np.random.default_rng(seed)
+    upper = float(10 ** random.uniform(0, 6))
+    (column,) = schema_with({"x": {"kind": "numeric", "lower": lower, "upper": upper}}).columns
+    first = first_grid(column, int(2 ** random.integers(3, 7)))
+    counts = (3_000 * random.dirichlet(np.full(first.size, 0.1)) * share).tolist()
+    noise = float(random.choice([0.0, 5.0, 50.0]))
+    grid = second_grid(column, first, cleaned(counts, noise, 3_000), 3_000, noise)
+    found = cleaned((noise * random.standard_normal(grid.size) + 3_000 / grid.size).tolist(), noise, 3_000)
+    single = Single(grid, cells_of_number(column, 0, grid), tuple(found), noise)
+    pieces, starts, shares = pieces_of(column, single, bins_of(column, single, 16))
+    assert (np.diff(pieces.edges) > 0).all() and np.add.reduceat(shares, starts) == pytest.approx(1)
+    assert min(shares) >= 0 and all(round(one, 9) == one for one in shares)
