@@ -30,7 +30,7 @@ def test_what_the_stages_released_costs_the_api_nothing_and_gives_the_same_rows(
     assert Ledger.open(locate()).head() == before
     synthesizer.save(tmp_path / "saved")
     for query in synthesizer.releases_:
-        place = "embedding" if query == "embedding" else f"auxiliary/{query}"
+        place = "embedding/embedding" if query == "embedding" else f"auxiliary/{query}"
         released = finished.bytes(f"data/released/{place}.safetensors")
         assert (tmp_path / f"saved/released/{query}.safetensors").read_bytes() == released
     for name in ("spec.json", "weights.safetensors"):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import platformdirs
 from filelock import BaseFileLock, FileLock
 
 from likeness.core.errors import LikenessError
@@ -31,6 +30,8 @@ def user_folders() -> tuple[Path, Path]:
         LikenessError: the system knows no home folder of the user.
     """
     with _home_known():
+        import platformdirs  # training alone runs without it
+
         folders = platformdirs.user_data_dir("likeness"), platformdirs.user_state_dir("likeness")
     return expanded(folders[0]), expanded(folders[1])
 

@@ -12,8 +12,6 @@ from likeness.core.errors import PlanError
 from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import plain, sha256_json
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.calibration import epsilon_left, rho_for
-from likeness.privacy.thresholds import delta_left
 
 
 @dataclass(frozen=True)
@@ -159,6 +157,9 @@ def make_plan(
         PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` or ``unit`` contradicts the
             adjacency.
     """
+    from likeness.privacy.calibration import epsilon_left, rho_for  # scipy, without which a training runs
+    from likeness.privacy.thresholds import delta_left
+
     names = [*(selection.queries if selection else ()), *(share.query for share in (*shares, *card))]
     if len(set(names)) != len(names):
         raise PlanError(f"{method}: two queries of the plan have one name among {', '.join(names)}. Rename one.")

@@ -18,7 +18,6 @@ from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaErro
 from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan
-from likeness.privacy.thresholds import threshold_for
 from likeness.release.query import MAX_SUMMED
 from likeness.release.records import EachRecord
 from likeness.release.released import Released
@@ -97,6 +96,8 @@ class PartitionQuery:
                 f"{self.name}: the noise of this plan is {scale / 2**COUNT_BITS:.3g} rows wide and does not fit 64 "
                 "bits. Raise privacy.epsilon or categories.share, or list the categories in the schema."
             )
+        from likeness.privacy.thresholds import threshold_for  # scipy, without which a training runs
+
         return threshold_for(self.delta_keys, scale, rows_per_unit(unit), COUNT_BITS) if scale else 0
 
     def spec(self) -> dict[str, Any]:
