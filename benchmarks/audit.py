@@ -190,9 +190,7 @@ class Case:
         """The same bounds, reached. Distances have no map of their own, and come near their bound as they are."""
         if isinstance(self.query, DistanceQuery):
             return self
-        # Contrasts of cells are opposite for columns of two cells alone, so a vector stands for those of more.
-        cells = isinstance(self.query.feature, CellMap) and not any(part.contrasts for part in self.query.parts)
-        kind = CanaryCells if cells else Canary
+        kind = CanaryCells if isinstance(self.query.feature, CellMap) else Canary
         query = dataclasses.replace(self.query, feature=kind(self.query.feature))
         return Case(f"{self.name} at its bound", self.adjacency, query, query, self.schema, self.most)
 
