@@ -78,8 +78,7 @@ class DaskEngine:
                 future.cancel()
 
     def _results(self, future: Any) -> tuple[Any, ...]:
-        from distributed import CancelledError
-        from distributed.scheduler import KilledWorker
+        from distributed import CancelledError, KilledWorker
 
         done: _Done | None = None
         with suppress(KilledWorker, CancelledError, OSError):

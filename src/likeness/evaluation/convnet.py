@@ -75,7 +75,6 @@ class ConvNet:
     def fit(self, x: Array, y: Array) -> "ConvNet":
         """Train on images (n, values) in [0, 1] with labels (n,) from 0 ... C - 1."""
         import torch
-        from torch.nn.functional import cross_entropy
 
         self.classes_ = np.arange(int(y.max()) + 1 if len(y) else 1)
         self._draw_weights(len(self.classes_))
@@ -90,7 +89,7 @@ class ConvNet:
             for _ in range(self.steps):
                 chosen = torch.from_numpy(stream.integers(0, len(images), _BATCH))
                 optimizer.zero_grad()
-                loss = cross_entropy(self._forward(images[chosen])[1], labels[chosen])
+                loss = torch.nn.functional.cross_entropy(self._forward(images[chosen])[1], labels[chosen])
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
                 schedule.step()

@@ -81,11 +81,14 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # of autodp, where the installer has not compiled it
         warnings.simplefilter("ignore", RuntimeWarning)  # a harmless 0/0 inside autodp's search over orders
-        from autodp.mechanism_zoo import ExactGaussianMechanism, GaussianMechanism
-        from autodp.transformer_zoo import ComposeGaussian, Composition
+        from autodp import mechanism_zoo, transformer_zoo
 
-        composed = Composition()([GaussianMechanism(sigma=m) for m in multipliers], counts)
-        exact = ComposeGaussian()([ExactGaussianMechanism(sigma=m) for m in multipliers], counts)
+        composed = transformer_zoo.Composition()(
+            [mechanism_zoo.GaussianMechanism(sigma=m) for m in multipliers], counts
+        )
+        exact = transformer_zoo.ComposeGaussian()(
+            [mechanism_zoo.ExactGaussianMechanism(sigma=m) for m in multipliers], counts
+        )
         epsilon_rdp, epsilon_gaussian = float(composed.get_approxDP(left)), float(exact.get_approxDP(left))
         lattice = float(exact.get_approxDP(left * math.exp(-ALLOWANCE))) + ALLOWANCE
         autodp_curve = [float(composed.get_RDP(order)) for order in ORDERS]

@@ -166,8 +166,7 @@ class Database:
             yield connection
 
     def _engine(self) -> Any:
-        from sqlalchemy import create_engine
-        from sqlalchemy.pool import NullPool
+        from sqlalchemy import NullPool, create_engine
 
         if self.url.startswith(_SQLITE):
             path = Path(self.url.removeprefix(_SQLITE))

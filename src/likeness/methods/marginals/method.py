@@ -28,9 +28,12 @@ from likeness.methods.base import (
 from likeness.methods.marginals.columns import NUMBER_CELLS, is_fine, pieces_of
 from likeness.methods.marginals.knowledge import COLUMNS, HISTOGRAMS, PRODUCTS, SECOND, Knowledge, every_pair, mean_of
 from likeness.methods.marginals.measures import measures_of_cells
+from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
 from likeness.methods.marginals.products_fit import denoised
+from likeness.methods.marginals.structural_zeros import StructuralZeros
+from likeness.methods.marginals.training import minimize
 from likeness.methods.marginals.workload import HistoryWorkload, Workload
 from likeness.methods.settings import FREE, NoSettings, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
@@ -40,8 +43,6 @@ from likeness.release.released import Released
 if TYPE_CHECKING:
     from likeness.generators.base import Compute, Generator, Trained
     from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture
-    from likeness.methods.marginals.objective import MarginalObjective
-    from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 _SHARES = {  # of ρ
     CLASS_COUNTS: 0.03,
@@ -219,7 +220,6 @@ class Marginals(Method):
     ) -> "Trained":
         """Start around the released single columns, and fit all that was released."""
         from likeness.generators.base import Trained, environment
-        from likeness.methods.marginals.training import minimize
 
         settings, generator = self.training, self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
@@ -251,8 +251,6 @@ class Marginals(Method):
         compute: "Compute",
     ) -> "ProductMixture":
         """Few steps from the fitted mixture: new noise moves the optimum a little."""
-        from likeness.methods.marginals.training import minimize
-
         again, start = self.build_generator(context, auxiliary), generator.arrays()
         again.load({name: array.copy() for name, array in start.items()})
         steps = min(_REFIT, self.train.iterations)
@@ -281,8 +279,6 @@ class Marginals(Method):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> "MarginalObjective":
         """Squared residuals of all releases, in units of their noise."""
-        from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
-
         known, feature = self._knowledge(context, auxiliary), self._feature(embedding)
         zeros, records = self._zeros(context, known), known.records
         cells, of_products = [embedding], [PRODUCTS] if PRODUCTS in auxiliary else []
@@ -334,8 +330,6 @@ class Marginals(Method):
 
     def _zeros(self, context: Context, known: Knowledge) -> "StructuralZeros":
         """Cells that the rules of the schema forbid."""
-        from likeness.methods.marginals.structural_zeros import StructuralZeros
-
         return StructuralZeros(context.schema, known.bins)
 
     @property
