@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import canonical_json, sha256_bytes
@@ -59,8 +59,6 @@ def from_bytes(data: bytes, where: str) -> Released:
     Raises:
         ReleaseError: it is no released file, or its numbers contradict its receipt.
     """
-    from safetensors.numpy import load
-
     try:
         tensors = load(data)
         lattice = tensors["lattice"]

@@ -24,7 +24,7 @@ from likeness.methods import DEFAULT
 from likeness.pipeline.run_stage import in_words
 from likeness.pipeline.where import named
 from likeness.report.statement import statement
-from likeness.synthesizer.files import bundle, save
+from likeness.synthesizer.files import bundle, load, save
 from likeness.synthesizer.parameters import settings_of
 
 if TYPE_CHECKING:
@@ -366,8 +366,6 @@ class Synthesizer(Estimator):
             ArtifactError: :meth:`save` did not write the folder, or a file is missing or damaged.
             ReleaseError: generator, released statistics and account do not belong together.
         """
-        from likeness.synthesizer.files import load
-
         try:
             with in_words():
                 params, fitted = load(expanded(path))

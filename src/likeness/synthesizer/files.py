@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.bundle.contents import CHECKSUMS, PLAN_FILE, PRIVACY, RELEASED, SCHEMA, STATEMENT
 from likeness.bundle.files import check_whole, checksums, sums
+from likeness.bundle.write import write_bundle
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.files import expanded
 from likeness.core.hashing import plain, sha256_bytes
@@ -106,8 +107,6 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
         target: a new folder, or a new .zip file.
         open_others: see :func:`likeness.bundle.write.write_bundle`.
     """
-    from likeness.bundle.write import write_bundle
-
     home = None if params.ledger.home is None else str(expanded(params.ledger.home).absolute())
     with tempfile.TemporaryDirectory() as temporary:
         params = replace(params, ledger=replace(params.ledger, home=home))

@@ -38,8 +38,8 @@ class PairDistance(Map):
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map pairs (n, 2d), the two records side by side, to features (n, 2)."""
-        import torch
-
         first, second = x.chunk(2, dim=1)
         distance = (first - second).norm(dim=1, keepdim=True) / math.sqrt(self.diameter_squared)
-        return torch.cat([distance, torch.ones_like(distance)], dim=1)
+        features = x.new_ones(len(x), 2)
+        features[:, :1] = distance
+        return features
