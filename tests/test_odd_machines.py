@@ -114,7 +114,7 @@ print(summary(METHODS["marginals"]))
 def test_help_is_there_without_docstrings() -> None:
     plain, bare = python(HELPS), python(HELPS, "-OO")
     assert plain.stdout == bare.stdout and bare.stdout.startswith(b"[] "), bare.stderr
-    assert b"Noisy counts" in bare.stdout
+    assert b"Noisy single columns" in bare.stdout
 
 
 def test_a_setting_is_no_option_and_a_mistyped_option_gets_the_right_one() -> None:

@@ -200,9 +200,9 @@ def test_names_are_quoted_as_in_csv(fitted: Synthesizer, home: Path) -> None:
         'say "x"': None,
         'h"': "2",
     }
-    for columns in ('"age', '"age"x', "age,,size"):
+    for columns in ('"age', '"age"x', "age,,"):
         done = CliRunner().invoke(app, ["estimate", str(home / "model"), "--columns", columns])
-        assert (done.exit_code == 0) is (columns == "age,,size")
+        assert (done.exit_code == 0) is (columns == "age,,")
         assert done.exit_code == 0 or "quotes do not close" in str(done.exception)
 
 

@@ -165,7 +165,7 @@ class OfPeople:
     def __call__(self) -> Iterator[Records]:
         start = 0
         for one in self.rows():
-            yield replace(one, people=np.arange(start, start + len(one.x)) // 3)
+            yield replace(one, persons=np.arange(start, start + len(one.x)) // 3)
             start += len(one.x)
 
     def parts(self, most: int) -> list["OfPeople"]:

@@ -173,8 +173,8 @@ def test_marginals(another: Clone, tmp_path: Path) -> None:
     another.stages("account", without=["evaluate"])
     privacy = json.loads(another.bytes("reports/privacy.json"))
     assert (privacy["private"], privacy["method"]) == (True, "marginals")
-    # 14 feature columns: every record adds one count to each of their 91 pairs, and to a table as much as 39 of these.
-    assert privacy["queries"][-1]["sensitivity"] == pytest.approx((91 + 39) ** 0.5)
+    # 14 feature columns: squared weights sum to 1,000 times their 91 pairs, whatever pairs and tables are counted.
+    assert privacy["queries"][-1]["sensitivity"] == pytest.approx((1000 * 91) ** 0.5)
     another.run("likeness", "bundle", "--open-others", str(tmp_path / "bundle"))
     verdicts = {check.name: check.passed for check in verify(tmp_path / "bundle", retrain=True)}
     assert set(verdicts.values()) == {True}, verdicts
