@@ -102,8 +102,9 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     assert "How long until the next event" in page and page.count('class="event"') > 5 and "<script" not in page
     files = summary_json(ProjectPaths())["files"]
     assert {name for name in files if (project / files[name]).exists()} == {*files} >= {"people", "events_csv"}
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{project.parent}/store/mlflow.db")
     import mlflow  # the level of its messages follows the first import
+
+    mlflow.set_tracking_uri(f"sqlite:///{project.parent}/store/mlflow.db")  # a test before may have left another
 
     made = mlflow.pyfunc.load_model(read_json(ProjectPaths.tracking)["model"]).predict(30, params={"where": ["sex=f"]})
     assert set(made["people"]["sex"]) == {"f"} and set(made["events"]["patient"]) <= set(range(1, 31))
