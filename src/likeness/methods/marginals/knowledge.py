@@ -36,7 +36,7 @@ from likeness.release.released import Released
 HISTOGRAMS, COLUMNS, PRODUCTS, SECOND = "histograms", "columns", "products", "second"
 _CLIPPED = 1.5  # slope of a rank, from which the outer sixths are cut off at 1
 _RARE, _HIDDEN = 0.004, 3.0  # share and standard deviations below which a category has no product of its own
-_DIGITS = 6  # of a score
+_DIGITS = 6  # of a score and a logarithm
 _TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
 _LEAST = 1e-12
 Floats = NDArray[np.float64]
@@ -255,12 +255,13 @@ class Knowledge:
         1 − 1/e for all pairs together (Laurent and Massart 2000).
         """
         blocks, noise = self.dependence(PRODUCTS)
-        log, strengths = math.log(max(len(blocks), 2)), []
+        log = round(math.log(max(len(blocks), 2)), _DIGITS)  # machines differ in its last digit
+        strengths = []
         for block in blocks:
             free = block.size
             squares = math.fsum(np.square(block).ravel().tolist())
-            least = (free + 2 * math.sqrt(free * log) + 2 * log) * noise**2
-            strengths.append(math.sqrt(free * (squares - free * noise**2)) if squares > least else 0.0)
+            least = (free + 2 * math.sqrt(free * log) + 2 * log) * noise * noise
+            strengths.append(math.sqrt(free * (squares - free * noise * noise)) if squares > least else 0.0)
         return strengths
 
 
