@@ -25,6 +25,7 @@ from likeness.release.released import Released
 
 DRAWS, FEWEST, MOST = 200, 173, 199
 FEW, FEWEST_OF_FEW = 60, 47
+LEAST, LARGEST = 0.55, 1.6
 Frames = list[pd.DataFrame]
 Fault = Callable[[Released], Released]
 
@@ -61,7 +62,7 @@ SHARES = Question(("c",), ("y",))
 def test_shares_are_covered_as_often_as_they_say(total: int | None) -> None:
     frames, true = asked(SHARES, DRAWS, total), truth(SHARES).estimate
     assert ((covered(frames, true) >= FEWEST) & (covered(frames, true) <= MOST)).all()
-    assert ((squared(frames, true) > 0.55) & (squared(frames, true) < 1.6)).all()
+    assert ((squared(frames, true) > LEAST) & (squared(frames, true) < LARGEST)).all()
 
 
 def halved(one: Released) -> Released:
