@@ -18,6 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FROM_ROOT = {"index.md": "README.md", "PRIVACY.md": "PRIVACY.md", "CONTRIBUTING.md": "CONTRIBUTING.md"}
 FROM_ROOT |= {"CHANGELOG.md": "CHANGELOG.md"}
+FROM_ROOT |= {f"evidence/{page.name}": f"evidence/{page.name}" for page in sorted((ROOT / "evidence").glob("*.md"))}
 """Page of the site, and the file in the root that it is."""
 NOTEBOOKS = {"tutorial.md": "docs/tutorial.ipynb"}
 FROM_CODE = ("reference/commands.md", "reference/params.md", "reference/schema-keys.md")

@@ -3,7 +3,8 @@
 Run: ``python scripts/house.py [COMMIT ...]``; without a commit it measures HEAD. What its words mean:
 
 - *lines*: all lines of all ``.py`` files of a folder, empty ones too.
-- *words*: what has a letter in Markdown outside of ``docs/evidence`` and CHANGELOG.md, without code and formulas.
+- *words*: what has a letter in Markdown outside of ``evidence`` (earlier ``docs/evidence``) and CHANGELOG.md, without
+  code and formulas.
 - *circle*: files that all reach each other by imports, also by those inside functions and below ``if TYPE_CHECKING``.
   An ``__init__.py`` is in no circle.
 - *local import*: an import statement inside a function.
@@ -24,6 +25,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 PACKAGE = "src/likeness/"
+FOLDERS = {
+    "src": "src/",
+    "tests": "(tests|evidence/tests|conftest)",
+    "benchmarks": "(benchmarks|evidence)/(?!tests/)",
+    "scripts": "scripts/",
+}
+"""Names of files of each part, in this and in earlier commits."""
 _NO_WORDS = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _NAMED, _HISTORIES = re.compile("(?i)histor|^events$|^people$"), re.compile("(?i)histor")
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -51,7 +59,7 @@ def files_of(commit: str) -> dict[str, str]:
 
 def words(name: str, text: str) -> int:
     """Words of a page; none of evidence and code."""
-    counts = name.endswith(".md") and not name.startswith("docs/evidence") and name != "CHANGELOG.md"
+    counts = name.endswith(".md") and not name.startswith(("docs/evidence", "evidence")) and name != "CHANGELOG.md"
     return counts and sum(any(map(str.isalpha, word)) for word in _NO_WORDS.sub(" ", text).split())
 
 
@@ -134,8 +142,8 @@ def main(commit: str) -> None:
     files = files_of(commit)
     trees = {name: ast.parse(text) for name, text in files.items() if name.startswith(PACKAGE) and name.endswith(".py")}
     print(f"{commit}:")
-    for folder in ("src", "tests", "benchmarks", "scripts"):
-        lines = [text.count("\n") for name, text in files.items() if name.startswith(f"{folder}/") and ".py" in name]
+    for folder, whose in FOLDERS.items():
+        lines = [text.count("\n") for name, text in files.items() if re.match(whose, name) and ".py" in name]
         print(f"  lines of {folder}: {sum(lines)} in {len(lines)} files")
     print(f"  words outside of evidence: {sum(words(*page) for page in files.items())}")
     found = sorted(map(len, circles(trees)))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.histories import CHAIN, HOUSEHOLDS, chain, households, law_error, row_sets
+from evidence.histories import CHAIN, HOUSEHOLDS, chain, households, law_error, row_sets
 from likeness import Synthesizer
 from likeness.bundle.files import sums
 from likeness.cli.app import app

@@ -14,7 +14,7 @@ from likeness.pipeline import run_stage as stage
 from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("src", "stages", "flows", "benchmarks", "scripts")
+FOLDERS = ("src", "stages", "flows", "evidence", "scripts")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "jsonpickle"}
 DAG = ("stages", "flows")

@@ -1,7 +1,8 @@
 """Least squares from a release: exact without noise, and covered as often as the level says with noise.
 
 Of 200 draws the number that covers is binomial: outside of 173 ... 199 with probability 4.2e-5. The mean of 200 squared
-errors in units of the standard error is outside of .55 ... 1.6 with probability 1e-6. Without dependence one is near .33.
+errors in units of the standard error is outside of .55 ... 1.6 with probability 1e-6. Without dependence
+one is near .33.
 """
 
 from dataclasses import replace

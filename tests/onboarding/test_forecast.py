@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.common import settings
+from evidence.common import settings
 from likeness.config.params import Params
 from likeness.methods import METHODS
 from likeness.pipeline.project import Project
@@ -23,7 +23,7 @@ LONGEST = 30  # seconds of a run that are not training: the door, drawing rows
 def measured() -> dict[tuple[str, str], tuple[float, float]]:
     """Seconds and MB of the quickest run of each method on each data set at ε = 1, from rows to synthetic rows."""
     found: dict[tuple[str, str], tuple[float, float]] = {}
-    with (ROOT / "benchmarks" / "results" / "papers.csv").open() as file:
+    with (ROOT / "evidence" / "results" / "papers.csv").open() as file:
         for row in csv.DictReader(file):
             key = row["data"], row["method"]
             if key[0] in ROWS and key[1] in METHODS and float(row["epsilon"]) == 1 and row["seconds"]:

@@ -37,7 +37,7 @@ def test_a_project_has_the_repositorys_files(command: Command) -> None:
     assert {f"stages/{path.name}" for path in (ROOT / "stages").glob("*.py")} < set(files)
     assert params["ingest"] == {"source": None, "schema": "data/schema/table.yaml"}
     assert params["privacy"]["population"] is None
-    assert ignored and (ROOT / ".gitignore").read_text().endswith(ignored) and "benchmarks" not in ignored
+    assert ignored and (ROOT / ".gitignore").read_text().endswith(ignored) and "evidence" not in ignored
     assert Path("project/.git").is_dir()  # made: no repository is around
     subprocess.run(["git", "add", "."], cwd="project", check=True)
     Path("project/data/raw").mkdir()

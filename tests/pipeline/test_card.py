@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from small_project import small_folder, small_settings, stage
 
-from benchmarks.card import Simulation
-from benchmarks.honest_bundles import SCHEMA, staff
+from evidence.card import Simulation
+from evidence.honest_bundles import SCHEMA, staff
 from likeness.config.params import Card
 from likeness.core.errors import LedgerError, ParamsError, PlanError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json

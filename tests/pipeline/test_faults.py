@@ -1,4 +1,4 @@
-"""A short fault campaign, and proof that its rules notice broken promises. docs/evidence/FAULTS.md has the long one."""
+"""A short fault campaign, and proof that its rules notice broken promises. evidence/FAULTS.md has the long one."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def python(*words: str) -> str:
 def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
     results = tmp_path / "faults.csv"
     chosen = [word for kind in KINDS for word in ("--only", kind)]
-    output = python("-m", "benchmarks.faults", "--results", str(results), "--kills", "2", "--most", "1", *chosen)
+    output = python("-m", "evidence.faults", "--results", str(results), "--kills", "2", "--most", "1", *chosen)
     found = pd.read_csv(results)
     assert list(found["kind"]) == ["kill -9, stages", *KINDS], output
     assert found["broken"].isna().all(), found["broken"].dropna().tolist()
@@ -33,7 +33,7 @@ def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
 PLANTED = """
 import shutil, sys
 from pathlib import Path
-from benchmarks.fault_field import Field, preload, spend
+from evidence.fault_field import Field, preload, spend
 
 preload()
 from likeness.ledger.ledger import Ledger

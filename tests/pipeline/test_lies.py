@@ -1,6 +1,6 @@
 """Lying bundles: each planted lie is found by its check, and each requirement of the verifier is false for one of them.
 
-The lies and the forger's tools are those of ``python -m benchmarks.faults lies``.
+The lies and the forger's tools are those of ``python -m evidence.faults lies``.
 """
 
 import ast
@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import unseen_lies
-from benchmarks.honest_bundles import bundles
-from benchmarks.lies import BY_NAME, LIES, OPENED, Lie, judged
+from evidence import unseen_lies
+from evidence.honest_bundles import bundles
+from evidence.lies import BY_NAME, LIES, OPENED, Lie, judged
 from likeness import verify as verifier
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, opened
@@ -121,7 +121,7 @@ def test_every_requirement_is_false_for_some_lie(told: Told, unseen: set[tuple[s
             lines = {(path.name, line) for line in range(node.lineno, node.end_lineno + 1)} if _refuses(node) else set()
             if lines and not lines & (told.places | unseen):
                 never.append(f"{path.name}:{min(lines)[1]}")
-    assert never == [], "requirements that no lie breaks: plant one in benchmarks/lies.py"
+    assert never == [], "requirements that no lie breaks: plant one in evidence/lies.py"
 
 
 def _refuses(node: ast.AST) -> bool:

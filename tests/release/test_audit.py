@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.audit import COLOR, DELTA, POWER, Case, audit, cases
-from benchmarks.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
-from benchmarks.audit_options import OPTIONS
+from evidence.audit import COLOR, DELTA, POWER, Case, audit, cases
+from evidence.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
+from evidence.audit_options import OPTIONS
 from likeness.core.rng import public
 from likeness.methods import METHODS
 from likeness.methods.maps import MAPS

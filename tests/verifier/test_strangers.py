@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from toys import schema_with
 
-from benchmarks.hostile_files import files_of
-from benchmarks.unseen_lies import zipped
+from evidence.hostile_files import files_of
+from evidence.unseen_lies import zipped
 from likeness import HistorySchema, Schema, Synthesizer
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, opened, sums

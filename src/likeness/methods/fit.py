@@ -1,4 +1,4 @@
-"""Train a method's generator against its releases, for stage, API and benchmarks."""
+"""Train a method's generator against its releases, for stage, API and evidence."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

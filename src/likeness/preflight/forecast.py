@@ -29,7 +29,7 @@ RULE = (
     "enough records: the standard error of the noise is at most a quarter of the share that an average class, and an "
     "average cell of every column, holds (of the root mean square of a coordinate, for methods without cells)"
 )
-_STEP, _MULTIPLICATION = 5e-3, 1.1e-10  # seconds of one core, with the gradient; from benchmarks/results/papers.csv
+_STEP, _MULTIPLICATION = 5e-3, 1.1e-10  # seconds of one core, with the gradient; from evidence/results/papers.csv
 _BASE_BYTES = 0.6e9  # Python with its libraries
 _BYTES_A_CELL = 20  # of the rows, where a stage holds all of them; the source is read in chunks
 _BYTES_DRAWN, _BYTES_JUDGED = 37, 83  # a value of drawn images, and of images that classifiers see

@@ -1,0 +1,140 @@
+"""Plants of :mod:`evidence.lies`: zip files, links and pipes that are made to harm whoever opens them."""
+
+import shutil
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from evidence.forgery import Plant
+from evidence.lie_plants import NOTE
+from likeness.bundle import contents as names
+from likeness.bundle.write import _zip
+
+
+def instead(name: str, put: Callable[[Path], object]) -> Plant:
+    """Something else at the place of a file."""
+
+    def plant(folder: Path) -> Path:
+        (folder / name).unlink()
+        put(folder / name)
+        return folder
+
+    return plant
+
+
+def files_of(folder: Path) -> list[str]:
+    """The names of all files below a folder, in order."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def zipped(change: Callable[[bytes], bytes] = lambda data: data, **items: bytes) -> Plant:
+    """The bundle as a zip file, its bytes changed."""
+
+    def plant(folder: Path) -> Path:
+        target = folder.with_suffix(".zip")
+        _zip(folder, files_of(folder), target)
+        target.write_bytes(change(target.read_bytes()))
+        return target
+
+    return plant
+
+
+def between(data: bytes) -> bytes:
+    """A note between the last file and the list of files, which starts where the end says."""
+    start = int.from_bytes(data[-6:-2], "little")
+    return data[:start] + NOTE.encode() + data[start:-6] + struct.pack("<L", start + len(NOTE)) + data[-2:]
+
+
+def in_between(data: bytes) -> bytes:
+    """A note between the first two files, every later place moved."""
+    start, second = int.from_bytes(data[-6:-2], "little"), data.index(b"PK\x03\x04", 1)
+    directory, place = bytearray(data[start:-22]), 0
+    while place < len(directory):
+        offset = int.from_bytes(directory[place + 42 : place + 46], "little")
+        directory[place + 42 : place + 46] = struct.pack("<L", offset + (len(NOTE) if offset else 0))
+        place += 46 + int.from_bytes(directory[place + 28 : place + 30], "little")
+    end = data[-22:-6] + struct.pack("<L", start + len(NOTE)) + data[-2:]
+    return data[:second] + NOTE.encode() + data[second:start] + bytes(directory) + end
+
+
+def before(data: bytes) -> bytes:
+    return NOTE.encode() + data
+
+
+def comment(data: bytes) -> bytes:
+    return data[:-2] + struct.pack("<H", len(NOTE)) + NOTE.encode()
+
+
+def dated(data: bytes) -> bytes:
+    """Four bytes a file in the place of its date."""
+    return data.replace(b"\x08\x00\x00\x00\x21\x00", b"\x08\x00NOTE")
+
+
+def other_zip(write: Callable[[zipfile.ZipFile], object]) -> Plant:
+    """A zip file of other files."""
+
+    def plant(folder: Path) -> Path:
+        target = folder.with_suffix(".zip")
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            write(archive)
+        return target
+
+    return plant
+
+
+def twice(archive: zipfile.ZipFile) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        for text in ("{}", NOTE):
+            archive.writestr(zipfile.ZipInfo(names.PRIVACY), text, zipfile.ZIP_DEFLATED)
+
+
+def bomb(archive: zipfile.ZipFile, megabytes: int = 1 << 8) -> None:
+    """Zeros, packed to a thousandth: a quarter of a gigabyte of them, or as many megabytes."""
+    item = zipfile.ZipInfo(names.WEIGHTS)
+    item.compress_type = zipfile.ZIP_DEFLATED
+    with archive.open(item, "w") as file:
+        for _ in range(megabytes):
+            file.write(bytes(1 << 20))
+
+
+def one_packed(packed: Callable[[bytes], bytes]) -> Plant:
+    """A zip file of one file, as we would write it but for the packed bytes."""
+
+    def plant(folder: Path) -> Path:
+        target, name = folder.with_suffix(".zip"), names.PRIVACY.encode()
+        text = (folder / names.PRIVACY).read_bytes()
+        data = packed(text)
+        common = struct.pack("<5H3L2H", 20, 0, 8, 0, 33, zlib.crc32(text), len(data), len(text), len(name), 0)
+        local = b"PK\x03\x04" + common + name + data
+        entry = b"PK\x01\x02" + struct.pack("<H", 20 | 3 << 8) + common
+        entry += struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, 0) + name
+        end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(entry), len(local), 0)
+        target.write_bytes(local + entry + end)
+        return target
+
+    return plant
+
+
+def deflated(text: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return stream.compress(text) + stream.flush()
+
+
+def sparse(path: Path) -> None:
+    """A terabyte that takes no place on the disk."""
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+def folder_link(folder: Path) -> Path:
+    """The releases lie elsewhere."""
+    elsewhere = folder.with_name("elsewhere")
+    shutil.move(folder / names.RELEASED, elsewhere)
+    (folder / names.RELEASED).symlink_to(elsewhere)
+    return folder
+
+
+ALIASES = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9) if n else 'x'}]\n" for n in range(30)) + "name: *a29\n"

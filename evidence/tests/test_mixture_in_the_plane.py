@@ -1,0 +1,59 @@
+"""The benchmark's mixture: the same file every time, and scores that tell true rows from rows between the Gaussians."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evidence import mixture
+from evidence.mixture import GaussianGrid
+
+
+def points(shift: float) -> pd.DataFrame:
+    x, labels = GaussianGrid().sample(200, 1)
+    return pd.DataFrame({"x": x[:, 0] + shift, "y": x[:, 1], "class": labels.astype(str)})
+
+
+def test_the_file_is_the_papers_and_always_the_same(tmp_path: Path) -> None:
+    for name in ("one.parquet", "other.parquet"):
+        mixture.build(tmp_path / name)
+    table = pd.read_parquet(tmp_path / "one.parquet")
+    assert table.equals(pd.read_parquet(tmp_path / "other.parquet"))
+    assert table["split"].value_counts().to_dict() == {"train": 90_000, "test": 10_000}
+    assert list(table.columns) == ["x", "y", "class", "split"] and table["class"].nunique() == 5
+
+
+def test_scores_by_what_is_known() -> None:
+    """5,000 true rows: 1.1 % are far (standard error .15 %); half a step aside all are between the Gaussians."""
+    true, aside = mixture.score(points(0)), mixture.score(points(0.5))
+    assert true["far"] == pytest.approx(0.0111, abs=0.008) and true["modes"] == 25
+    assert true["nll_as_published"] == pytest.approx(3.17e5, rel=0.02)  # a standard error is .2 %
+    assert aside["far"] > 0.2 and aside["nll"] > 2 * true["nll"]
+    half = points(0)[lambda table: table["x"] < 2.5]  # three of five columns of Gaussians
+    assert mixture.score(half)["modes"] == 15
+
+
+def test_every_class_has_one_gaussian_in_each_row_and_column() -> None:
+    classes = GaussianGrid().center_classes.reshape(5, 5)
+    for lines in (classes, classes.T):
+        assert all(sorted(line) == [0, 1, 2, 3, 4] for line in lines)
+    assert classes[0].tolist() == [0, 1, 2, 3, 4] and classes[1].tolist() == [2, 3, 4, 0, 1]  # as in the papers' code
+    assert GaussianGrid().centers[7].tolist() == [1, 2]
+
+
+def test_density_by_hand_and_in_sum() -> None:
+    grid = GaussianGrid()
+    x = np.array([[0.1, 0.0], [2.0, 2.3]])
+    expected = []
+    for point, label in zip(x, (0, 1), strict=True):
+        at = [c for c, own in zip(grid.centers, grid.center_classes, strict=True) if own == label]
+        value = sum(math.exp(-((point - c) ** 2).sum() / 0.08) / (2 * math.pi * 0.04) for c in at) / 25
+        expected.append(math.log(value))
+    assert grid.log_density(x, np.array([0, 1])) == pytest.approx(expected)
+    # Over the plane and the classes the density sums to 1.
+    side = np.linspace(-1.5, 5.5, 201)
+    plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    mass = sum(np.exp(grid.log_density(plane, np.full(len(plane), label))).sum() for label in range(5))
+    assert mass * (side[1] - side[0]) ** 2 == pytest.approx(1, abs=1e-6)
