@@ -280,6 +280,9 @@ def test_missing_and_broken_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("a: [1\n")
     with pytest.raises(ParamsError, match="not valid YAML"):
         load_params(tmp_path / "broken.yaml")
+    (tmp_path / "twice.yaml").write_text("privacy:\n  epsilon: 1\n  epsilon: 10\n")
+    with pytest.raises(ParamsError, match=r"twice\.yaml: is not valid YAML in line 3: 'epsilon' is given twice"):
+        load_params(tmp_path / "twice.yaml")
 
 
 def test_numbers_that_yaml_reads_as_text(tmp_path: Path) -> None:

@@ -168,8 +168,18 @@ def test_settings_in_braces_get_lines_and_an_alias_is_refused(clone: Path) -> No
     assert yaml.safe_load(text)["privacy"] == {"epsilon": 1, "delta": "1e-5", "population": None}
     with pytest.raises(ParamsError, match=r"params\.yaml: write out what stands behind an alias in b\."):
         edited("a: &x {c: 1}\nb: *x\n", {"b.c": 2}, {})
-    with pytest.raises(ParamsError, match=r"^params\.yaml is not valid YAML: .*duplicate key \"a\""):
+    with pytest.raises(ParamsError, match=r"^params\.yaml: is not valid YAML in line 2: 'a' is given twice"):
         edited("a: 1\na: 2\n", {"b": 2}, {})
+
+
+@pytest.mark.parametrize(
+    "text", ["ingest: 5", "ingest: {format: 5}", "ingest: {split: [a]}", "privacy: x", "sample: 5"]
+)
+def test_a_section_that_is_none_is_refused(clone: Path, text: str) -> None:
+    Path("params.yaml").write_text(f"{text}\n")
+    with pytest.raises(ParamsError, match=r"^params\.yaml: \w+ must be a section with settings"):
+        run("own.csv")
+    assert not Path("data").exists()
 
 
 def test_a_draft_of_histories_has_both_tables_and_nothing_of_the_rows(clone: Path) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.error import MarkedYAMLError
 
 from likeness.config.explain import yaml_value
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import plain
+from likeness.core.paths import ProjectPaths
+from likeness.core.yaml import parsed
 
+_PARAMS = ProjectPaths.params
 _QUESTION = "# ? "
 _NULL = "tag:yaml.org,2002:null"  # the library would write nothing
 _COLUMN = 34  # where a new comment begins
@@ -27,24 +29,21 @@ def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) 
         questions: what a person must decide, by dotted name. The comment of that key becomes a question.
 
     Raises:
-        ParamsError: two sections are one by an alias, or a key stands twice.
+        ParamsError: two sections are one by an alias, a section is none, or the text is not YAML.
     """
-    writer, wanted = YAML(), plain(yaml.safe_load(text))  # a copy without aliases
+    writer, wanted = YAML(), plain(parsed(text, _PARAMS, ParamsError))  # a copy without aliases
     writer.width, writer.preserve_quotes = 2**31, True
     writer.indent(mapping=2, sequence=4, offset=2)
     writer.representer.add_representer(type(None), lambda one, _: one.represent_scalar(_NULL, "null"))
-    try:
-        content, written = writer.load(text), io.StringIO()
-    except MarkedYAMLError as error:  # of a key that stands twice
-        raise ParamsError(f"params.yaml is not valid YAML: {error.problem}. Correct it.") from None
+    content, written = writer.load(text), io.StringIO()
     for name, value in changes.items():
         *path, last = name.split(".")
         section, goal = content, wanted
         section.fa.set_block_style()  # comments need lines
         for key in path:
-            section, goal[key] = _put(section, key, section.get(key) or CommentedMap()), goal.get(key) or {}
+            goal[key] = section_in(goal, key)
+            section, goal = _put(section, key, section.get(key) or CommentedMap()), goal[key]
             section.fa.set_block_style()
-            goal = goal[key]
         goal[last] = value
         _put(section, last, writer.load(yaml_value(value)))
         _ask(section, last, questions.get(name, ""))
@@ -53,6 +52,18 @@ def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) 
         names = ", ".join(sorted({name.partition(".")[0] for name in changes}))
         raise ParamsError(f"params.yaml: write out what stands behind an alias in {names}.")
     return written.getvalue()
+
+
+def section_in(content: Mapping[str, Any], key: str) -> Any:
+    """A section of params.yaml; empty where it is not there.
+
+    Raises:
+        ParamsError: it is no mapping.
+    """
+    value = content.get(key)
+    if value is not None and not isinstance(value, Mapping):
+        raise ParamsError(f"{_PARAMS}: {key} must be a section with settings, got {value!r}. Correct it.")
+    return value or {}
 
 
 def _put(section: CommentedMap, key: str, value: Any) -> Any:

@@ -6,14 +6,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from likeness.config.params import _SQLITE, Params
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, no_project
 from likeness.core.files import expanded
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import did_you_mean
+from likeness.core.yaml import read_yaml
 
 
 def load_params(path: Path | str = ProjectPaths.params) -> Params:
@@ -49,12 +48,9 @@ def read_content(path: Path | str) -> dict[str, Any]:
     path = Path(path)
     if not path.exists():
         raise ParamsError(no_project(path))
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError) as error:  # a ValueError: not UTF-8, or a date that does not exist
-        raise ParamsError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    content = read_yaml(path, ParamsError)
     if not isinstance(content, dict):
-        raise ParamsError(f"{path} must hold sections such as 'privacy:'. `likeness params` prints them.")
+        raise ParamsError(f"{path}: must hold sections such as 'privacy:'. `likeness params` prints them.")
     return content
 
 

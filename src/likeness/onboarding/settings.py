@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from likeness.config.edit import edited
+from likeness.config.edit import edited, section_in
 from likeness.config.load import params_from
 from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.core.errors import SchemaError
@@ -45,25 +45,25 @@ def draft_params(
         unit: the column that names people, where the settings say the most rows of a person.
 
     Raises:
-        ParamsError: a setting that stays is wrong.
+        ParamsError: a setting that stays is wrong, or a section is none.
     """
     content = yaml.safe_load(text)
-    ingest = content.get("ingest") or {}
+    ingest = section_in(content, "ingest")
     changes: dict[str, Any] = {"ingest.source": source, "ingest.schema": schema, "privacy.population": population}
     changes |= {"ingest.people": people} if people is not None or "people" in ingest else {}
     changes |= {"ingest.query": query} if query is not None or "query" in ingest else {}
     bound = None if unit is None else {"column": unit, "max_rows": max_rows}
-    before, default = ingest.get("format") or {}, asdict(FileFormat())
+    before, default = section_in(ingest, "format"), asdict(FileFormat())
     written = asdict(layout or FileFormat())
     written = {key: value for key, value in written.items() if key in before or value != default[key]}
     changes |= {f"ingest.format.{key}": value for key, value in written.items()} if before else {}
     changes |= {"ingest.format": written} if written and not before else {}
     changes |= {"ingest.unit": bound} if bound is not None or "unit" in ingest else {}
-    if ingest.get("split"):
+    if section_in(ingest, "split"):
         changes["ingest.split.column"] = split
     elif split is not None:
         changes["ingest.split"] = {"column": split, "train": "train", "test": "test"}
-    sample, defaults = content.get("sample") or {}, Sample()
+    sample, defaults = section_in(content, "sample"), Sample()
     changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
     questions = {"privacy.population": _PEOPLE} if population is None else {}

@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from likeness.config.load import load_params, params_from
+from likeness.config.load import params_from, read_content
 from likeness.config.params import Params
 from likeness.config.typed import build
-from likeness.core.errors import DataError, LedgerError, LikenessError, SchemaError
+from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import ending, place_at
 from likeness.core.text import did_you_mean
@@ -231,11 +231,9 @@ _COLUMN_QUESTIONS = ("kind", "lower", "upper", "categories", "nullable", "reason
 def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
     """Settings, section by section: an open question or a wrong section hides no other fault."""
     try:
-        content = yaml.safe_load(paths.params.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        content = None
-    if not isinstance(content, dict):
-        return None, [_fault(str(error)) for error in _refused(lambda: load_params(paths.params))]
+        content = read_content(paths.params)
+    except ParamsError as error:
+        return None, [of_params(error)]
     faults = []
     privacy = content.get("privacy")
     if isinstance(privacy, dict) and privacy.get("population") is None:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import shown
+from likeness.core.yaml import UniqueKeys, read_yaml
 from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 
 Comments = Mapping[tuple[str, str], str]
@@ -41,19 +41,7 @@ def read_mapping(path: str | Path, aliases: bool = True) -> Any:
     Raises:
         SchemaError: the file cannot be read, or is not YAML.
     """
-    path = Path(path).expanduser()
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_CoreLoader if aliases else _PlainLoader)
-    except OSError as error:
-        raise SchemaError(f"{path}: cannot be read ({error.strerror}). Give the path of a schema file.") from None
-    except UnicodeDecodeError:
-        raise SchemaError(f"{path}: is not UTF-8 text. Save it in UTF-8.") from None
-    except RecursionError:
-        raise SchemaError(f"{path}: nests lists or mappings too deep. Write it flat.") from None
-    except yaml.YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
-        line = f" in line {mark.line + 1}" if mark else ""
-        raise SchemaError(f"{path}: is not valid YAML{line}: {shown(problem)}. Correct it.") from None
+    return read_yaml(Path(path).expanduser(), SchemaError, _CoreLoader if aliases else _PlainLoader)
 
 
 def schema_text(schema: Any) -> str:
@@ -105,18 +93,10 @@ def _value(value: Any) -> str:
     return json.dumps(value)
 
 
-class _CoreLoader(yaml.SafeLoader):
-    """Safe YAML with the scalars of YAML 1.2 (``No``, ``007`` and ``1994-03-01`` stay text); no key twice."""
+class _CoreLoader(UniqueKeys):
+    """Safe YAML with the scalars of YAML 1.2: ``No``, ``007`` and ``1994-03-01`` stay text."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (yaml's own class attribute, emptied here)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"'{key.value}' is given twice", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
 
 
 for _tag, _pattern, _first in (

@@ -3,6 +3,7 @@
 Such an error may quote a row.
 """
 
+import io
 import lzma
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from likeness.core.errors import DataError, LikenessError
 from likeness.core.remote import Place, ending
 
 T = TypeVar("T")
+_BLOCK = 1 << 18  # bytes of one read
 
 
 def _only_file(file: IO[bytes]) -> IO[bytes]:
@@ -29,11 +31,39 @@ def _unpacker(compression: str) -> Callable[[IO[bytes]], Any]:
     return lambda file: pa.input_stream(file, compression=compression)
 
 
+class _Streams(io.RawIOBase):
+    """All streams of an .xz file. Python's own reader ends in silence at a damaged one behind the first."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._decoder, self._packed = file, lzma.LZMADecompressor(), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = b""
+        while not data:
+            if self._decoder.eof:
+                self._packed = self._decoder.unused_data.lstrip(b"\0")  # zeros may stand between streams
+                while not self._packed:
+                    if not (block := self._file.read(_BLOCK)):
+                        return 0
+                    self._packed = block.lstrip(b"\0")
+                self._decoder = lzma.LZMADecompressor()
+            elif self._decoder.needs_input:
+                self._packed = self._packed or self._file.read(_BLOCK)
+                if not self._packed:
+                    raise EOFError("a stream is cut off")
+            data, self._packed = self._decoder.decompress(self._packed, len(buffer)), b""
+        buffer[: len(data)] = data
+        return len(data)
+
+
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": _unpacker("gzip"),
     ".bz2": _unpacker("bz2"),
     ".zst": _unpacker("zstd"),
-    ".xz": lzma.open,
+    ".xz": lambda file: io.BufferedReader(_Streams(file), _BLOCK),
     ".zip": _only_file,
 }
 MOST_CELLS = 1 << 22  # of a chunk

@@ -1,0 +1,60 @@
+"""YAML that a person writes: one reader, whose refusals name file, line and remedy."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from likeness.core.errors import LikenessError
+from likeness.core.text import shown
+
+
+class UniqueKeys(yaml.SafeLoader):
+    """Safe YAML without a mapping that gives a key twice. PyYAML itself takes the last one."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """A mapping, refused at its second equal key."""
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.composer.ComposerError(None, None, f"'{key.value}' is given twice", key.start_mark)
+            seen.add(key.value)
+        return node
+
+
+def parsed(text: str, where: object, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
+    """The content of a text in YAML, unchecked.
+
+    Args:
+        text: of the file.
+        where: its name in messages.
+        error: the kind of refusal.
+        loader: which scalars and keys it takes.
+
+    Raises:
+        LikenessError: it is not YAML.
+    """
+    try:
+        return yaml.load(text, Loader=loader)
+    except RecursionError:
+        raise error(f"{where}: nests lists or mappings too deep. Write it flat.") from None
+    except (yaml.YAMLError, ValueError) as fault:  # a ValueError: a date that does not exist
+        mark, problem = getattr(fault, "problem_mark", None), getattr(fault, "problem", None) or fault
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise error(f"{where}: is not valid YAML{line}: {shown(problem)}. Correct it.") from None
+
+
+def read_yaml(path: Path, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
+    """The content of a file, as :func:`parsed`.
+
+    Raises:
+        LikenessError: the file cannot be read, or is not YAML.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as fault:
+        raise error(f"{path}: cannot be read ({fault.strerror}). Give the path of a YAML file.") from None
+    except UnicodeDecodeError:
+        raise error(f"{path}: is not UTF-8 text. Save it in UTF-8.") from None
+    return parsed(text, path, error, loader)
