@@ -280,9 +280,7 @@ def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
     matrix = next(matrix for matrix in linked["matrices"] if matrix["name"] == "state")
     assert [name for name, _ in matrix["rows"]] == ["a", "b"] and matrix["across"] == ["a", "b", "end"]
     shown += [cell for _, cells in matrix["rows"] for cell in cells]
-    shares = [
-        [float(cell[key].removesuffix(" %").replace("−", "-")) for cell in shown] for key in ("share", "synthetic")
-    ]
+    shares = [[float(cell[key].strip("()").removesuffix(" %")) for cell in shown] for key in ("share", "synthetic")]
     assert len(shown) >= 50 and shares[0] == pytest.approx(shares[1], abs=0.2)
     assert [len(line["marks"]) for line in linked["lines"]] == events.groupby("id").size().reindex(range(10)).fillna(
         0

@@ -106,5 +106,5 @@ def test_a_release_without_noise_has_no_residuals() -> None:
 
 def test_a_share_of_nobody_has_an_empty_bar() -> None:
     nothing = (float("nan"),) * 3
-    made = bar({"label": "a", "share": nothing, "synthetic": None}, 1.0)
+    made = bar({"label": "a", "share": nothing, "unreliable": False, "synthetic": None}, 1.0)
     assert made["share"] == "–" and made["places"] == ["0.0"] * 3

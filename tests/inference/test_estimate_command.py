@@ -41,7 +41,8 @@ def test_all_three_forms_have_the_numbers_of_python(folder: Path) -> None:
     expected = estimate(SCHEMA, exact(), Question(("d",), ("y",), sampling=True))
     words = ("--columns", "d", "--by", "y", "--sampling")
     table = pd.read_csv(io.StringIO(output(folder, *words, "--csv")))
-    assert list(table) == ["d", "y", "estimate", "noise_error", "sampling_error", "low", "high"]
+    errors = ["noise_error", "sampling_error", "low", "high", "cv", "unreliable"]
+    assert list(table) == ["d", "y", "estimate", "unbiased", *errors]
     assert table.estimate.to_numpy() == pytest.approx(expected.estimate.to_numpy())
     answer = json.loads(output(folder, *words, "--json"))
     assert [row["cell"] for row in answer["rows"]][-1] == {"d": None, "y": "Yes"}

@@ -51,7 +51,7 @@ def covered(frames: Frames, true: Any) -> np.ndarray:
 
 def squared(frames: Frames, true: Any) -> np.ndarray:
     """Mean square of errors in units of the standard error, number by number."""
-    return np.mean([(((frame.estimate - true) / frame.noise_error) ** 2).to_numpy() for frame in frames], axis=0)
+    return np.mean([(((frame.unbiased - true) / frame.noise_error) ** 2).to_numpy() for frame in frames], axis=0)
 
 
 SHARES = Question(("c",), ("y",))
@@ -193,6 +193,7 @@ def test_a_pair_that_was_not_released_is_refused_by_name() -> None:
         ({"columns": "c", "statistic": "mean"}, "has categories and no mean"),
         ({"columns": "c", "level": 95}, "level must be between 0 and 1"),
         ({"columns": "age", "statistic": "quantile", "quantile": 1}, "quantile must be between 0 and 1"),
+        ({"columns": "c", "max_cv": 0}, "max_cv must be above 0"),
     ],
 )
 def test_a_question_that_nobody_can_answer_is_refused(given: dict[str, Any], rule: str) -> None:
@@ -202,10 +203,60 @@ def test_a_question_that_nobody_can_answer_is_refused(given: dict[str, Any], rul
 
 def test_a_ratio_of_an_empty_group_may_be_anything() -> None:
     one = np.ones(1)
-    low, high = Ratio(3 * one, 0.5 * one, (one, 0 * one, one)).interval(1.96, (0.0, 1.0))
-    assert (low[0], high[0]) == (0, 1)
-    low, high = Ratio(30 * one, 60 * one, (one, 0 * one, one)).interval(1.96, (0.0, 1.0))
+    low, high = Ratio(3 * one, 0.5 * one, (one, 0 * one, one)).interval(1.96)
+    assert (low[0], high[0]) == (-np.inf, np.inf)
+    low, high = Ratio(30 * one, 60 * one, (one, 0 * one, one)).interval(1.96)
     assert 0.45 < low[0] < 0.5 < high[0] < 0.55
+
+
+def noisier(one: Released, times: float = 60.0) -> Released:
+    """A release of sums that noise hides: its error becomes many times as wide, and its values move as far."""
+    generator = np.random.default_rng(1)
+    moved = generator.normal(0, times * one.receipt.noise_scale, one.lattice.shape).round().astype(one.lattice.dtype)
+    scale = one.receipt.noise_scale * times
+    return replace(one, lattice=one.lattice + moved, receipt=replace(one.receipt, noise_scale=scale))
+
+
+@pytest.mark.parametrize("by", [(), ("y",)])
+@pytest.mark.parametrize("statistic", ["share", "count"])
+def test_numbers_that_noise_hides_are_possible_marked_and_beside_the_unbiased_ones(
+    statistic: str, by: tuple[str, ...]
+) -> None:
+    measured = measurements(SCHEMA, map(noisier, drawn(1)[0]))
+    frame = Answers(measured).frame(Question(("c", "d"), by, statistic))
+    most = 1.0 if statistic == "share" else np.inf
+    assert frame.unbiased.min() < 0 and frame.unreliable.any()
+    total = max(measured.terms.total, 1.0) if statistic == "count" else 1.0
+    sums = frame.estimate.groupby(level=list(by)).sum() if by and statistic == "share" else frame.estimate.sum()
+    assert np.nan_to_num(sums, nan=total) == pytest.approx(total)
+    shown = frame[frame.estimate.notna()]
+    assert ((shown.low >= 0) & (shown.low <= shown.estimate) & (shown.estimate <= shown.high)).all()
+    assert (shown.high <= most).all()
+
+
+def test_means_that_noise_hides_lie_within_the_bounds_and_quality_is_for_the_office_to_set() -> None:
+    measured = measurements(SCHEMA, map(noisier, drawn(1)[0]))
+    for by in ((), ("y",)):
+        frame = Answers(measured).frame(Question(("age", "money", "amount"), by, "mean"))
+        for name, rows in frame.groupby(level="column"):
+            lower, upper = SCHEMA.column(str(name)).bounds
+            for key in ("estimate", "low", "high"):
+                assert rows[key].dropna().between(lower, upper).all()
+    answers = Answers(measurements(SCHEMA, drawn(1)[0]))
+    strict, usual = (answers.frame(Question(("c",), ("y",), max_cv=cv)) for cv in (1e-4, 0.3))
+    assert strict.unreliable.all() and (usual.unreliable == (usual.cv > 0.3)).all() and 0 < usual.unreliable.sum() < 6
+    large = usual[usual.unbiased > 0.1]
+    assert large.cv.to_numpy() == pytest.approx((large.noise_error / large.estimate).to_numpy(), rel=0.05)
+
+
+def test_an_index_never_has_the_name_of_a_result() -> None:
+    columns = [
+        replace(column, name={"d": "low", "c": "column"}.get(column.name, column.name)) for column in SCHEMA.columns
+    ]
+    schema = replace(SCHEMA, columns=tuple(columns))
+    assert next(iter(estimate(schema, exact(), Question(("low",))).reset_index())) == "column:low"
+    means = estimate(schema, exact(), Question(("age",), ("column",), "mean"))
+    assert means.index.names == ["column", "column:column"]
 
 
 def test_files_of_another_schema_are_refused() -> None:

@@ -29,6 +29,9 @@ def estimate(
     sampling: Annotated[
         bool, typer.Option("--sampling", help="Intervals for the population of which the rows are a random sample.")
     ] = False,
+    max_cv: Annotated[
+        float, typer.Option("--max-cv", help="Coefficient of variation above which a number is marked as unreliable.")
+    ] = Question.max_cv,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: JSON = False,
 ) -> None:
@@ -40,6 +43,7 @@ def estimate(
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+    words |= {"max_cv": max_cv}
     question = Question.of(filter(None, pieces(columns)), filter(None, pieces(by)), **words)
     with opened(path) as folder:
         published = Published.read(folder)
@@ -65,7 +69,7 @@ def _key(key: Any) -> tuple[Any, ...]:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
 def _records(frame: DataFrame) -> list[dict[str, Any]]:
@@ -79,7 +83,9 @@ def _records(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def _shown(value: Any) -> str:
-    """A value for people: four digits, and all digits before the point."""
+    """A value for people: four digits, and all digits before the point; a mark as a word."""
+    if isinstance(value, bool):
+        return "unreliable" if value else ""
     if _missing(value):
         return "-"
     if isinstance(value, str):

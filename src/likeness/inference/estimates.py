@@ -1,8 +1,18 @@
 r"""Counts, shares, means and quantiles with margins of error, from released files.
 
 Every number is a ratio of two linear functions of counts. :mod:`likeness.inference.terms` estimates both, and
-:mod:`likeness.inference.intervals` makes an interval of them. Estimates of counts and shares have no bias, so a small
-one may be negative, and so may an end of its interval. Nothing is cut at 0: cutting would bias sums of such numbers.
+:mod:`likeness.inference.intervals` makes an interval of them.
+
+*Possible numbers.* ``unbiased`` is that ratio. It has no bias, so a small count may be negative. ``estimate`` is the
+nearest possible number. Counts are at least 0 and sum to the number of records, shares of a group are at least 0 and
+sum to one (least squares, see :func:`likeness.inference.intervals.nearest_distribution`). A mean lies between the
+bounds of its column. Both are functions of released numbers and the public schema. The interval is cut to what is
+possible, and reaches as far as ``estimate``. So it covers the truth at least as often as before. Add ``unbiased``
+numbers, never ``estimate``: its errors do not cancel.
+
+*Quality.* ``cv`` is the coefficient of variation: the standard error that the interval stands for, over the estimate;
+over its distance from the lower bound where a column has negative numbers or dates. A number is ``unreliable`` where
+``cv`` is above ``max_cv``, or where its interval excludes nothing. Statistical offices draw this line at 0.2 to 0.35.
 
 *Means.* A cell holds several values, so the mean of the table lies between the means of the lowest and of the highest
 values of the cells. The interval reaches from the lower end of the first to the upper end of the second. It covers the
@@ -35,7 +45,7 @@ from likeness.data.beside import with_columns
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
-from likeness.inference.intervals import NOBODY, Ratio
+from likeness.inference.intervals import NOBODY, Ratio, nearest_distribution
 from likeness.inference.measurements import Measurements, about, measurements
 from likeness.inference.terms import Forms
 from likeness.methods import DEFAULT
@@ -59,6 +69,7 @@ class Question:
         quantile: its q.
         level: of the intervals.
         sampling: whether they are about the population that the rows come from.
+        max_cv: the largest coefficient of variation of a number that is not marked as unreliable.
     """
 
     columns: tuple[str, ...]
@@ -67,6 +78,7 @@ class Question:
     quantile: float = 0.5
     level: float = 0.95
     sampling: bool = False
+    max_cv: float = 0.3
 
     @classmethod
     def of(cls, columns: "str | Iterable[str]", by: "str | Iterable[str] | None" = None, **others: Any) -> "Question":
@@ -82,6 +94,7 @@ class Question:
         allowed("statistic", self.statistic, STATISTICS)
         require(0 < self.level < 1, "level", self.level, "between 0 and 1, such as 0.95")
         require(0 < self.quantile < 1, "quantile", self.quantile, "between 0 and 1, such as 0.5")
+        require(0 < self.max_cv < math.inf, "max_cv", self.max_cv, "above 0, such as 0.3")
         names = (*self.columns, *self.by)
         for name in names:
             allowed("columns", name, schema.names)
@@ -110,7 +123,9 @@ def estimate(
 
     Returns:
         a frame with one row a cell. Its index has the cells of the columns, as texts. Its columns are ``estimate``,
-        ``noise_error``, with ``sampling`` also ``sampling_error``, for means ``cell_error``, and ``low`` and ``high``.
+        ``unbiased``, ``noise_error``, with ``sampling`` also ``sampling_error``, for means ``cell_error``, ``low``,
+        ``high``, ``cv`` and ``unreliable``. A quantile has neither ``unbiased`` nor errors. An index of an equal name
+        is called ``column:NAME``.
 
     Raises:
         ParamsError: the question is none for this schema.
@@ -139,16 +154,14 @@ class Answers:
         """
         if question.statistic in ("share", "count"):
             self._refuse_unmeasured((*question.columns, *question.by))
-            return self._cells(question)
+            return _distinct(self._cells(question))
         number: Callable[[Question, str], DataFrame] = self._mean if question.statistic == "mean" else self._quantile
         for name in question.columns:
             self._refuse_unmeasured((name, *question.by))
         frames = {name: number(question, name) for name in question.columns}
-        return (
-            pd.concat(frames, names=["column"])
-            if question.by
-            else pd.concat(frames.values()).set_axis(pd.Index(frames, name="column"))
-        )
+        if not question.by:
+            return pd.concat(frames.values()).set_axis(pd.Index(frames, name="column"))
+        return pd.concat({name: _distinct(frame, "column") for name, frame in frames.items()}, names=["column"])
 
     def _refuse_unmeasured(self, names: Sequence[str]) -> None:
         axes = self.measured.axes
@@ -170,14 +183,14 @@ class Answers:
         cells = {name: np.eye(self.measured.axes[name].size) for name in names}
         groups = {name: np.ones_like(form) if name in question.columns else form for name, form in cells.items()}
         ratio = self._ratio(cells, groups)
-        if question.statistic == "count":
-            records = max(self.measured.terms.total, 1.0)
-            nothing = np.zeros_like(ratio.x)
-            sample = (0.0, 1.0, -1 / records)
-            ratio = Ratio(ratio.x, np.ones_like(ratio.x), (ratio.noise[0], nothing, nothing), sample)
-        else:
-            ratio = Ratio(ratio.x, ratio.y, ratio.noise, (0.0, 1.0, -1.0))
-        return self._framed(question, ratio, names, possible=(0.0, 1.0))
+        if question.statistic == "share":
+            return self._framed(
+                question, Ratio(ratio.x, ratio.y, ratio.noise, (0.0, 1.0, -1.0)), names, (0.0, 1.0), 1.0
+            )
+        records, nothing = max(self.measured.terms.total, 1.0), np.zeros_like(ratio.x)
+        noise, sample = (ratio.noise[0], nothing, nothing), (0.0, 1.0, -1 / records)
+        most = math.inf if self.measured.terms.total_variance else records
+        return self._framed(question, Ratio(ratio.x, nothing + 1, noise, sample), names, (0.0, most), records)
 
     def _mean(self, question: Question, column: str) -> "DataFrame":
         """Means of one number in each group."""
@@ -192,11 +205,13 @@ class Answers:
             spread = np.clip(np.nan_to_num(squares - middle.estimate**2), 0, (bounds[1] - bounds[0]) ** 2 / 4)
         low, middle, high = (Ratio(one.x, one.y, one.noise, (spread, 0.0, 0.0)) for one in (low, middle, high))
         frame = self._framed(question, middle, question.by, bounds)
-        ends = {"low": low.interval(z, bounds)[0], "high": high.interval(z, bounds)[1]}
+        ends = low.interval(z)[0], high.interval(z)[1]
         error = self._flat(question.by, np.maximum(high.estimate - low.estimate, 0) / 2)
         frame.insert(frame.columns.tolist().index("low"), "cell_error", error)
-        flat = {name: self._flat(question.by, numbers) for name, numbers in ends.items()}
-        return with_columns(frame, _in_units(axis, {"estimate": frame["estimate"], **flat}))
+        interval = (self._flat(question.by, end) for end in ends)
+        judged = _judged(question, frame["estimate"].to_numpy(), interval, bounds, _origin(axis))
+        values = {"estimate": frame["estimate"], "unbiased": frame["unbiased"], **judged}
+        return with_columns(frame, _in_units(axis, values))
 
     def _quantile(self, question: Question, column: str) -> "DataFrame":
         """Quantiles of one number in each group, from the shares below all edges of its cells."""
@@ -227,17 +242,18 @@ class Answers:
             values.append(round(value) if axis.column.is_whole else value)
         shape = [self.measured.axes[name].size for name in self.measured.terms.in_order(question.by)]
         estimates = np.where(y[0] > NOBODY, np.array(values, dtype=float), math.nan)  # nobody has a value
-        ends = {"estimate": estimates, "low": axis.lows[first], "high": axis.highs[last]}
-        flat = {name: self._flat(question.by, numbers.reshape(shape)) for name, numbers in ends.items()}
-        return self._indexed(question.by, _in_units(axis, flat))
+        answers = (estimates, axis.lows[first], axis.highs[last])
+        estimates, *ends = (self._flat(question.by, numbers.reshape(shape)) for numbers in answers)
+        judged = _judged(question, estimates, ends, axis.column.bounds, _origin(axis))
+        return self._indexed(question.by, _in_units(axis, {"estimate": estimates, **judged}))
 
     def tails(self, column: str) -> "DataFrame":
         """The share of the records from the lowest value of each cell of a number on. They are not missing."""
-        axis = self.measured.axes[column]
-        ratio = self._of_number(Question((column,)), column, np.triu(np.ones((len(axis.lows),) * 2)), fine=False)
-        low, high = ratio.interval(_normal(0.95), (0.0, 1.0))
-        values = {"estimate": ratio.estimate, "low": low, "high": high}
-        return self._indexed((), {"from": axis.lows, **values})
+        axis, question = self.measured.axes[column], Question((column,))
+        ratio = self._of_number(question, column, np.triu(np.ones((len(axis.lows),) * 2)), fine=False)
+        estimates = np.clip(ratio.estimate, 0.0, 1.0)
+        judged = _judged(question, estimates, ratio.interval(_normal(question.level)), (0.0, 1.0), 0.0)
+        return self._indexed((), {"from": axis.lows, "estimate": estimates, **judged})
 
     def _axis(self, question: Question, column: str) -> tuple[Axis, bool]:
         """The cells of a number for this question, and whether they are the fine ones."""
@@ -272,16 +288,35 @@ class Answers:
         return Ratio(x, np.broadcast_to(y, x.shape), noise)
 
     def _framed(
-        self, question: Question, ratio: Ratio, names: Sequence[str], possible: tuple[float, float]
+        self,
+        question: Question,
+        ratio: Ratio,
+        names: Sequence[str],
+        possible: tuple[float, float],
+        total: float | None = None,
     ) -> "DataFrame":
-        """Estimates, errors and intervals, in the order of the names."""
+        """Estimates, errors and intervals, in the order of the names.
+
+        Args:
+            question: its columns, groups, level and quality.
+            ratio: the estimates.
+            names: of the columns of the index.
+            possible: the smallest and the largest possible number.
+            total: the sum of the cells of a distribution; None: the numbers are no distribution.
+        """
         if not question.sampling:
             ratio = Ratio(ratio.x, ratio.y, ratio.noise)
-        low, high = ratio.interval(_normal(question.level), possible)
-        values = {"estimate": ratio.estimate, "noise_error": ratio.noise_error}
+        interval = (self._flat(names, end) for end in ratio.interval(_normal(question.level)))
+        values = {"unbiased": ratio.estimate, "noise_error": ratio.noise_error}
         values |= {"sampling_error": ratio.sampling_error} if question.sampling else {}
-        values |= {"low": low, "high": high}
-        return self._indexed(names, {key: self._flat(names, numbers) for key, numbers in values.items()})
+        values = {key: self._flat(names, numbers) for key, numbers in values.items()}
+        estimates = np.clip(values["unbiased"], *possible)
+        if total is not None:
+            of_groups = () if question.statistic == "count" else question.by
+            groups = math.prod(self.measured.axes[name].size for name in of_groups)
+            estimates = nearest_distribution(values["unbiased"].reshape(-1, groups), total).reshape(-1)
+        judged = _judged(question, estimates, interval, possible, 0.0)
+        return self._indexed(names, {"estimate": estimates, **values, **judged})
 
     def _flat(self, names: Sequence[str], values: Floats) -> Floats:
         """Values along the axes of the terms, as one vector in the order of the names."""
@@ -310,6 +345,31 @@ def _normal(level: float) -> float:
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
+def _judged(
+    question: Question, estimates: Floats, interval: Iterable[Floats], possible: tuple[float, float], origin: float
+) -> dict[str, Any]:
+    """Intervals within what is possible, and the quality of the estimates; ``origin``: from where they are measured."""
+    low, high = interval
+    error, size = (high - low) / (2 * _normal(question.level)), np.abs(estimates - origin)
+    cv = np.where(error > 0, np.divide(error, size, out=np.full_like(size, math.inf), where=size > 0), 0.0)
+    low, high = np.clip(np.fmin(low, estimates), *possible), np.clip(np.fmax(high, estimates), *possible)
+    excludes = (low > possible[0]) | (high < possible[1])
+    return {"low": low, "high": high, "cv": cv, "unreliable": ~((cv <= question.max_cv) & excludes)}
+
+
+def _origin(axis: Axis) -> float:
+    """The number from which sizes are measured: 0, or the lower bound of negative numbers and of dates."""
+    lower = axis.column.bounds[0]
+    return min(lower, 0.0) if axis.column.type.are_numbers else lower
+
+
+def _distinct(frame: "DataFrame", *reserved: str) -> "DataFrame":
+    """A frame whose index has no name of a column of results."""
+    reserved = (*map(str, frame.columns), *reserved)
+    names = map(str, frame.index.names)
+    return frame.rename_axis(index=[f"column:{name}" if name in reserved else name for name in names])
+
+
 def _in_units(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
     """Numbers of a column; dates as texts within the bounds, None where nobody has one."""
     kind, (lower, upper) = axis.column.type, axis.column.bounds
@@ -317,5 +377,7 @@ def _in_units(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
         return values
     return {
         key: [None if math.isnan(one) else kind.text(min(max(one, lower), upper)) for one in numbers]
+        if key not in ("cv", "unreliable")
+        else numbers
         for key, numbers in values.items()
     }

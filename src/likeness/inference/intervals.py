@@ -53,18 +53,17 @@ class Ratio:
         error: Floats = np.sqrt(np.maximum(constant + linear * theta + square * theta**2, 0) / self.y)
         return error
 
-    def interval(self, z: float, possible: tuple[float, float]) -> tuple[Floats, Floats]:
-        """Both ends of the interval.
+    def interval(self, z: float) -> tuple[Floats, Floats]:
+        """Both ends of the interval; infinite where the data exclude no value, because the denominator may be 0.
 
         Args:
             z: quantile of the normal distribution.
-            possible: the interval where the data exclude no value, because the denominator may be 0.
         """
         low, high = self._roots(z, self.sampling)
         # A negative estimate has no binomial variance. What is left of its interval is that of the noise.
         noise_low, noise_high = self._roots(z, (0.0, 0.0, 0.0))
         low, high = np.where(np.isnan(low), noise_low, low), np.where(np.isnan(high), noise_high, high)
-        return np.where(np.isnan(low), possible[0], low), np.where(np.isnan(high), possible[1], high)
+        return np.where(np.isnan(low), -math.inf, low), np.where(np.isnan(high), math.inf, high)
 
     def _roots(self, z: float, sampling: tuple[Any, Any, Any]) -> tuple[Floats, Floats]:
         """Where both sides are equal; NaN without such an interval."""
@@ -78,3 +77,20 @@ class Ratio:
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = (-b - root) / (2 * a), (-b + root) / (2 * a)
         return np.where(bounded, ends[0], math.nan), np.where(bounded, ends[1], math.nan)
+
+
+def nearest_distribution(values: Floats, total: float) -> Floats:
+    """The nearest numbers that are at least 0 and have this sum, in each column.
+
+    One number is taken off all of them, and negative ones become 0. It is the projection onto a simplex (Duchi and
+    others 2008), which keeps the order of the cells.
+
+    Args:
+        values: shape (cells, groups); NaN stays NaN.
+        total: 0 or more.
+    """
+    descending = -np.sort(-values, axis=0)
+    levels = (np.cumsum(descending, axis=0) - total) / np.arange(1, len(values) + 1)[:, None]
+    last = np.maximum((descending > levels).sum(axis=0), 1) - 1
+    nearest: Floats = np.maximum(values - np.take_along_axis(levels, last[None], axis=0), 0.0)
+    return nearest

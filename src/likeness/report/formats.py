@@ -12,7 +12,7 @@ from markupsafe import Markup
 MOST_LISTED = 10
 """Rows of a list of the worst."""
 _LONGEST = 120  # characters of one value of a specification; privacy.json has all of them
-_SHORT = re.compile(r"(?:(\S{1,14}?\.\.)|(\S{1,14} to) )?((?:[±s] )?\S{1,14}(?: %)?)")
+_SHORT = re.compile(r"(?:(\S{1,14}?\.\.)|(\S{1,14} to) )?((?:[±s] )?\S{1,14}(?: %\)?)?)")
 _NO_LOSS = "no loss was recorded"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

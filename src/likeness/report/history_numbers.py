@@ -18,6 +18,7 @@ from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.report.formats import MOST_LISTED, percent
 from likeness.report.released_numbers import (
+    SHOWN,
     SyntheticCounts,
     bar,
     between,
@@ -101,14 +102,14 @@ def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | N
     measured = answers.measured
     frame = answers.frame(Question((following,), (last,)))
     shape = measured.axes[following].size, measured.axes[last].size
-    share, low, high = (frame[key].to_numpy().reshape(shape).T for key in ("estimate", "low", "high"))
+    share, low, high, unreliable = (frame[key].to_numpy().reshape(shape).T for key in SHOWN)
     drawn = None if counts is None else _counted(answers, counts, (last, following))
     rows = []
     for place, label in enumerate(labels(measured, last)):
         if label in schema.ends.get(name, ()):
             continue
         of_row = [None] * shape[0] if drawn is None or not drawn[place].sum() else drawn[place] / drawn[place].sum()
-        cells = zip(share[place], low[place], high[place], of_row, strict=True)
+        cells = zip(share[place], low[place], high[place], unreliable[place], of_row, strict=True)
         rows.append((label, [_cell(*cell) for cell in cells]))
     return {
         "name": name,
@@ -118,10 +119,10 @@ def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | N
     }
 
 
-def _cell(share: float, low: float, high: float, synthetic: float | None) -> dict[str, str]:
-    dark = min(max(share, 0), 1) if high - low < 1 else 0  # a wider interval says nothing, and that of NaN is NaN
+def _cell(share: float, low: float, high: float, unreliable: bool, synthetic: float | None) -> dict[str, str]:
+    dark = share if high - low < 1 else 0  # a wider interval says nothing, and that of NaN is NaN
     return {
-        "share": points(share),
+        "share": f"({points(share)})" if unreliable else points(share),
         "interval": between(low, high),
         "synthetic": percent(synthetic),
         "dark": f"{40 * dark:.0f}",
@@ -146,7 +147,7 @@ def _gaps(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | Non
     column = schema.next_rows.column(GAP)
     cells = [
         {"label": f"{column.type.label(row['from'])} or more", "share": (row["estimate"], row["low"], row["high"]),
-         "synthetic": synthetic}
+         "unreliable": row["unreliable"], "synthetic": synthetic}
         for (_, row), synthetic in zip(tails.iterrows(), drawn, strict=True)
     ]  # fmt: skip
     unit = schema.events.column(schema.order).type.unit or f"units of {schema.order}"

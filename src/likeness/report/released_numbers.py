@@ -44,6 +44,8 @@ MOST_PREVIEWED = 40
 MOST_OPEN = 16
 """A table with more columns has its histograms folded."""
 LIMIT = 3.0
+SHOWN = ["estimate", "low", "high", "unreliable"]
+"""Columns of estimates that the page shows."""
 _QUANTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 _NOTHING = 1e-6  # a margin of rounding, where no noise was added
 _MISSING = "(missing)"
@@ -148,8 +150,9 @@ def printed(schema: Schema, answers: Answers, counts: SyntheticCounts | None) ->
     pairs = [pair for pair in combinations(list(measured.axes)[:MOST_MAPPED], 2) if measured.terms.measured(pair)]
     errors = {pair: pair_error(measured, pair) for pair in pairs}
     return {
-        "records": number(round(measured.terms.total)),
+        "records": number(max(0, round(measured.terms.total))),
         "columns": columns,
+        "max_cv": Question.max_cv,
         "open": len(columns) <= MOST_OPEN,
         "without": [name for name in schema.names if name not in shares],
         "map": heat_map(list(measured.axes)[:MOST_MAPPED], errors) if errors else None,
@@ -160,10 +163,13 @@ def printed(schema: Schema, answers: Answers, counts: SyntheticCounts | None) ->
 
 
 def pair_error(measured: Measurements, pair: tuple[str, str]) -> float:
-    """Expected total variation of the estimated table of two columns from the true one, from the noise alone."""
+    """Expected total variation of the estimated table of two columns from the true one, from the noise alone.
+
+    It is 1 at most, as of any two tables.
+    """
     forms = {name: np.eye(measured.axes[name].size) for name in pair}
     errors = np.sqrt(np.maximum(measured.terms.covariance(forms, forms), 0))
-    return float(errors.sum()) / (math.sqrt(2 * math.pi) * max(1.0, measured.terms.total))
+    return min(1.0, float(errors.sum()) / (math.sqrt(2 * math.pi) * max(1.0, measured.terms.total)))
 
 
 def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
@@ -204,10 +210,11 @@ def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticC
         {
             "label": label,
             "share": (share, low, high),
+            "unreliable": unreliable,
             "synthetic": rows[place] if rows else None,
         }
-        for place, (label, share, low, high) in enumerate(
-            zip(labels(answers.measured, name), shares["estimate"], shares["low"], shares["high"], strict=True)
+        for place, (label, (share, low, high, unreliable)) in enumerate(
+            zip(labels(answers.measured, name), shares[SHOWN].itertuples(index=False), strict=True)
         )
     ]
     most = sorted(range(len(cells)), key=lambda place: -cells[place]["share"][0])[:MOST_CELLS]
@@ -224,15 +231,16 @@ def bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
     """A row of a histogram as texts, and places on a scale of 0 to 100.
 
     Args:
-        cell: ``label``, ``share`` (estimate, low, high) and the ``synthetic`` share.
+        cell: ``label``, ``share`` (estimate, low, high), whether it is ``unreliable``, and the ``synthetic`` share.
         largest: the end of the scale.
     """
     share, low, high = (min(max(0.0, end), largest) for end in cell["share"])  # of 0.0 and NaN max takes the first
+    text = points(cell["share"][0])
     places = [f"{100 * end / largest:.1f}" for end in (share, low, high - low)]
     synthetic = cell["synthetic"]
     return {
         "label": cell["label"],
-        "share": points(cell["share"][0]),
+        "share": f"({text})" if cell["unreliable"] else text,
         "interval": between(*cell["share"][1:]),
         "synthetic": percent(synthetic),
         "places": places,
@@ -246,10 +254,8 @@ def between(low: float, high: float) -> str:
 
 
 def points(share: float) -> str:
-    """A share in percent, ``–`` for NaN. An estimate without bias may be below 0."""
-    if math.isnan(share):
-        return percent(None)
-    return percent(round(share, 3) + 0.0).replace("-", "−")  # adding 0 makes a negative zero positive
+    """A share in percent, ``–`` for NaN."""
+    return percent(None if math.isnan(share) else share)
 
 
 def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
@@ -258,10 +264,11 @@ def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
         return []
     questions = {"mean": Question((name,), statistic="mean")}
     questions |= {word: Question((name,), statistic="quantile", quantile=q) for word, q in _QUANTILES.items()}
-    frames = {word: answers.frame(question).iloc[0] for word, question in questions.items()}
+    frames = {word: answers.frame(question) for word, question in questions.items()}
     return [
-        (word, number(row["estimate"]), f"{number(row['low'])} to {number(row['high'])}")
-        for word, row in frames.items()
+        (word, f"({number(estimate)})" if unreliable else number(estimate), f"{number(low)} to {number(high)}")
+        for word, frame in frames.items()
+        for estimate, low, high, unreliable in frame[SHOWN].itertuples(index=False)
     ]
 
 

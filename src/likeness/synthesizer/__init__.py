@@ -238,6 +238,7 @@ class Synthesizer(Estimator):
         quantile: float = 0.5,
         level: float = 0.95,
         sampling: bool = False,
+        max_cv: float = Question.max_cv,
     ) -> "DataFrame":
         """Numbers about the training rows with margins of error, from the noisy statistics alone. They cost nothing.
 
@@ -254,11 +255,14 @@ class Synthesizer(Estimator):
             quantile: which one; 0.5 is the median.
             level: how often the intervals cover the truth.
             sampling: make the intervals about the population of which the rows are a random sample.
+            max_cv: the largest coefficient of variation of a number that is not marked as unreliable.
 
         Returns:
-            a pandas frame with a row for each cell, whose values are its index. ``noise_error`` is the standard error
-            from the privacy noise, ``sampling_error`` that from sampling. ``low`` and ``high`` are the interval. A
-            mean has a ``cell_error`` too: half of what cells of several values leave open.
+            a pandas frame with a row for each cell, whose values are its index. ``estimate`` is the nearest possible
+            number: shares sum to one, means lie within the bounds. ``unbiased`` is the one to add up or to model.
+            ``noise_error`` is its standard error from the privacy noise, ``sampling_error`` that from sampling. ``low``
+            and ``high`` are the interval. A mean has a ``cell_error`` too: half of what cells of several values leave
+            open. ``cv`` is the coefficient of variation, and ``unreliable`` says whether it is above ``max_cv``.
 
         Raises:
             ParamsError: an argument has a wrong value.
@@ -266,7 +270,7 @@ class Synthesizer(Estimator):
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("releases_")
-        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling, "max_cv": max_cv}
         question = Question.of(columns, by, **words)
         return estimate(self._fitted.model.schema, self.releases_.values(), question, self.num_records)
 
