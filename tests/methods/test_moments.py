@@ -20,12 +20,24 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
+from likeness.methods.merf.method import Merf
 from likeness.methods.moments import method as moments
+from likeness.methods.moments.answers import median_norm
 from likeness.methods.moments.cosine_map import CosineNorms, cosine_basis
 from likeness.methods.moments.estimates import joined
 from likeness.methods.moments.gaussian_images import GaussianImages
-from likeness.methods.moments.method import CLUSTER_COUNTS, FIRST, LEVEL_COUNTS, LEVELS, NORMS, median_norm
-from likeness.methods.moments.settings import Auxiliary, PlanSettings, Privatize, Shares, TrainMoments
+from likeness.methods.moments.settings import (
+    CLUSTER_COUNTS,
+    FIRST,
+    LEVEL_COUNTS,
+    LEVELS,
+    NORMS,
+    Auxiliary,
+    PlanSettings,
+    Privatize,
+    Shares,
+    TrainMoments,
+)
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.method import Pearl
 from likeness.privacy.adjacency import Adjacency
@@ -438,6 +450,6 @@ def test_too_many_frequencies_are_refused_without_drawing_them(monkeypatch: pyte
         "auxiliary": {"fourier": {"num_frequencies": 10_000_000}},
         "plan": {"shares": {"fourier": 0.1, "embedding": 0.6}},
     }
-    monkeypatch.setattr(moments.Moments, "_fourier_query", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr(Merf, "embedding_query", lambda *_: pytest.fail("drawn"))
     with pytest.raises(PlanError, match=r"40,000,000 Fourier features, by class.*fourier\.num_frequencies"):
         build(moments.Moments, section, "moments").check(CONTEXT)

@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from likeness.methods.moments.cosine_map import cosine_basis, turned
 from likeness.methods.moments.levels_map import CosineLevels, even_shares
@@ -44,11 +43,6 @@ def brightness(brighter: Float64, shares: Float64) -> Float64:
     for upper, lower in zip(shares, below, strict=True):
         total += ((upper - brighter) / np.maximum(upper - lower, _LEAST)).clip(0, 1)
     return total / levels
-
-
-def share_brighter(standard: Float64) -> Float64:
-    """The share of a standard Gaussian above each value."""
-    return np.asarray(ndtr(-standard))
 
 
 def _nonincreasing(values: Float64) -> Float64:

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from likeness.core.messages import progress
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.generators.base import Arrays, Generator
-from likeness.methods.moments.brightness import brightness, share_brighter
+from likeness.methods.moments.brightness import brightness
 from likeness.methods.moments.cosine_map import cosine_basis
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.texture import Texture
@@ -179,7 +179,7 @@ class GaussianImages(Generator):
             deviation = self.texture.deviation(factors)
             field += deviation * self.texture(z[:, self.num_coefficients :])
             variances += deviation**2 * self.texture.variances
-        brighter = share_brighter(field / np.sqrt(np.maximum(variances, _LEAST**2)))
+        brighter = ndtr(-field / np.sqrt(np.maximum(variances, _LEAST**2)))
         return brightness(brighter, self.shares[group]).astype(np.float32)
 
     def spec(self) -> dict[str, Any]:

@@ -7,7 +7,20 @@ from typing import ClassVar
 from likeness.config.typed import Section, require, setting
 from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, coordinates
 
+NORMS = "norms"
+LEVEL_COUNTS = "level_counts"
+LEVELS = "levels"
+FIRST = "moments_first"
+FIRST_LEVELS = "levels_first"
+CLUSTER_COUNTS = "cluster_counts"
+FOURIER = "fourier"
 MOST_SPLITS = 4
+LOOK_SHARE = 0.15
+"""Of the moments' share: a first look, which says where classes split."""
+COUNTED_SHARE = 0.03
+"""Of it: how many images lie in each cluster."""
+CENTERED_SHARE = 0.1
+"""Of the levels' share, where classes split: levels of each class, which say its center."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,36 @@ class Auxiliary(Section):
         "DP-MERF's features beside, with a share of their own, for a network that makes half of the images: better "
         "for classifiers, and takes minutes instead of seconds",
     )
+
+    @property
+    def gray(self) -> bool:
+        """Whether images are measured from gray."""
+        return self.center == "gray"
+
+    @property
+    def by_class(self) -> bool:
+        """Whether images are measured from the mean of their class."""
+        return self.center == "classes"
+
+    @property
+    def clusters(self) -> int:
+        """Most clusters of a class."""
+        return 1 << self.splits
+
+    @property
+    def class_levels(self) -> str:
+        """Name of the query that says the centers of classes: one of its own only where classes split."""
+        return FIRST_LEVELS if self.by_class and self.splits else LEVELS
+
+    @property
+    def queries(self) -> list[str]:
+        """Names in order, after class counts. Levels come first where they say the centers that images begin at."""
+        levels = [LEVEL_COUNTS, LEVELS] if self.levels else []
+        centers = [LEVEL_COUNTS, self.class_levels] if self.by_class else []
+        fourier = [FOURIER] if self.fourier.num_frequencies else []
+        clusters = [FIRST, CLUSTER_COUNTS] if self.splits else []
+        rest = [name for name in levels if name not in centers]
+        return [*centers, NORMS, *fourier, *clusters, *rest]
 
 
 @dataclass(frozen=True)
