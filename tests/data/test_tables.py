@@ -236,7 +236,7 @@ def test_only_the_owner_may_read(tmp_path: Path) -> None:
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, footer: bytes) -> None:
+    def full(path: Path) -> None:
         assert path.exists()
         raise OSError("no space left")
 

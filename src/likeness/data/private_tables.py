@@ -1,6 +1,5 @@
 """Private tables on disk: Parquet files whose hash and size say nothing about their rows."""
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,11 +57,13 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: C
         chunks = iter(chunks)
         first = next(chunks)
         schema = _file_schema(first)
+        rows = max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             temporary.chmod(0o600)
-            for group in _row_groups(chain([first], chunks), schema):
-                writer.write_table(group, row_group_size=_group_rows(schema))
-        _pad(temporary, _with_manifest(temporary, manifest()))
+            for group in _of_one_size((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
+                writer.write_table(group.unify_dictionaries(), row_group_size=rows)
+            writer.add_key_value_metadata({_MANIFEST: json.dumps(dict(manifest())).encode()})
+        _pad(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -93,53 +94,31 @@ def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     return beside.append_column(_IMAGE, cells).replace_schema_metadata(schema.metadata)
 
 
-def _group_rows(schema: pa.Schema) -> int:
-    """Rows of a row group; fewer if each has an image."""
-    return max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
-
-
 def _pixels(schema: pa.Schema) -> list[str]:
     names: list[str] = json.loads((schema.metadata or {}).get(_PIXELS, b"[]"))
     return names
 
 
-def _row_groups(chunks: Iterable[pd.DataFrame], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Cut chunks of any size into row groups of one size, so that the file does not depend on the chunks."""
-    held, rows = schema.empty_table(), _group_rows(schema)
-    for chunk in chunks:
-        held = pa.concat_tables([held, _as_stored(chunk, schema)])
-        whole = len(held) - len(held) % rows
-        if whole:
-            yield held.slice(0, whole).unify_dictionaries()
-            held = held.slice(whole)
-    if len(held):
-        yield held.unify_dictionaries()
+def _of_one_size(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Rows in tables of one size, whatever that of the given ones. The last one may be smaller, and empty if alone."""
+    held, passed = None, False
+    for table in tables:
+        held = table if held is None else pa.concat_tables([held, table])
+        while len(held) >= rows:
+            yield held.slice(0, rows)
+            held, passed = held.slice(rows), True
+    if held is not None and (len(held) or not passed):
+        yield held
 
 
-def _with_manifest(path: Path, manifest: Mapping[str, Any]) -> bytes:
-    """The footer of a file with a manifest: that of an empty file, plus the row groups of this file."""
-    schema, empty, footer = pq.read_schema(path), io.BytesIO(), io.BytesIO()
-    metadata = {**schema.metadata, _MANIFEST: json.dumps(dict(manifest)).encode()}
-    pq.ParquetWriter(empty, schema.with_metadata(metadata)).close()
-    about = pq.read_metadata(empty)
-    about.append_row_groups(pq.read_metadata(path))
-    about.write_metadata_file(footer)
-    return footer.getvalue()[4:]  # without the mark that starts a file
-
-
-def _pad(path: Path, footer: bytes | None = None) -> None:
-    """Put random bytes between the last row group and the footer, whose offsets point before them.
-
-    Args:
-        path: the file.
-        footer: a footer that replaces the file's; None: the file's.
-    """
+def _pad(path: Path) -> None:
+    """Put random bytes between the last row group and the footer, whose offsets point before them."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(size - 8)
         end = size - 8 - int.from_bytes(file.read(4), "little")
         file.seek(end)
-        footer = file.read() if footer is None else footer
+        footer = file.read()
         missing = max(_SMALLEST_FILE, 1 << (end + len(footer) + _SALT_BYTES - 1).bit_length()) - end - len(footer)
         file.seek(end)
         while missing:
@@ -208,21 +187,16 @@ def iter_private(
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
-    held: list[pa.RecordBatch] = []
-    passed = False
     file = _opened(path)
     if manifest is not None and _manifest(file) != dict(manifest):
         raise ArtifactError(f"{path} was replaced while it was in use. Run: dvc repro")
     wanted = _stored(file, columns)
-    for batch in file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted):
-        held.append(batch)
-        rows = pa.Table.from_batches(held)
-        if len(rows) >= chunk_rows:
-            yield _typed_as_written(rows.slice(0, chunk_rows))
-            held, passed = rows.slice(chunk_rows).to_batches(), True
-    if held or not passed:
-        rows = pa.Table.from_batches(held) if held else file.schema_arrow.empty_table()
-        yield _typed_as_written(rows if wanted is None else rows.select(wanted))
+    batches = file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted)
+    empty = file.schema_arrow.empty_table()
+    tables = chain(
+        [empty if wanted is None else empty.select(wanted)], (pa.Table.from_batches([one]) for one in batches)
+    )
+    yield from map(_typed_as_written, _of_one_size(tables, chunk_rows))
 
 
 def text_columns(path: Path) -> list[str]:
@@ -266,7 +240,7 @@ def _stored(file: pq.ParquetFile, columns: Sequence[str] | None) -> list[str] | 
 
 
 def _manifest(file: pq.ParquetFile) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads((file.schema_arrow.metadata or {}).get(_MANIFEST, b"{}"))
+    manifest: dict[str, Any] = json.loads((file.metadata.metadata or {}).get(_MANIFEST, b"{}"))
     return manifest
 
 
