@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand
 
+from likeness.config.explain import keys
 from likeness.config.params import Params
 from likeness.core.text import did_you_mean, doc_of, escaped
 
@@ -50,8 +51,7 @@ class _Command(TyperCommand):
 
 def _no_option(option: str, known: Iterable[str]) -> str:
     """What to say about an option that is not known."""
-    from likeness.config.explain import keys
-    from likeness.methods import METHODS
+    from likeness.methods import METHODS  # `likeness --help` waits for no method
 
     settings = [key.name for where, section in {"": Params, **METHODS}.items() for key in keys(section, where)]
     name = option.lstrip("-").replace("-", "_")

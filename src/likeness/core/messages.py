@@ -109,12 +109,12 @@ def progress(title: str, total: int) -> Iterator[Step]:
     if not sys.stderr.isatty() or find_spec("rich") is None:  # training needs torch, numpy, safetensors and pyyaml only
         yield _each(_LINES, total, lambda done, note: LOG.info(_line(title, done, total, note)))
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich import console
+    from rich import progress as bars
 
-    name, note = (TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]"))
-    columns = (name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note)
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    name, note = (bars.TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]"))
+    columns = (name, bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeRemainingColumn(), note)
+    with bars.Progress(*columns, console=console.Console(stderr=True)) as bar:
         task = bar.add_task(title, total=total, note="")
         yield lambda done, note: bar.update(task, completed=done, note=note)
 

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-OLD_PANDAS = int(pd.__version__.partition(".")[0]) < 3
-TEXT: Any = pd.StringDtype("pyarrow_numpy") if OLD_PANDAS else pd.StringDtype(na_value=np.nan)
-"""Texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
+from likeness.data.libraries import is_old_pandas, text_dtype
+
+OLD_PANDAS = is_old_pandas()
+TEXT: Any = text_dtype()
+"""The type of texts in a table."""
 
 
 def with_columns(table: pd.DataFrame, columns: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Budget, Cost
 from likeness.pipeline.card import paid
+from likeness.pipeline.doors import rows_of
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
@@ -35,8 +36,6 @@ def with_target(project: Project, name: str, epsilon: float) -> Project:
 
 def last_rows(project: Project) -> "Dataset | None":
     """The rows of the last run, if source and rules of ingestion are certainly unchanged; else None."""
-    from likeness.pipeline.doors import rows_of
-
     try:
         dataset, _ = rows_of(project)
         if read_json(project.paths.source).get("hmac") != project.source_digest():

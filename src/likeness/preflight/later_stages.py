@@ -1,6 +1,7 @@
 """Preflight check of the settings of later stages, from public settings alone and before anything is spent."""
 
 from likeness.core.errors import ParamsError
+from likeness.evaluation.classifiers import check_installed, select
 from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
 from likeness.pipeline.where import conditions, named
@@ -37,8 +38,6 @@ def refusals(project: Project) -> list[ParamsError]:
         except ParamsError as error:
             refused.append(error)
     if params.evaluate.classifiers is not None and schema.task != "none":
-        from likeness.evaluation.classifiers import select
-
         try:
             select(schema.task, params.evaluate.classifiers, schema.image)
         except ParamsError as error:
@@ -58,8 +57,6 @@ def check_estimators(project: Project) -> None:
     Raises:
         MissingPackageError: the library of one is missing.
     """
-    from likeness.evaluation.classifiers import check_installed, select
-
     schema = project.written_schema
     if schema.task != "none":
         check_installed(select(schema.task, project.params.evaluate.classifiers, schema.image))

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals as nw
 import pandas as pd
 import pyarrow as pa
 
@@ -34,8 +35,6 @@ class FrameType:
         if self.library == _PANDAS:
             labels = [self.labels.get(name, name) for name in table.columns]
             return table.set_axis(pd.Index(labels), axis="columns") if self.labels else table
-        import narwhals as nw
-
         content = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
         library: Any = self.library
         frame = nw.from_arrow(content, backend=library)
@@ -87,8 +86,6 @@ def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFra
         labels = {normal_text(str(one)): one for one in frame.columns if not isinstance(one, str)}
         names = [normal_text(str(one)) for one in frame.columns]
         return frame, FrameType(_PANDAS, dict(zip(names, map(dtype_name, frame.dtypes), strict=True)), labels)
-    import narwhals as nw
-
     eager = nw.from_native(frame, eager_only=True, pass_through=True)
     if eager is frame:
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"

@@ -3,19 +3,17 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean, fault_of, normal_text, shown
+from likeness.data.libraries import pd
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import EXAMPLES, parsed
 from likeness.data.schema.kinds import KINDS, Kind
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The split travels in the private table under this name. No column begins and ends with two underscores.
 SPLIT_COLUMN = "__split__"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed
 from likeness.core.errors import SchemaError
+from likeness.data.libraries import pd
 from likeness.data.schema.allowed import Allowed, Range, read
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
@@ -118,8 +119,6 @@ class Determines(Computing):
 
     def broken(self, values: Values) -> NDArray[np.bool_]:
         """Rows with another value than the table; without one, than the most frequent of rows with an equal first."""
-        import pandas as pd
-
         if self.table is not None:
             return self._compared(values)
         first, second = self.pair

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from likeness.data.booleans import DEFAULT_WORDS, spelled
+from likeness.data.libraries import pd
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 CLOCK = r"(?!24)\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"  # some versions of Python take 24:00 too
@@ -78,8 +79,6 @@ def parsed(text: str) -> Dtype | None:
 
 def dtype_name(dtype: Any) -> str:
     """The word of a dtype of pandas, which :func:`parsed` reads. It names no category."""
-    import pandas as pd
-
     if isinstance(dtype, pd.CategoricalDtype):
         return f"category[{dtype_name(dtype.categories.dtype)}{', ordered' if dtype.ordered else ''}]"
     if isinstance(dtype, pd.StringDtype):

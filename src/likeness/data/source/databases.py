@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pandas as pd
+from sqlalchemy import Connection, CursorResult, NullPool, create_engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from likeness.core.errors import DataError, LikenessError
 from likeness.core.text import normal_text
@@ -22,9 +24,6 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, CursorResult
 
 _ROWS = 16_384  # rows of a chunk
 _SQLITE = "sqlite:///"
@@ -124,14 +123,14 @@ class Database:
         """
         source = SourceDigest()
 
-        def summed(result: "CursorResult[Any]") -> None:
+        def summed(result: CursorResult[Any]) -> None:
             for _ in self._chunks(result, [], source):
                 pass
 
         self._answer(summed)
         return source.digest(key)
 
-    def _answer(self, use: "Callable[[CursorResult[Any]], T]") -> T:
+    def _answer(self, use: Callable[[CursorResult[Any]], T]) -> T:
         """Apply a function to the answer; a driver's error becomes a DataError without values."""
         with self._connected() as connection:
             try:
@@ -148,9 +147,7 @@ class Database:
         )
 
     @contextmanager
-    def _connected(self) -> "Iterator[Connection]":
-        from sqlalchemy.exc import SQLAlchemyError
-
+    def _connected(self) -> Iterator[Connection]:
         connection, fault = None, ""
         try:
             connection = self._engine().connect()
@@ -166,8 +163,6 @@ class Database:
             yield connection
 
     def _engine(self) -> Any:
-        from sqlalchemy import NullPool, create_engine
-
         if self.url.startswith(_SQLITE):
             path = Path(self.url.removeprefix(_SQLITE))
             if not path.is_file():
@@ -181,7 +176,7 @@ class Database:
         return create_engine(self.url, poolclass=NullPool, hide_parameters=True, connect_args=read_only)
 
     def _chunks(
-        self, result: "CursorResult[Any]", wanted: Sequence[str], source: SourceDigest | None
+        self, result: CursorResult[Any], wanted: Sequence[str], source: SourceDigest | None
     ) -> Iterator[pd.DataFrame]:
         """Wanted columns as raw cells; one empty chunk without rows."""
         names, empty = _names(result), True
@@ -192,5 +187,5 @@ class Database:
             yield cells_of(names, [[] for _ in names], wanted, self.name, key=self.key)
 
 
-def _names(result: "CursorResult[Any]") -> list[str]:
+def _names(result: CursorResult[Any]) -> list[str]:
     return [normal_text(str(name)) for name in result.keys()]  # noqa: SIM118 (it is no mapping)

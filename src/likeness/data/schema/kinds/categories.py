@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,10 @@ from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import DataError, SchemaError
 from likeness.core.text import folded
 from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
+from likeness.data.libraries import pd
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import Dtype, value_of_number, value_of_text
 from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, register
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # What the schema says instead of categories that are not publicly known, and the category for the rest by default.
 PRIVATE, OTHER = "private", "other"
@@ -80,8 +78,6 @@ class Categorical(Kind):
         return f"among its public categories. {self.unknown}"
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
-        import pandas as pd
-
         places = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
         return pd.Series(pd.Categorical.from_codes(places, pd.Index(list(column.categories)), column.ordered))
 

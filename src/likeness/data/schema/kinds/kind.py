@@ -3,18 +3,15 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.errors import SchemaError
+from likeness.data.libraries import pa, pd, text_dtype
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import Dtype, parsed
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 Faults = Iterator[tuple[str, str]]
 Floats = NDArray[np.float64]
@@ -152,18 +149,12 @@ class Kind:
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         """A typed column of numbers within the bounds; NaN for missing."""
-        import pandas as pd
-
-        from likeness.data.beside import TEXT
-
         places, values = pd.factorize(numbers)
-        texts = pd.array([self.text(value) for value in values.tolist()], TEXT)
+        texts = pd.array([self.text(value) for value in values.tolist()], text_dtype())
         return pd.Series(texts.take(places, allow_fill=True))
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
         """Numbers of a typed column, shape (n,); NaN where missing."""
-        import pandas as pd
-
         places, texts = pd.factorize(values)
         return np.array([*map(self.number, texts), math.nan], np.float64)[places]
 

@@ -4,18 +4,15 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from likeness.data.libraries import is_old_pandas, pa, pd
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import CLOCK, MOMENT, Dtype, parsed, value_of_moment, value_of_text
 from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, every, register
 from likeness.data.schema.layouts import DIRECTIVES, has_two_digit_years, is_known, moments, number_digits, written
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 _EPOCH = date(1970, 1, 1)
 _EARLIEST, _LATEST = "0001-01-01", "9999-12-31"
@@ -103,17 +100,12 @@ class Date(Kind):
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         """Arrow's dates or times. Parquet has no seconds, so a column of seconds would come back with another type."""
-        import pandas as pd
-        import pyarrow as pa
-
         kind, scale = pa.type_for_alias(self.stored[0]), self.stored[1]
         missing = np.isnan(numbers)
         whole = np.where(missing, 0, numbers * scale).astype(f"int{kind.bit_width}")
         return pd.Series(pd.arrays.ArrowExtensionArray(pa.array(whole, mask=missing).cast(kind)))
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
-        import pyarrow as pa
-
         kind, scale = pa.type_for_alias(self.stored[0]), self.stored[1]
         cells = pa.array(values, from_pandas=True).cast(kind, safe=False).cast(f"int{kind.bit_width}")
         found: Floats = np.floor_divide(cells.to_numpy(zero_copy_only=False).astype(np.float64), scale)
@@ -148,11 +140,10 @@ class Date(Kind):
         moment = self.moment(number)
         if dtype.family == "moment":
             return value_of_moment(moment, dtype)
-        if dtype.element == "object" and not column.format:
-            from likeness.data.beside import OLD_PANDAS
-
-            if not OLD_PANDAS:  # whose objects are texts most often
-                return {(True, False): moment.date(), (True, True): moment, (False, True): moment.time()}[self.parts]
+        if (
+            dtype.element == "object" and not column.format and not is_old_pandas()
+        ):  # whose objects are texts most often
+            return {(True, False): moment.date(), (True, True): moment, (False, True): moment.time()}[self.parts]
         return value_of_text(self.text(number, column.format), dtype)
 
     def _allowed(self, *numbers: float) -> bool:

@@ -4,17 +4,14 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from likeness.data.libraries import pa, pc, pd
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import NUMBER, Dtype, value_of_number
 from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, register
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
@@ -69,8 +66,6 @@ class Numeric(Kind):
 
         Arrow casts each cell by itself. pandas chooses one type for a column, and reads +6e72 with another last digit.
         """
-        import pyarrow as pa
-
         swapped = (
             text.translate(SWAPPED_MARKS) if decimal == "," and isinstance(text, str) else text for text in texts
         )
@@ -94,8 +89,6 @@ class Numeric(Kind):
         )
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
-        import pandas as pd
-
         return pd.Series(numbers, dtype="float64")
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
@@ -107,9 +100,6 @@ class Numeric(Kind):
         The digits are the fewest that are read back as the same float64. PostgreSQL, DuckDB and Java print these
         digits, each in its own notation, and this one follows from all.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         shortest = pc.add(cells.cast("double"), 0.0).cast(pa.string())  # one zero, whatever its sign
         read = pc.extract_regex(shortest, _SHORTEST)
         sign, whole, part, power = (pc.struct_field(read, [name]) for name in ("sign", "whole", "part", "power"))
@@ -171,8 +161,6 @@ class Integer(Numeric):
 
     def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         """Integers; with pandas' own missing value where the column may have one."""
-        import pandas as pd
-
         if not column.nullable:
             return pd.Series(numbers.astype("int64"))
         return pd.Series(numbers, dtype="Float64").astype("Int64")
