@@ -26,7 +26,7 @@ from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.dtypes import dtype_name
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame, read_source
-from likeness.data.source.header import dtypes_of
+from likeness.data.source.header import guesses_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.data.source.row_digests import SourceDigest
 
@@ -346,7 +346,7 @@ def test_a_draft_says_the_dtypes_of_the_source_and_no_value(tmp_path: Path) -> N
     path = tmp_path / "own.parquet"
     table = frame().astype({"sex": "category"}).assign(cost=Decimal("8675.309"))
     table.to_parquet(path)
-    dtypes = dtypes_of(path)
+    dtypes = guesses_of(path)[1]
     assert dtypes == {
         "code": "int16", "ward": "int64", "smoker": "bool", "sex": "category[str]", "children": "Int8",
         "weight": "float32",
@@ -361,4 +361,4 @@ def test_a_draft_says_the_dtypes_of_the_source_and_no_value(tmp_path: Path) -> N
     assert [draft[name].dtype for name in ("code", "sex")] == [None, "category[str]"]
     csv = tmp_path / "own.csv"
     csv.write_text("a,b,c,d\nTrue,1,true,True\nFalse,,false,no\n")
-    assert dtypes_of(csv) == {"a": "bool", "b": "int64"}
+    assert guesses_of(csv)[1] == {"a": "bool", "b": "int64"}

@@ -17,7 +17,7 @@ from likeness.core.hashing import keyed_digest
 from likeness.core.remote import RemotePath
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
-from likeness.data.source.header import dtypes_of, header_of
+from likeness.data.source.header import guesses_of, header_of
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
@@ -117,7 +117,11 @@ def test_what_the_system_refuses_in_a_folder_has_the_name_of_the_source(
     if what != "open" or make is images:  # Arrow opens files itself
         actions.append(lambda: read_source(folder, schema))
     if what != "open":
-        actions += [lambda: header_of(folder), lambda: dtypes_of(folder), lambda: read_source(folder, TABLE, None, "p")]
+        actions += [
+            lambda: header_of(folder),
+            lambda: guesses_of(folder),
+            lambda: read_source(folder, TABLE, None, "p"),
+        ]
     for action in actions:
         told = refusal(action)
         assert told.startswith("clinic: ") and "cannot be read (PermissionError)" in told and "Jane" not in told

@@ -22,10 +22,10 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.encoding.frames import opened
 from likeness.data.source import csv_files
-from likeness.data.source.csv_files import csv_chunks, csv_names
+from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.databases import Database
 from likeness.data.source.files import parquet_rows, read_frame, read_source
-from likeness.data.source.header import header_of, kinds_of
+from likeness.data.source.header import guesses_of, header_of
 from likeness.data.source.opening import table_name
 from likeness.data.source.row_digests import SourceDigest
 
@@ -158,14 +158,14 @@ def test_a_refused_line_is_said_in_words_and_not_quoted(
         assert "Parquet" in words and "Excel" in words and "databases" in words
     if is_header:
         with pytest.raises(DataError, match=r"^t\.csv: "):
-            csv_names(place, PLAIN)
+            next(csv_chunks(place, PLAIN, 0))
 
 
 @pytest.mark.parametrize("hint", ["sep=;", '"sep=;"', "SEP=;", "\r\nsep=;"])
 def test_the_first_line_of_excel_names_the_separator(hint: str) -> None:
     data = f"{hint}\r\na,x;b\r\n1,5;sep=;\r\n".encode()
     place: Any = InMemory(data)
-    assert csv_names(place, PLAIN) == ["a,x", "b"]
+    assert [*next(csv_chunks(place, PLAIN, 0)).columns] == ["a,x", "b"]
     assert cells(data.replace(b"5;", b"5 ")) == [["1,5 sep=", ""]]
     assert cells(data.replace(b"a,x;b", b"b")) is None
     assert cells(data, FileFormat(separator=",")) == [["1", "5;sep=;"]]
@@ -190,7 +190,7 @@ def test_an_ending_in_capitals_is_an_ending(tmp_path: Path, name: str) -> None:
     writes.get(small.suffix, frame.to_csv)(small, index=False)
     small.rename(path)
     assert read_source(path, OPEN)[0]["c"].tolist() == ["x", "y"]
-    assert header_of(path) == ["c"] and list(kinds_of(path)) == ["c"] and table_name(name) == "T"
+    assert header_of(path) == ["c"] and list(guesses_of(path)[0]) == ["c"] and table_name(name) == "T"
     if small.suffix == ".parquet":
         assert read_source(path.parent, OPEN)[0]["c"].tolist() == ["x", "y"] and parquet_rows(path) == 2
 

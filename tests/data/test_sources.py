@@ -24,7 +24,7 @@ from likeness.core.hashing import keyed_digest
 from likeness.core.remote import RemotePath, place_at
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
-from likeness.data.source.header import header_of, kinds_of
+from likeness.data.source.header import guesses_of, header_of
 from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -119,7 +119,7 @@ def test_a_quote_without_its_partner_is_refused_and_may_be_plain_text(
 ) -> None:
     path = tmp_path / "t.csv"
     path.write_text(written)
-    for read in (header_of, kinds_of) if "v" in written else (kinds_of,):
+    for read in (header_of, guesses_of) if "v" in written else (guesses_of,):
         with pytest.raises(DataError, match=r"on its own line.*ingest\.format\.quote: ''"):
             read(path, FileFormat(**layout))
     path.write_text(written.replace("v", ",v"))
@@ -229,7 +229,7 @@ def _cell(name: str, cell: str) -> Any:
 def test_a_sheet_gives_the_rows_of_the_csv(tmp_path: Path) -> None:
     path = excel(tmp_path / "t.xlsx")
     assert_same(tmp_path, path)
-    assert list(kinds_of(path).values()) == ["integer", "numeric", "categorical", "date", "boolean", "categorical"]
+    assert list(guesses_of(path)[0].values()) == ["integer", "numeric", "categorical", "date", "boolean", "categorical"]
 
 
 def test_the_names_of_a_sheet_are_read_without_its_rows(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_the_names_of_a_sheet_are_read_without_its_rows(tmp_path: Path) -> None:
             book.writestr(name, part.replace(b"987654321", b"no number"))
     assert header_of(path) == ["n", "x"]
     with pytest.raises(DataError, match="cannot be read"):
-        kinds_of(path)
+        guesses_of(path)
 
 
 def test_a_warning_of_the_reader_quotes_no_cell(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_warning_of_the_reader_quotes_no_cell(tmp_path: Path) -> None:
     book.save(path)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        header_of(path), kinds_of(path)
+        header_of(path), guesses_of(path)
     assert [str(warning.message) for warning in heard] == []
 
 
@@ -312,7 +312,7 @@ def test_folders_of_partitions_are_columns(tmp_path: Path) -> None:
     read, parts, _ = read_source(path, SCHEMA, "part")
     pd.testing.assert_frame_equal(read, table.iloc[[1, 0, 2]].reset_index(drop=True))
     assert list(parts) == ["test", "train", "train"] and set(header_of(path)) == set(HEADER)
-    assert parquet_rows(path) == 3 and kinds_of(path)["part"] == "categorical"
+    assert parquet_rows(path) == 3 and guesses_of(path)[0]["part"] == "categorical"
     whole, folders = SourceDigest(), SourceDigest()
     for part in source_parts(path, 1):
         list(iter_part(part, SCHEMA, "part", source=folders))

@@ -21,7 +21,7 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import read_mapping
-from likeness.data.source.header import kinds_of
+from likeness.data.source.header import guesses_of
 from likeness.preflight.faults import examine, schema_faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -328,12 +328,12 @@ def test_kinds_of_parquet_come_from_its_types_and_no_row_is_read(tmp_path: Path)
     expected = ["integer", "numeric", "categorical", "categorical", "boolean", "date", "datetime", "drop", "drop"]
     path = tmp_path / "own.parquet"
     pq.write_table(table, path)
-    assert list(kinds_of(path).values()) == expected
+    assert list(guesses_of(path)[0].values()) == expected
     # The same footer with its rows overwritten: they were never looked at.
     data = path.read_bytes()
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     path.write_bytes(b"PAR1" + b"\xff" * (start - 4) + data[start:])
-    assert list(kinds_of(path).values()) == expected
+    assert list(guesses_of(path)[0].values()) == expected
 
 
 @pytest.mark.parametrize(
@@ -354,4 +354,4 @@ def test_kinds_are_guessed_from_a_csv(tmp_path: Path, cells: list[str], kind: st
     for name, opener in (("t.csv", open), ("t.csv.gz", gzip.open)):
         with opener(tmp_path / name, "wt") as file:
             file.write("\n".join(["x,y", *(f"{cell},z" for cell in cells)]) + "\n")
-        assert kinds_of(tmp_path / name) == {"x": kind, "y": "categorical"}
+        assert guesses_of(tmp_path / name)[0] == {"x": kind, "y": "categorical"}

@@ -22,7 +22,7 @@ from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
-from likeness.core.remote import RemotePath, place_at
+from likeness.core.remote import place_at
 from likeness.core.text import normal_text
 from likeness.data.histories.draft import HistoryDraft
 from likeness.data.schema.answers import chosen
@@ -30,7 +30,7 @@ from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.databases import Database
-from likeness.data.source.header import dtypes_of, kinds_of, kinds_of_query
+from likeness.data.source.header import guesses_of
 from likeness.data.source.opening import table_name
 from likeness.onboarding.interview import Completed, Interview
 from likeness.onboarding.settings import check_columns, draft_params
@@ -158,6 +158,8 @@ class _Source:
         layout: of a file.
         name: of the table.
         kinds: the guessed kind of each column.
+        dtypes: words of dtypes by column, where the file says them.
+        database: whether it is a query of one.
     """
 
     place: str
@@ -165,13 +167,8 @@ class _Source:
     layout: FileFormat
     name: str
     kinds: dict[str, str]
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """The dtypes of a file; of a database none."""
-        if Ingest(self.place, "", query=self.query).from_database:
-            return {}
-        return dtypes_of(place_at(Path(), self.place), self.layout)
+    dtypes: dict[str, str]
+    database: bool
 
 
 def _draft_of_table(
@@ -207,10 +204,9 @@ def _draft_of_histories(
         raise LikenessError(words)
     sources = {"events": events}
     if people is not None:
-        of_database = Ingest(events.place, "", query=events.query).from_database
-        place, query = (events.place, people) if of_database else (people, None)
+        place, query = (events.place, people) if events.database else (people, None)
         sources = {"people": _opened(place, query, events.name, events.layout), **sources}
-        people = people if of_database else sources["people"].place
+        people = people if events.database else sources["people"].place
     for one in sources.values():
         check_columns(one.kinds, person=person)
     check_columns(events.kinds, order=order)
@@ -238,16 +234,13 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     """A source with a name for its table, and the guessed kind of each column."""
     if not query and source.startswith(DATABASES):
         raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
-    database = Database(source, query or "") if Ingest(source, "", query=query).from_database else None
-    place = place_at(Path(), source)
-    file = place.name if database is None else database.name
-    name = table_name(file) if name is None else name
+    of_database = Ingest(source, "", query=query).from_database
+    place = Database(source, query or "") if of_database else place_at(Path(), source)
+    name = table_name(place.name) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
-    if database is not None:
-        return _Source(source, query, layout, name, kinds_of_query(database))
-    written = place.url if isinstance(place, RemotePath) else place.as_posix()
-    return _Source(written, query, layout, name, kinds_of(place, layout))
+    written = place.as_posix() if isinstance(place, Path) else source
+    return _Source(written, query, layout, name, *guesses_of(place, layout), of_database)
 
 
 def _new_schema(name: str) -> Path:

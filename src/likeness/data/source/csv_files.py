@@ -43,31 +43,13 @@ _MARKS = {  # UTF-32's begins with UTF-16's
 }
 
 
-def csv_names(path: Place, layout: FileFormat) -> list[str]:
-    """Names of the columns. No byte behind the header is decoded.
-
-    Args:
-        path: of the file.
-        layout: how it is written.
-
-    Raises:
-        DataError: it is no table.
-    """
-
-    def names() -> Iterator[list[str]]:
-        with unpacked(path) as file:
-            yield _Table(file, layout, path.name).names
-
-    return next(unbroken(names(), path.name))
-
-
 def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     """All cells as text, in chunks, at least one.
 
     Args:
         path: of the file.
         layout: how it is written.
-        rows: most rows of a chunk.
+        rows: most rows of a chunk. With 0 no byte behind the header is decoded.
 
     Raises:
         DataError: it is no table, or a line of it is no record.
@@ -76,7 +58,7 @@ def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFr
     def chunks() -> Iterator[pd.DataFrame]:
         with unpacked(path) as file:
             table = _Table(file, layout, path.name)
-            lines, most = table.lines(), max(1, min(rows, MOST_CELLS // len(table.names)))
+            lines, most = table.lines(), min(rows, max(1, MOST_CELLS // len(table.names)))
             yield table.frame(list(islice(lines, most)))
             while some := list(islice(lines, most)):
                 yield table.frame(some)

@@ -24,44 +24,23 @@ def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.Data
     Args:
         path: of the file.
         layout: names the sheet.
-        rows: most rows of a chunk.
+        rows: most rows of a chunk. With 0 no row behind the header is parsed.
 
     Raises:
         DataError: it is no table, or has several sheets of which none is named.
     """
-    return unbroken(_chunks(path, layout, rows), path.name)
 
+    def chunks() -> Iterator[pd.DataFrame]:
+        with path.open("rb") as file:
+            read = _rows(file, path.name, layout)
+            first = {place: normal_text(text_of(name) or "") for place, name in next(read).items()}
+            last = max(place for place, name in first.items() if name)
+            header = [first.get(place, "") for place in range(1, 1 + last)]
+            yield _frame(header, list(islice(read, rows)), path.name)
+            while chunk := list(islice(read, rows)):
+                yield _frame(header, chunk, path.name)
 
-def excel_names(path: Place, layout: FileFormat) -> list[str]:
-    """Names of the columns. No row behind the header is parsed.
-
-    Args:
-        path: of the file.
-        layout: names the sheet.
-
-    Raises:
-        DataError: as :func:`excel_chunks`.
-    """
-    return next(unbroken(_names(path, layout), path.name))
-
-
-def _names(path: Place, layout: FileFormat) -> Iterator[list[str]]:
-    with path.open("rb") as file:
-        yield _header(_rows(file, path.name, layout))
-
-
-def _header(rows: Iterator[_Row]) -> list[str]:
-    first = {place: normal_text(text_of(name) or "") for place, name in next(rows).items()}
-    return [first.get(place, "") for place in range(1, 1 + max(place for place, name in first.items() if name))]
-
-
-def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
-    with path.open("rb") as file:
-        read = _rows(file, path.name, layout)
-        header = _header(read)
-        yield _frame(header, list(islice(read, rows)), path.name)
-        while chunk := list(islice(read, rows)):
-            yield _frame(header, chunk, path.name)
+    return unbroken(chunks(), path.name)
 
 
 def _rows(file: Any, where: str, layout: FileFormat) -> Iterator[_Row]:

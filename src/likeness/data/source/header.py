@@ -4,9 +4,10 @@ A Parquet file tells types, and no row of it is read. A CSV or Excel file has on
 kind is then a word that depends on rows, which is why a draft marks it, and why a person has to confirm it.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
+import pandas as pd
 import pyarrow as pa
 
 from likeness.config.params import FileFormat
@@ -15,12 +16,11 @@ from likeness.core.remote import Place, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.dtypes import NUMBER
 from likeness.data.schema.kinds import KINDS, SWAPPED_MARKS, Categorical, Datetime, Numeric, guess
+from likeness.data.source.csv_files import csv_chunks
+from likeness.data.source.databases import Database
+from likeness.data.source.excel_files import excel_chunks
 from likeness.data.source.opening import FORMATS, is_excel, is_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from likeness.data.source.databases import Database
+from likeness.data.source.parquet_files import parquet_dtypes, parquet_fields
 
 _PLAIN = FileFormat()
 _ROWS = 1000
@@ -29,74 +29,59 @@ _TRUTHS = {"bool": {"False", "True"}, "int64": {"0", "1"}, "float64": {"0.0", "1
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 
 
-def header_of(path: Place, layout: FileFormat = _PLAIN) -> list[str]:
+def header_of(source: Place | Database, layout: FileFormat = _PLAIN) -> list[str]:
     """Names of the columns, without reading a row.
 
     Args:
-        path: of the table.
+        source: a file, a folder or a query.
         layout: how a CSV or Excel file is written.
 
     Raises:
-        DataError: there is no such file, or it is no table.
+        DataError: there is no such file, it is no table, or the database refuses.
     """
-    if is_parquet(path):
-        return _fields(path)[0]
-    _check_file(path)
-    from likeness.data.source.csv_files import csv_names
-    from likeness.data.source.excel_files import excel_names
-
-    return (csv_names if is_text(path.name) else excel_names)(path, layout)
+    if isinstance(source, Database):
+        return source.columns()
+    if is_parquet(source):
+        return [*types_of(source)]
+    return [str(name) for name in next(_chunks(source, layout, 0)).columns]
 
 
-def kinds_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
-    """A guess of each column's kind, by name: one of the kinds of a schema.
+def guesses_of(source: Place | Database, layout: FileFormat = _PLAIN) -> tuple[dict[str, str], dict[str, str]]:
+    """A guess of each column's kind, one of the kinds of a schema, and the word of its dtype where one is said.
+
+    pandas says a dtype for the empty table of a Parquet file. Of a CSV or Excel file the first rows say true and false.
 
     Args:
-        path: of the table.
+        source: a file, a folder or a query.
         layout: how a CSV or Excel file is written.
 
     Raises:
         DataError: there is no such file, it is no table, or its first line does not look like a header: a name is
-            empty, stands twice, is a number or a date, or stands among its own values.
+            empty, stands twice, is a number or a date, or stands among its own values. Or a query gives a name twice.
     """
-    if is_parquet(path):
-        _check_header(_fields(path)[0], path.name, are_public=True)
-        return {name: _kind_of_type(kind) for name, kind in types_of(path).items()}
-    names, cells = _first_rows(path, layout, _ROWS)
-    if any(name in column for name, column in zip(names, cells, strict=True)):
-        _refuse_header(path.name, "a name stands among the values below it")
-    _check_header(names, path.name, are_public=False)
-    kinds = {name: _kind_of_cells(column) for name, column in zip(names, cells, strict=True)}
+    if not isinstance(source, Database) and is_parquet(source):
+        _check_header([field.name for field in parquet_fields(source)], source.name, are_public=True)
+        return {name: _kind_of_type(kind) for name, kind in types_of(source).items()}, parquet_dtypes(source)
+    if isinstance(source, Database):
+        names, rows = source.columns(), source.first(_ROWS)
+        if len(set(names)) < len(names):
+            raise DataError(f"{source.name}: {source.key} gives a name twice. Rename columns in it with AS.")
+        texts = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
+        return {name: _kind_of_cells([row[place] for row in texts]) for place, name in enumerate(names)}, {}
+    chunk = next(_chunks(source, layout, _ROWS))
+    names = [str(name) for name in chunk.columns]
+    columns = [chunk.iloc[:, place].fillna("").str.strip().tolist() for place in range(chunk.shape[1])]
+    if any(name in column for name, column in zip(names, columns, strict=True)):
+        _refuse_header(source.name, "a name stands among the values below it")
+    _check_header(names, source.name, are_public=False)
+    kinds = dict(zip(names, map(_kind_of_cells, columns), strict=True))
     if layout.decimal == ",":
-        swapped = (_kind_of_cells([cell.translate(SWAPPED_MARKS) for cell in column]) for column in cells)
+        swapped = (_kind_of_cells([cell.translate(SWAPPED_MARKS) for cell in column]) for column in columns)
         kinds |= {name: kind for name, kind in zip(names, swapped, strict=True) if kind == Numeric.name}
-    return kinds
-
-
-def dtypes_of(path: Place, layout: FileFormat = _PLAIN) -> dict[str, str]:
-    """The word of each column's dtype, by name, where one is said.
-
-    pandas says it for the empty table of a Parquet file. Of a CSV or Excel file the first rows say
-    it for true and false.
-
-    Args:
-        path: of the table.
-        layout: how a CSV or Excel file is written.
-
-    Raises:
-        DataError: there is no such file, or it is no table.
-    """
-    if is_parquet(path):
-        from likeness.data.source.parquet_files import parquet_dtypes
-
-        return parquet_dtypes(path)
-    dtypes: dict[str, str] = {}
-    for name, cells in zip(*_first_rows(path, layout, _ROWS), strict=True):
-        present = {cell for cell in cells if cell.casefold() not in _MISSING}
-        fitting = [dtype for dtype, words in _TRUTHS.items() if present and present <= words]
-        if fitting:
-            dtypes[name] = fitting[0]
-    return dtypes
+    present = {name: _present(column) for name, column in zip(names, columns, strict=True)}
+    return kinds, {
+        name: dtype for name, cells in present.items() for dtype, words in _TRUTHS.items() if cells and cells <= words
+    }
 
 
 def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
@@ -111,19 +96,6 @@ def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
     names = [normal_text(str(name)) for name in empty.columns]
     _check_header(names, "the DataFrame", are_public=True)
     return {name: _kind_of_series(empty.iloc[:, place]) for place, name in enumerate(names)}
-
-
-def kinds_of_query(database: "Database") -> dict[str, str]:
-    """The same of a database's answer: from its first rows, as of a CSV.
-
-    Raises:
-        DataError: the database cannot be read, or gives a name twice.
-    """
-    names, rows = database.columns(), database.first(_ROWS)
-    if len(set(names)) < len(names):
-        raise DataError(f"{database.name}: {database.key} gives a name twice. Rename columns in it with AS.")
-    cells = [["" if row[place] is None else str(row[place]).strip() for row in rows] for place in range(len(names))]
-    return {name: _kind_of_cells(own) for name, own in zip(names, cells, strict=True)}
 
 
 def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
@@ -154,21 +126,16 @@ def _refuse_header(where: str, fault: str) -> NoReturn:
     )
 
 
-def _first_rows(path: Place, layout: FileFormat, count: int) -> tuple[list[str], list[list[str]]]:
-    """Names and first cells of the columns of a CSV or Excel file."""
-    from likeness.data.source.csv_files import csv_chunks
-    from likeness.data.source.excel_files import excel_chunks
-
-    _check_file(path)
-    chunk = next((csv_chunks if is_text(path.name) else excel_chunks)(path, layout, count))
-    cells = [chunk.iloc[:, place].fillna("").str.strip().tolist() for place in range(chunk.shape[1])]
-    return [str(name) for name in chunk.columns], cells
-
-
-def _check_file(path: Place) -> None:
+def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
+    """The cells of a CSV or Excel file as texts."""
     if not (is_text(path.name) or is_excel(path.name)):
         raise DataError(f"{path.name}: not a format that is read. Give {FORMATS}.")
-    if not path.is_file():
+    _check_exists(path)
+    return (csv_chunks if is_text(path.name) else excel_chunks)(path, layout, rows)
+
+
+def _check_exists(path: Place) -> None:
+    if not path.exists():
         raise DataError(f"{path.name}: no such file. Give the path of the table.")
 
 
@@ -183,21 +150,17 @@ def types_of(path: Place) -> dict[str, Any]:
     Raises:
         DataError: there is no such file, or it is damaged.
     """
-    return dict(zip(*_fields(path), strict=True))
-
-
-def _fields(path: Place) -> tuple[list[str], list[Any]]:
-    from likeness.data.source.parquet_files import parquet_fields
-
-    if not (path.is_file() or path.is_dir()):
-        raise DataError(f"{path.name}: no such file. Give the path of the table.")
-    fields = parquet_fields(path)
-    return [normal_text(field.name) for field in fields], [field.type for field in fields]
+    _check_exists(path)
+    return {normal_text(field.name): field.type for field in parquet_fields(path)}
 
 
 def _kind_of_cells(cells: Sequence[str]) -> str:
-    present = {cell for cell in cells if cell.casefold() not in _MISSING}
+    present = _present(cells)
     return guess(present) if present else Categorical.name
+
+
+def _present(cells: Sequence[str]) -> set[str]:
+    return {cell for cell in cells if cell.casefold() not in _MISSING}
 
 
 def _kind_of_type(kind: Any) -> str:
@@ -207,8 +170,6 @@ def _kind_of_type(kind: Any) -> str:
 
 def _kind_of_series(empty: "pd.Series[Any]") -> str:
     """Of a column without rows. A dtype that may hold anything is most often one of texts."""
-    import pandas as pd
-
     if isinstance(empty.dtype, pd.CategoricalDtype):
         return Categorical.name  # its categories are values
     try:
