@@ -16,7 +16,6 @@ from itertools import groupby
 from likeness.config.params import Ingest, Privacy
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import LikenessError, SchemaError
-from likeness.data.histories.schema import schema_in
 from likeness.data.schema.answers import chosen, column_called, read_answer, whole
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
@@ -322,14 +321,7 @@ class Interview:
         Raises:
             SchemaError: with all faults.
         """
-        content = draft.so_far()
-        faults = faults_of(content)
-        if not faults:
-            try:
-                schema_in(content, "schema")
-            except SchemaError as error:
-                faults = [str(error).removeprefix("schema: ")]
-        if faults:
+        if faults := faults_of(draft.so_far()):
             raise SchemaError(" ".join(faults))
         self._draft = draft
 

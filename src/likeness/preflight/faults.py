@@ -18,18 +18,17 @@ from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsEr
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import ending, place_at
 from likeness.core.text import did_you_mean
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
 from likeness.data.schema.rule_proposals import proposed
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
-from likeness.data.source.databases import Database
 from likeness.data.source.encoded_images import image_column, is_image_folder
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
-from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.new_project import outdated_files
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
@@ -70,85 +69,55 @@ def examine(root: Path = Path()) -> Examined:
         return Examined(None, tuple(faults), ())
     project = Project(root, params)
     faults += [of_params(error) for error in _refused(partial(method_from, params))]
-    where = project.schema_file
-    notes: list[str] = []
+    where, notes = project.schema_file, list[str]()
     try:
         mapping = read_mapping(where)
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
-    if isinstance(mapping, Mapping) and "events" in mapping:
-        return _examined_histories(project, faults, mapping)
-    faults += [Fault(where.name, text) for text in schema_faults(mapping)]
-    constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
-    if constant:
+    texts = faults_of(mapping)
+    faults += [Fault(where.name, text) for text in texts]
+    faults += [of_params(error) for error in ([] if texts else _refused(lambda: project.written_model))]
+    if _is_of_histories(mapping):
+        faults += _header_faults(project, "source", [mapping.get("person"), *_needed(columns_of(mapping, "events"))])[1]
+        if project.params.ingest.people is not None and mapping.get("people") is not None:
+            names = [mapping.get("person"), *_needed(columns_of(mapping, "people"))]
+            faults += _header_faults(project, "people", names)[1]
+    else:
+        constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
         words = "one category only, which costs noise and holds no information; kind drop is cheaper"
-        notes.append(f"{words}: {', '.join(constant)}")
-    faults += _source_faults(project, mapping, notes)
+        notes += [f"{words}: {', '.join(constant)}"] if constant else []
+        faults += _source_faults(project, mapping, notes)
     faults += _ledger_faults(project, notes)
-    notes += [] if faults else project.method.hints(project.written_schema)
-    if not faults:
-        notes += [f"the names suggest a rule; write it if the codebook says so: {one}" for one in _proposed(project)]
-    return Examined(project, tuple(faults), (*notes, *_outdated(project)))
+    if not faults and isinstance(schema := project.public_schema, Schema):
+        notes += project.method.hints(schema)
+        notes += [f"the names suggest a rule; write it if the codebook says so: {one}" for one in _proposed(schema)]
+    old = outdated_files(root) if project.paths.stages.exists() else []
+    if old:
+        notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
+    return Examined(project, tuple(faults), tuple(notes))
 
 
-def _outdated(project: Project) -> list[str]:
-    """Whether files of the project are those of another version."""
-    old = outdated_files(project.root) if project.paths.stages.exists() else []
-    words = f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade"
-    return [words] if old else []
-
-
-def _examined_histories(project: Project, faults: list[Fault], mapping: Mapping[str, Any]) -> Examined:
-    """The faults of a project of people with histories, and notes."""
-    models: list[DataModel] = []
-    name = project.schema_file.name
-    texts = faults_of_tables(mapping)
-    faults += [Fault(name, text) for text in texts]
-    for error in [] if texts else _refused(lambda: models.append(project.written_model)):
-        of_schema = isinstance(error, SchemaError)
-        faults.append(Fault(name, str(error).removeprefix(f"{name}: ")) if of_schema else of_params(error))
-    for schema in (model.schema for model in models):
-        for key, table in (("source", schema.events), ("people", schema.people)):
-            if table is not None:
-                faults += _missing_columns(project, key, [schema.person, *table.names])
-    notes: list[str] = []
-    faults += _ledger_faults(project, notes)
-    return Examined(project, tuple(faults), (*notes, *_outdated(project)))
+def _is_of_histories(mapping: Any) -> bool:
+    return isinstance(mapping, Mapping) and "events" in mapping
 
 
 def faults_of(mapping: Any) -> list[str]:
     """Every fault of a schema, of one table or of two, from the content of its file."""
-    return faults_of_tables(mapping) if isinstance(mapping, Mapping) and "events" in mapping else schema_faults(mapping)
-
-
-def faults_of_tables(mapping: Mapping[str, Any]) -> list[str]:
-    """Every fault of the two tables in a schema of histories, and open questions about both."""
+    if not _is_of_histories(mapping):
+        return schema_faults(mapping)
     head = {"task": "none", **{key: mapping[key] for key in _OPEN if key in mapping}}
     faults = [] if mapping.get("most") is not None else ["most is an open question: the most events that count."]
     for table in ("people", "events"):
         if mapping.get(table) is not None:
             texts = schema_faults({**head, "columns": mapping[table]})
             faults += [text if text.startswith(tuple(_OPEN)) else f"{table}: {text}" for text in texts]
-    return list(dict.fromkeys(faults))
+    spanning = [] if faults else _refused(lambda: HistorySchema.from_dict(mapping))
+    return list(dict.fromkeys([*faults, *(str(error).removeprefix("schema: ") for error in spanning)]))
 
 
-def _missing_columns(project: Project, key: str, names: Iterable[str]) -> list[Fault]:
-    """Columns of a schema that the header of a source lacks."""
-    try:
-        place = project.sources.people if key == "people" else project.sources.rows
-        assert place is not None
-        header = place.columns() if isinstance(place, Database) else header_of(place, project.params.ingest.format)
-    except DataError as error:
-        text = str(error).removeprefix(f"{ProjectPaths.params}: ingest.{key} ")
-        return [_fault(f"ingest.{key}: {text}")]
-    missing = [name for name in names if name not in header]
-    where = f"{place.name}: ingest.{key}" if isinstance(place, Database) else place.name
-    return [Fault(where, f"column '{name}' of the schema is not in the header. Correct it.") for name in missing]
-
-
-def _proposed(project: Project) -> list[str]:
+def _proposed(schema: Schema) -> list[str]:
     """Candidates of rules, each on one line."""
-    specs = proposed(project.written_schema)
+    specs = proposed(schema)
     return [yaml.safe_dump(spec, default_flow_style=True, sort_keys=False, width=10**6).strip() for spec in specs]
 
 
@@ -200,12 +169,17 @@ def schema_faults(mapping: Any) -> list[str]:
 _OPEN = {"name": "a short name of the table", "source": "where bounds and categories come from"}
 
 
-def columns_of(mapping: Any) -> list[tuple[str, Any]]:
+def columns_of(mapping: Any, section: str = "columns") -> list[tuple[str, Any]]:
     """The readable columns of a schema, without the pixels of an image."""
     try:
-        return list(entries(mapping.get("columns"))) if isinstance(mapping, Mapping) else []
+        return list(entries(mapping.get(section))) if isinstance(mapping, Mapping) else []
     except SchemaError:
         return []
+
+
+def _needed(columns: Iterable[tuple[str, Any]]) -> list[str]:
+    """The columns that a source must have."""
+    return [name for name, spec in columns if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
 
 
 def _is_constant(spec: Mapping[str, Any]) -> bool:
@@ -260,38 +234,43 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
     return (made[0] if made else None), faults
 
 
+def _header_faults(project: Project, key: str, names: Iterable[str]) -> tuple[list[str], list[Fault]]:
+    """The header of a source, and the columns of a schema that it lacks."""
+    ingest, sources = project.params.ingest, project.sources
+    queried = sources.people if key == "people" and ingest.from_database else sources.database
+    place = place_at(project.root, getattr(ingest, key)) if queried is None else queried
+    try:
+        header = header_of(place, ingest.format)
+    except DataError as error:
+        return [], [_fault(f"ingest.{key}: {error}")]
+    where = f"{place.name}: ingest.people" if queried is not None and key == "people" else place.name
+    words = "of the schema is not in the header. Correct the schema"
+    return header, [Fault(where, f"column '{name}' {words}.") for name in names if name not in header]
+
+
 def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fault]:
     """The differences between the header of the source and the schema."""
-    params = project.params
-    source = place_at(project.root, params.ingest.source)
-    database = project.sources.database
-    where = source.name if database is None else database.name
+    ingest, database = project.params.ingest, project.sources.database
+    source = place_at(project.root, ingest.source)
+    where, columns = source.name if database is None else database.name, dict(columns_of(mapping))
     try:
         of_images = database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source)))
-        header = (
-            [] if of_images else header_of(source, params.ingest.format) if database is None else database.columns()
-        )
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
-    order = [of_params(error) for error in _refused(partial(project.sources.check_order, source))]
+    needed = _needed(columns.items())
+    header, missing = ([], []) if of_images else _header_faults(project, "source", needed)
+    if missing and not header:
+        return missing
+    faults = [*map(of_params, _refused(partial(project.sources.check_order, source))), *missing]
     if of_images:
-        return order
-    columns = dict(columns_of(mapping))
-    needed = [name for name, spec in columns.items() if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
-    split = params.ingest.split.column
-    faults = [
-        Fault(where, f"column '{name}' of the schema is not in the header. Correct the schema.") for name in needed
-    ]
-    faults = order + [fault for fault, name in zip(faults, needed, strict=True) if name not in header]
-    if split is not None and split not in header:
-        faults.append(_fault(f"ingest.split.column '{split}' is not in the header of {where}. Correct it."))
-    unit = params.ingest.unit
-    person = None if unit is None else unit.column
-    if person is not None and person not in header:
-        faults.append(_fault(f"ingest.unit.column '{person}' is not in the header of {where}. Correct it."))
+        return faults
+    split, person = ingest.split.column, None if ingest.unit is None else ingest.unit.column
+    for key, name in (("split", split), ("unit", person)):
+        if name is not None and name not in header:
+            faults.append(_fault(f"ingest.{key}.column '{name}' is not in the header of {where}. Correct it."))
     if person in needed:
         words = "names people (ingest.unit) and is never released. Give it kind drop, or leave it out"
-        faults.append(Fault(Path(params.ingest.schema).name, f"column '{person}' {words}."))
+        faults.append(Fault(project.schema_file.name, f"column '{person}' {words}."))
     types = types_of(source) if database is None and is_parquet(source) else {}
     faults += _category_faults(project, columns, types)
     images = isinstance(mapping, Mapping) and mapping.get("image") is not None
@@ -304,7 +283,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     past = [name for name in header if name not in columns and name not in (split, person, *pixels)]
     if past:
         # A file without a header has a row there: names are safe to show only beside all names of the schema.
-        safe = bool(needed) and set(needed) <= set(header)
+        safe = bool(needed) and not missing
         names = ", ".join(past) if safe else f"{len(past)} of {len(header)} columns of the first line"
         notes.append(f"not read, because the schema does not name them: {names}")
     return faults
