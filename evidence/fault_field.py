@@ -241,10 +241,9 @@ def check() -> None:
     """What a later stage does first: refuse released files that the ledger does not know."""
     from likeness.pipeline.project import Project
     from likeness.pipeline.run_stage import run_stage
-    from likeness.release.released import check_known
 
     def main(project: Project) -> None:
-        check_known(project.paths.released_files, *project.ledger_place)
+        project.check_known(project.paths.released_files)
 
     run_stage("train", main)
 
@@ -278,6 +277,7 @@ def _init_and_prepare() -> None:
 
 def _print_records() -> None:
     from likeness.core.errors import LikenessError
+    from likeness.core.hashing import plain
     from likeness.ledger.home import locate
     from likeness.ledger.ledger import Ledger
 
@@ -286,7 +286,7 @@ def _print_records() -> None:
     except LikenessError as error:
         print(error)
         sys.exit(REFUSED)
-    print(json.dumps([vars(record) for record in records]))
+    print(json.dumps([plain(vars(record)) for record in records]))
 
 
 def _whole(data: bytes) -> bool:

@@ -17,7 +17,7 @@ Name = tuple[str, str]
 # They refuse files that the ledger does not have, or a ledger that the files do not have. They write nothing, so no
 # output hangs on how they ask.
 ONLY_REFUSES = {
-    ("likeness.release.released", "check_known"),
+    ("likeness.pipeline.project", "Project.check_known"),
     *(("likeness.pipeline.other_ledgers", name) for name in ("other_ledger", "refuse_other_ledger", "rows_elsewhere")),
 }
 

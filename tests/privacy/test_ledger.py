@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError, PlanError
-from likeness.core.hashing import sha256_json
+from likeness.core.hashing import canonical_json, sha256_json
+from likeness.ledger import chain
 from likeness.ledger.budget import discretization_error_of
 from likeness.ledger.chain import anchor_path
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.records import content_of, digest_of, population_of
+from likeness.ledger.records import Body, content_of, digest_of, population_of
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -30,6 +31,7 @@ from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
+NAMES = st.sampled_from(["identity", "rho", 'x"rho', "rho\\", "digest"])
 
 
 def request(
@@ -95,6 +97,30 @@ def test_reserving_twice_costs_once(ledger: Ledger) -> None:
     assert ledger.budget("people").uncommitted == 1
     ledger.commit("k", "00")
     assert ledger.budget("people").uncommitted == 0
+
+
+def test_a_record_is_verified_once_however_often_the_ledger_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, verified = ledger_of_people(), []
+    for number in range(5):
+        ledger.reserve(request(f"k{number}", CAP / 10))
+        ledger.commit(f"k{number}", f"{number:02}")
+    monkeypatch.setattr(chain, "digest_of", lambda record: verified.append(record.seq) or digest_of(record))
+    ledger = Ledger.open(locate())
+    ledger.declare_population("people", ADD, 1.0, 1e-5)
+    ledger.reserve(request("new", CAP / 10))
+    assert ledger.budget("people").uncommitted == 1 and ledger.find("k0")[1] and len(ledger.commits()) == 5
+    assert verified == [*range(1, 14)]
+    locate().database.write_bytes(b"")
+    with pytest.raises(LedgerError):
+        ledger.records()
+
+
+@given(st.recursive(st.text() | st.floats(allow_nan=False), lambda parts: st.dictionaries(NAMES, parts), max_leaves=8))
+def test_a_value_of_a_body_is_that_of_its_own_key(nested: object) -> None:
+    """Also if a method's object has keys and texts like those of the ledger."""
+    for key in ("identity", "rho", "digest"):
+        value = {"feature": nested, "digest": "d", "identity": 'a"rho":1', "rho": 0.1}
+        assert Body(canonical_json(value))[key] == value[key]
 
 
 def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> None:

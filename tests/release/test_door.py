@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import chi2
 from toys import ledger_of_people, plan_with
 
+from likeness.config.load import load_params
 from likeness.core.errors import BudgetError, DataError, LedgerError, PlanError, ReleaseError
 from likeness.core.files import write_durably
 from likeness.core.format import RECIPE
@@ -25,6 +26,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import Record
 from likeness.ledger.reservation import Reservation
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.privacy.plan import Plan, QueryShare
@@ -33,7 +35,7 @@ from likeness.release import door
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.released import check_known, from_bytes, to_bytes
+from likeness.release.released import from_bytes, to_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_of
 from likeness.release.store import restore
 from likeness.release.sums.lattice_sum import lattice_sum
@@ -358,20 +360,24 @@ def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:
 def test_later_stages_refuse_what_the_ledger_does_not_know(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "released.safetensors"
+    path, params = tmp_path / "released.safetensors", load_params(Path(__file__).parents[2] / "params.yaml")
     path.write_bytes(Door(plan(), ledger, DATASET, rows).release(query()))
-    check_known([path], None)
+
+    def check() -> None:
+        Project(tmp_path, params).check_known([path])
+
+    check()
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ReleaseError, match="not hold the bytes"):
-        check_known([path], None)
+        check()
     path.write_bytes(data)
     monkeypatch.setenv("LIKENESS_HOME", str(tmp_path / "other"))
     Ledger.create(locate())
     with pytest.raises(ReleaseError, match="does not know"):
-        check_known([path], None)
+        check()
     monkeypatch.setenv("LIKENESS_LEDGER", "absent")
-    check_known([path], None)
+    check()
     assert "not checked" in caplog.text
 
 

@@ -23,7 +23,7 @@ def chain_extract(records: Sequence[Record], population: str, open_others: bool 
         body = record.body
         parts: dict[str, Any] = {"population": population_of(body), "content": content_of(record)}
         if record.kind == "genesis" or body["identity"] == population:
-            parts = {"time": record.time, "kind": record.kind, "body": body}
+            parts = {"time": record.time, "kind": record.kind, "body": dict(body)}
         elif open_others:
             parts |= {"identity": body["identity"], SALT: body[SALT]}
         extract.append({"seq": record.seq, "previous": record.previous, "digest": record.digest, **parts})

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from likeness.cli.console import JSON, App, say, say_json, table
 from likeness.config.typed import require
 from likeness.core.errors import ArtifactError, LedgerError, LikenessError
-from likeness.core.hashing import sha256_bytes
+from likeness.core.hashing import plain, sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.chain import Chain
@@ -52,7 +53,7 @@ def ledger_show(as_json: JSON = False) -> None:
     """Print every record, oldest first: query, cost, user, commit and software."""
     ledger = _open()
     if as_json:
-        say_json([dict(sorted(vars(record).items())) for record in ledger.records()])
+        say_json([dict(sorted(plain(vars(record)).items())) for record in ledger.records()])
         return
     committed, rows = ledger.commits(), []
     for record in ledger.records():
@@ -83,7 +84,7 @@ def _text(record: Record) -> str:
     return f"ledger {body['ledger_id']}"
 
 
-def _origin(body: dict[str, Any]) -> str:
+def _origin(body: Mapping[str, Any]) -> str:
     """User, commit and software of an entry."""
     commit = str(body.get("git_commit", "unknown"))[:12] + (" with changes" if body.get("git_changed") else "")
     software = {"likeness": body.get("likeness", "unknown"), **(body.get("software") or {})}
@@ -97,7 +98,7 @@ def _origin(body: dict[str, Any]) -> str:
 def ledger_export() -> None:
     """Print every record as JSON, one a line, with user, commit, query and cost."""
     for record in _open().records():
-        typer.echo(json.dumps(vars(record), sort_keys=True))
+        typer.echo(json.dumps(plain(vars(record)), sort_keys=True))
 
 
 @ledger_app.command("verify")

@@ -37,7 +37,7 @@ from likeness.ledger.database import (
     version_of,
 )
 from likeness.ledger.home import Home
-from likeness.ledger.records import SALT, START, Record, append, digest_of, row
+from likeness.ledger.records import START, Body, Record, append, digest_of, row
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ class Chain:
         self.home = home
         self.key = key
         self._engine = engine
+        self._verified: list[Record] = []
 
     @staticmethod
     def exists(home: Home) -> bool:
@@ -195,7 +196,7 @@ class Chain:
             return version_of(connection) == VERSION
 
     def records(self) -> list[Record]:
-        """All records, after checking the chain.
+        """All records, in a new list. A process verifies the chain once, and then what follows the last record it read.
 
         Raises:
             LedgerError: a record was edited, was removed from the middle, or is not readable.
@@ -205,24 +206,32 @@ class Chain:
 
     def _read(self, connection: Connection) -> list[Record]:
         place = self.home.database if self.home.url is None else self.home.place
-        rows = connection.execute(select(RECORDS).order_by(RECORDS.c.seq)).all()
-        try:
-            records = [Record(r.seq, r.time, r.kind, json.loads(r.body), r.previous, r.digest) for r in rows]
-        except (TypeError, ValueError) as error:  # SQLite's columns hold any type, and so does a damaged file
-            raise LedgerError(f"{place} is not a readable ledger. Restore it from a backup.") from error
-        if not records:
-            raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")
-        previous = START
-        for position, record in enumerate(records, start=1):
-            salted = isinstance(record.body, dict) and SALT in record.body
-            linked = salted and (record.seq, record.previous, record.digest) == (position, previous, digest_of(record))
+        records = self._verified
+        following = select(RECORDS).where(RECORDS.c.seq >= len(records)).order_by(RECORDS.c.seq)
+        rows = list(connection.execute(following))
+        if records:
+            if [(row.seq, row.digest) for row in rows[:1]] != [(len(records), records[-1].digest)]:
+                self._verified = []  # another chain is there
+                return self._read(connection)
+            del rows[0]
+        for position, (seq, time, kind, text, previous, digest) in enumerate(rows, start=len(records) + 1):
+            record, head = (
+                Record(seq, time, kind, Body(text), previous, digest),
+                records[-1].digest if records else START,
+            )
+            try:  # SQLite's columns hold any type, and so does a damaged file
+                linked = (seq, previous, digest) == (position, head, digest_of(record))
+            except (AttributeError, KeyError, TypeError, ValueError):
+                linked = False
             if not linked:
                 raise LedgerError(
                     f"{place}: the chain is broken at record {position}. A record was edited or removed. Restore the "
                     "ledger from a backup."
                 )
-            previous = record.digest
-        return records
+            records.append(record)
+        if not records:
+            raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")
+        return list(records)
 
     def head(self, records: list[Record] | None = None) -> Anchor:
         """Length and last digest of the chain, for the anchor and outside witnesses.

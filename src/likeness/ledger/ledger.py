@@ -70,7 +70,7 @@ class Ledger(Chain):
     @property
     def id(self) -> str:
         """Random name of this ledger."""
-        return self.head().ledger_id
+        return str((self._verified or self.records())[0].body["ledger_id"])
 
     def declare_population(
         self,
@@ -162,7 +162,7 @@ class Ledger(Chain):
 
     def find(self, key: str) -> tuple[Record | None, Record | None]:
         """The reserve and the commit record of a release key, where they exist."""
-        records = {record.kind: record for record in self.records() if record.body.get("key") == key}
+        records = _about(self.records(), key)
         return records.get("reserve"), records.get("commit")
 
     def commits(self) -> dict[str, tuple[int, str]]:
@@ -180,9 +180,9 @@ class Ledger(Chain):
                 the population has too many or too coarse releases.
         """
         with self.appending() as records:
-            for record in records:
-                if record.kind == "reserve" and record.body["key"] == request.key:
-                    return record
+            before = _about(records, request.key).get("reserve")
+            if before is not None:
+                return before
             if not (request.rho > 0 and request.delta >= 0):
                 raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: dvc repro plan")
             check_owner(records, request.population, request.digest, request.rows_digests, self.key)
@@ -234,7 +234,7 @@ class Ledger(Chain):
             LedgerError: there is no such release, or it was declared lost before.
         """
         with self.appending() as records:
-            entries = {r.kind: r for r in records if r.body.get("key") == key}
+            entries = _about(records, key)
             if "commit" not in entries:
                 raise LedgerError(f"release {key[:12]} was never committed, so nothing is lost. Run: dvc repro")
             if "lost" in entries:
@@ -256,7 +256,7 @@ class Ledger(Chain):
             LedgerError: there is no such reservation, or it was committed with other bytes.
         """
         with self.appending(None if data is None else (key, data)) as records:
-            entries = {r.kind: r for r in records if r.body.get("key") == key}
+            entries = _about(records, key)
             if "commit" in entries:
                 if entries["commit"].body["sha256"] != sha256:
                     raise LedgerError(
@@ -361,6 +361,11 @@ def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta:
             f"is ({budget.cap_epsilon:g}, {budget.cap_delta:g}), and the ledger counts. Correct params.yaml, or change "
             "the cap on record: likeness ledger cap"
         )
+
+
+def _about(records: Iterable[Record], key: str) -> dict[str, Record]:
+    """The records of a release, by their kind."""
+    return {record.kind: record for record in records if key in record.text and record.body.get("key") == key}
 
 
 def _on_record(records: list[Record], population: str) -> Budget:

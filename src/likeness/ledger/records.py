@@ -1,11 +1,14 @@
 """One record of the chain, and the record that follows it."""
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from json.encoder import encode_basestring
 from typing import Any
 
-from likeness.core.hashing import canonical_json, sha256_json
+from likeness.core.hashing import canonical_json, sha256_bytes
 from likeness.core.rng import secret_bytes
 
 START = "0" * 64
@@ -13,6 +16,41 @@ START = "0" * 64
 
 SALT = "population_salt"
 """Key of the secret in a body that hides its population."""
+
+_NUMBERS = ("delta_keys", "dimension", "noise_scale", "reserve_seq", "rho")
+_ALONE = {key: f'"{key}":' for key in (SALT, "digest", "identity", "key", "sha256", *_NUMBERS)}
+_VALUE = json.JSONDecoder().raw_decode
+
+
+class Body(Mapping[str, Any]):
+    """Content of a record on the chain. A ledger of years has too many to read all of each.
+
+    A key of ``_ALONE`` that stands once in the text is one of the body itself. No reservation lacks one that is asked
+    of it, and no other record has objects with keys of a method. Quotes in a string are escaped.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Keep the canonical JSON."""
+        self.text = text
+
+    @cached_property
+    def _whole(self) -> dict[str, Any]:
+        return dict(json.loads(self.text))
+
+    def __getitem__(self, key: str) -> Any:
+        """A value, by its key."""
+        mark = _ALONE.get(key)
+        if mark is not None and self.text.count(mark) == 1:
+            return _VALUE(self.text, self.text.index(mark) + len(mark))[0]
+        return self._whole[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Keys, in order."""
+        return iter(self._whole)
+
+    def __len__(self) -> int:
+        """Number of keys."""
+        return len(self._whole)
 
 
 @dataclass(frozen=True)
@@ -31,9 +69,14 @@ class Record:
     seq: int
     time: str
     kind: str
-    body: dict[str, Any]
+    body: Mapping[str, Any]
     previous: str
     digest: str
+
+    @property
+    def text(self) -> str:
+        """The body as canonical JSON."""
+        return self.body.text if type(self.body) is Body else canonical_json(self.body)
 
 
 def append(records: list[Record], kind: str, body: dict[str, Any], time: str | None = None) -> Record:
@@ -46,9 +89,8 @@ def append(records: list[Record], kind: str, body: dict[str, Any], time: str | N
         time: the day; None: today.
     """
     body = {**body, SALT: secret_bytes(16).hex(), "content_salt": secret_bytes(16).hex()}
-    body = json.loads(canonical_json(body))  # the chain holds what a reader gets back
     previous = records[-1].digest if records else START
-    draft = Record(len(records) + 1, time or moment(records), kind, body, previous, "")
+    draft = Record(len(records) + 1, time or moment(records), kind, Body(canonical_json(body)), previous, "")
     record = replace(draft, digest=digest_of(draft))
     records.append(record)
     return record
@@ -74,16 +116,16 @@ def digest_of(record: Record) -> str:
     other people: a reader can check the chain and learns nothing else. The identity and the population's salt together
     show later whom that record is about, and nothing more.
     """
-    return sha256_json([record.seq, record.previous, population_of(record.body), content_of(record)])
+    return _sha256(record.seq, record.previous, population_of(record.body), content_of(record))
 
 
-def population_of(body: dict[str, Any]) -> str:
+def population_of(body: Mapping[str, Any]) -> str:
     """Hidden and fixed name of a record's population: SHA-256 of salt and identity (of the first record: no identity).
 
     It is hidden because nobody can guess 128 secret bits. It is fixed because nobody can find another identity and salt
     with that SHA-256. Two records of one population have different salts and look unrelated.
     """
-    return sha256_json([body[SALT], body.get("identity", "")])
+    return _sha256(body[SALT], body.get("identity", ""))
 
 
 def content_of(record: Record) -> str:
@@ -92,9 +134,18 @@ def content_of(record: Record) -> str:
     The body has a second salt for it. Opening the population shows the first salt, and must not let a reader find a
     cap by trial.
     """
-    return sha256_json([record.time, record.kind, record.body])
+    return sha256_bytes(f"[{_text(record.time)},{_text(record.kind)},{record.text}]".encode())
 
 
 def row(record: Record) -> dict[str, Any]:
     """A record as a row of the database."""
-    return {**record.__dict__, "body": canonical_json(record.body)}
+    return {**record.__dict__, "body": record.text}
+
+
+def _sha256(*parts: Any) -> str:
+    """As :func:`likeness.core.hashing.sha256_json` of a list, but quick: a ledger of years has tens of thousands."""
+    return sha256_bytes(f"[{','.join(map(_text, parts))}]".encode())
+
+
+def _text(part: Any) -> str:
+    return encode_basestring(part) if type(part) is str else canonical_json(part)

@@ -70,8 +70,8 @@ def other_ledger(
     for one in here:
         if one.population == population and one.ledger_id != own:
             return one
-    budget = None if ledger is None else ledger.budget(population)
-    if budget is not None and budget.spent_rho:
+    records = () if ledger is None else ledger.records()
+    if any(record.kind == "reserve" and record.body["identity"] == population for record in records):
         return None  # a ledger that has answered about these people: dvc.lock may be about its own releases
     shown_by = (Named(source, population, None) for source, _ in (*locks, *_locks(folder, population)))
     unread = (Named(one.place, population, one.ledger_id, one.anchor) for one in beside if one.answered is None)

@@ -3,6 +3,7 @@
 A stage loads only what it uses of a project, so each property imports what it needs.
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -311,6 +312,21 @@ class Project:
         with self.ledger_session.beside_rows():
             _ = self.sources.given
         self.ledger_session.refuse_other(self.ledger)
+
+    def check_known(self, paths: Sequence[Path]) -> None:
+        """Refuse released files that the ledger does not know: rolled back, edited, or drawn elsewhere.
+
+        A machine without a ledger checks nothing, and says so.
+
+        Raises:
+            ReleaseError: a file is not, byte for byte, what the ledger committed.
+        """
+        from likeness.release.released import check_against, ledger_is_absent, load_released
+
+        if paths and not ledger_is_absent(*self.ledger_place):
+            commits, ledger_id = self.ledger.commits(), self.ledger.id
+            for path in paths:
+                check_against(commits, path, load_released(path).receipt, ledger_id)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

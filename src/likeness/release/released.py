@@ -92,25 +92,6 @@ def load_folder(folder: Path) -> dict[str, Released]:
     return {released.receipt.query: released for released in files}
 
 
-def check_known(paths: list[Path], ledger_home: str | None, ledger_url: str | None = None) -> None:
-    """Refuse released files that the ledger does not know: rolled back, edited, or drawn elsewhere.
-
-    A machine without a ledger checks nothing, and says so.
-
-    Raises:
-        ReleaseError: a file is not, byte for byte, what the ledger committed.
-    """
-    if not paths or ledger_is_absent(ledger_home, ledger_url):
-        return
-    from likeness.ledger.home import locate
-    from likeness.ledger.ledger import Ledger
-
-    ledger = Ledger.open(locate(ledger_home, ledger_url))
-    for path in paths:
-        receipt = load_released(path).receipt
-        check_against(ledger.commits(), path, receipt, ledger.id)
-
-
 def ledger_is_absent(home: str | None, url: str | None = None) -> bool:
     """Whether this machine has no ledger, and no trace of one that was lost. Then a warning says what is not checked.
 

@@ -9,12 +9,12 @@ from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.release.door import Door
 from likeness.release.query import Query
-from likeness.release.released import Released, check_known, from_bytes
+from likeness.release.released import Released, from_bytes
 
 
 def main(project: Project) -> None:
     """Ask the door for each auxiliary query in turn. A query may depend on earlier answers."""
-    check_known(project.paths.category_files, *project.ledger_place)
+    project.check_known(project.paths.category_files)
     folder = project.paths.auxiliary
     folder.mkdir(parents=True, exist_ok=True)
     with project.engine() as engine:

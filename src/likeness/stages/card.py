@@ -9,7 +9,6 @@ from likeness.pipeline.card import check_tables
 from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import queries_of_card
-from likeness.release.released import check_known
 
 
 def main(project: Project) -> None:
@@ -21,7 +20,7 @@ def main(project: Project) -> None:
     write_json(paths.card / "queries.json", [query.name for query in queries])
     if card is None:
         return
-    check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
+    project.check_known([*paths.category_files, *paths.auxiliary_files])
     with project.engine() as engine:
         opened = door(project, engine)
         for query in queries:

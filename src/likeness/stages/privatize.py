@@ -7,13 +7,13 @@ Writes: data/released/embedding, a file for each row set. Spends: the plan's sha
 from likeness.core.paths import of_rows
 from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
-from likeness.release.released import check_known, load_folder
+from likeness.release.released import load_folder
 
 
 def main(project: Project) -> None:
     """Ask the door for the embedding."""
     paths = project.paths
-    check_known([*paths.category_files, *paths.auxiliary_files], *project.ledger_place)
+    project.check_known([*paths.category_files, *paths.auxiliary_files])
     auxiliary = load_folder(paths.auxiliary)
     with project.engine() as engine:
         for place, rows in enumerate(project.row_sets):

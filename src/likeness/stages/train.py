@@ -12,13 +12,13 @@ from likeness.core.paths import Outputs
 from likeness.generators.base import Compute
 from likeness.methods.fit import fit_all
 from likeness.pipeline.project import Project
-from likeness.release.released import check_known, load_released
+from likeness.release.released import load_released
 
 
 def main(project: Project) -> None:
     """Train, save the generator and the loss curve."""
     paths, train = project.paths, project.params.train
-    check_known(paths.training_files, *project.ledger_place)
+    project.check_known(paths.training_files)
     released = [load_released(path) for path in paths.training_files]
     compute = Compute(train.device, train.threads, train.precision)
     project.method.check_device(compute.device)

@@ -284,7 +284,7 @@ class _Spending:
         else:
             require(set(body["releases"]) <= self.committed, f"{name} publishes releases without a commit before it")
 
-    def _cap(self, name: str, body: dict[str, Any]) -> None:
+    def _cap(self, name: str, body: Mapping[str, Any]) -> None:
         """Take a cap; it keeps adjacency and unit, and the part of δ that partition selection took."""
         before, delta, keys = self.budget, body["delta"], body["delta_keys"]
         epsilon = math.inf if body["epsilon"] == "inf" else body["epsilon"]
