@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_bytes
 from likeness.methods.merf_ae.encoded_map import EncodedFourier
 from likeness.methods.moments.cosine_map import CosineMoments
+from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import card_queries
 from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.release.query import Query
@@ -155,26 +156,16 @@ def nudged(table: Any) -> Any:
     return table.assign(x=table["x"] * (1 - 1e-7))
 
 
-def memorized(folder: Path) -> None:
-    """A generator whose components each hold one row, that of the cells it drew most seldom, and the table drawn so."""
-    from likeness.methods.saved_generator import SavedGenerator
+def memorized(folder: Path, generator: str = "generator", stems: Sequence[str] = ("synthetic",)) -> None:
+    """A generator whose components hold few rows, those of the cells it drew most seldom, and its tables.
 
-    saved = SavedGenerator.load(folder / "generator")
+    The first column stays as it is: a rule forbids its rarest cell for half of the people.
+    """
+    saved = SavedGenerator.load(folder / generator)
     network: Any = saved.network
-    network.logits *= -30
-    saved.save(folder / "generator")
-    redraw(folder)
-
-
-def memorized_following(folder: Path) -> None:
-    """As :func:`memorized`, in the generator of following events."""
-    from likeness.methods.saved_generator import SavedGenerator
-
-    saved = SavedGenerator.load(folder / "generator/following")
-    network: Any = saved.network
-    network.logits *= -30
-    saved.save(folder / "generator/following")
-    for stem in ("people", "events"):
+    network.logits[:, network.sizes[0] :] *= -30
+    saved.save(folder / generator)
+    for stem in stems:
         redraw(folder, stem=stem)
 
 
