@@ -25,6 +25,7 @@ settings.load_profile("search" if "LIKENESS_FUZZ" in os.environ else "repeat")
 STARTING = {"toy", "outside", "prefect_server", "cluster", "socket"}
 WHOLE = ("evidence/tests", "tests/pipeline")
 CHEAP = {"git", "uname"}
+LONGEST = ("slow", "process", "long", "")  # markers
 MOST_STEPS = 100  # of an optimizer, in a test that is about one step or two
 GROUP = pytest.StashKey[str]()
 started: list[str] = []
@@ -44,8 +45,8 @@ sys.addaudithook(watch)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts programs. One worker has a file, or all that use the finished project; slow ones begin."""
-    slow: dict[str, bool] = {}
+    """Mark what starts programs. One worker has a file, or all that use the finished project; the longest begin."""
+    ranks: dict[str, int] = {}
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if item.path.parent.relative_to(item.config.rootpath).as_posix() in WHOLE or STARTING & fixtures:
@@ -53,8 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = "finished" if "finished" in fixtures else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
         item.stash[GROUP] = group
-        slow[group] = slow.get(group, False) or item.get_closest_marker("slow") is not None
-    items.sort(key=lambda item: not slow[item.stash[GROUP]])
+        rank = next(place for place, mark in enumerate(LONGEST) if not mark or item.get_closest_marker(mark))
+        ranks[group] = min(rank, ranks.get(group, rank))
+    items.sort(key=lambda item: ranks[item.stash[GROUP]])  # short ones fill the cores at the end
 
 
 @pytest.fixture(autouse=True)
