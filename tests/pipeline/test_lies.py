@@ -21,7 +21,7 @@ from likeness.bundle.files import Bundle, opened
 from likeness.bundle.verdict import Check, Wrong, asked
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
-from likeness.verify import CHECKS, MOST_MINUTES, account, verify
+from likeness.verify import CHECKS, MOST_MINUTES, account, checks_of
 
 pytestmark = pytest.mark.long
 
@@ -98,30 +98,45 @@ def test_a_lie_about_epsilon_is_not_believed_without_dp_accounting(
     assert true.passed and "autodp:" in true.text
 
 
-@pytest.fixture(scope="module")
-def unseen(honest: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, int]]:
-    """Where the lies of somebody who had not seen the others are refused. Only one of them asks for a training."""
-    folder, places = tmp_path_factory.mktemp("unseen"), set[tuple[str, int]]()
-    made = {**honest, **unseen_lies.images(folder)}
-    for name, lie in unseen_lies.LIES.items():
-        (folder / name).mkdir()
-        with suppress(ArtifactError), opened(lie.told(made, folder / name)) as bundle:
-            trains = name == "trained_by_another_library"
-            for check in CHECKS.keys() - ({"table"} if trains else {"training", "table"}):
-                _noted(check, Bundle(bundle, trains), places)
-    return places
+BREAK_A_REQUIREMENT = (
+    *("epsilon_below_one", "delta_below_zero_by_sign", "trained_on_another_device", "seed_that_is_a_letter"),
+    *("query_of_another_run_is_a_sentence", "unit_with_blanks", "one_salt_for_all", "earlier_copy_of_this_release"),
+    *("seventh_draw_without_six_losses", "published_what_was_lost", "card_of_the_best_of_many_tables"),
+    *("card_before_the_table", "whole_people_everywhere", "a_hundred_times_the_people", "copy_of_another_release"),
+    *("names_of_people_as_categories", "trained_by_another_library"),
+)
+"""Lies of :mod:`evidence.unseen_lies` that do what no other does. The rest is told where they are not enough."""
 
 
-def test_every_requirement_is_false_for_some_lie(told: Told, unseen: set[tuple[str, int]]) -> None:
+def test_every_requirement_is_false_for_some_lie(
+    honest: dict[str, Path], told: Told, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Lies of somebody who had not seen the others are told until nothing is left. Only one asks for a training."""
     for name in BY_NAME:
         told.check(name)
-    never = []
-    for path in [Path(files.__file__), *sorted(Path(verifier.__file__).parent.glob("*.py"))]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            lines = {(path.name, line) for line in range(node.lineno, node.end_lineno + 1)} if _refuses(node) else set()
-            if lines and not lines & (told.places | unseen):
-                never.append(f"{path.name}:{min(lines)[1]}")
+    left, folder = requirements(), tmp_path_factory.mktemp("unseen")
+    made = {**honest, **unseen_lies.images(folder)}
+    for name in dict.fromkeys([*BREAK_A_REQUIREMENT, *unseen_lies.LIES]):
+        left = {place: lines for place, lines in left.items() if not lines & told.places}
+        if not left:
+            break
+        (folder / name).mkdir()
+        with suppress(ArtifactError), opened(unseen_lies.LIES[name].told(made, folder / name)) as bundle:
+            trains = name == "trained_by_another_library"
+            for check in CHECKS.keys() - ({"table"} if trains else {"training", "table"}):
+                _noted(check, Bundle(bundle, trains), told.places)
+    never = [place for place, lines in left.items() if not lines & told.places]
     assert never == [], "requirements that no lie breaks: plant one in evidence/lies.py"
+
+
+def requirements() -> dict[str, set[tuple[str, int]]]:
+    """The lines of each requirement of the verifier."""
+    found = {}
+    for path in [Path(files.__file__), *sorted(Path(verifier.__file__).parent.glob("*.py"))]:
+        for node in filter(_refuses, ast.walk(ast.parse(path.read_text()))):
+            lines = range(node.lineno, (node.end_lineno or 0) + 1)
+            found[f"{path.name}:{node.lineno}"] = {(path.name, line) for line in lines}
+    return found
 
 
 def _refuses(node: ast.AST) -> bool:
@@ -133,12 +148,10 @@ def _refuses(node: ast.AST) -> bool:
 
 def test_honest_bundles_are_right_to_the_last_check(honest: dict[str, Path]) -> None:
     for path in honest.values():
-        assert {check.passed for check in verify(path, retrain=True)} == {True}
-    checks = {check.name: check for check in verify(honest["pearl"])}
-    assert {name for name, check in checks.items() if not check.passed} == {"training"}
-    assert (
-        "1 of them are releases of an earlier plan" in checks["plan"].text
-    )  # the categories, which the other method paid
+        checks = {check.name: check for check in checks_of(path, True, MOST_MINUTES)}
+        assert {check.passed for check in checks.values()} == {True}
+        # The categories of the second bundle, which the method of the first one paid.
+        assert ("1 of them are releases of an earlier plan" in checks["plan"].text) is (path == honest["pearl"])
 
 
 WHOLE = {
