@@ -13,7 +13,7 @@ import likeness.cli.init as cli_init
 from likeness.cli.app import app
 from likeness.core.bounds import PrivacyUnit
 from likeness.data.histories.draft import HistoryDraft
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.onboarding.interview import Interview
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
@@ -43,7 +43,7 @@ def interview(person: Person, tables: Any = TWO, order: str | None = "day", **mo
 
 def read_back(draft: HistoryDraft, folder: Path) -> HistorySchema:
     (folder / "own.yaml").write_text(draft.text(), encoding="utf-8")
-    return HistorySchema.load(folder / "own.yaml")
+    return read_schema(folder / "own.yaml")
 
 
 def test_answers_become_the_schema_of_two_tables(tmp_path: Path) -> None:
@@ -143,4 +143,4 @@ def test_the_answers_on_the_page_make_a_complete_schema(clone: Path) -> None:
     assert done.exit_code == 0, done.output
     for line in shown[:-1]:
         assert line.partition(": ")[0] in done.output
-    assert Project.load().public_schema == HistorySchema.load(ROOT / "examples/histories/schema.yaml")
+    assert Project.load().public_schema == read_schema(ROOT / "examples/histories/schema.yaml")

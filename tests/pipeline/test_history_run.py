@@ -22,7 +22,7 @@ from likeness.cli.summary import summary_json
 from likeness.config.params import Ingest
 from likeness.core.errors import DataError, ParamsError
 from likeness.core.paths import ProjectPaths, of_rows, read_json
-from likeness.data.histories.schema import NEXT, HistorySchema
+from likeness.data.histories.schema import NEXT, read_schema
 from likeness.data.private_tables import read_manifest, read_private
 from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
@@ -115,7 +115,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
     assert new_releases(Project.load(), rows_of(Project.load())[0]) == {}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
-    schema, section = HistorySchema.load("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
+    schema, section = read_schema("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
     model = Synthesizer(schema=schema, population="simulated-patients", settings=section).fit(train)
     assert model.privacy["ledger"]["lifetime"]["spent_rho"] == spent  # the releases of the stages
 

@@ -291,7 +291,6 @@ def ledger_restore(files: Annotated[list[Path], typer.Argument(help="Released fi
         say(f"{path}: release {restore(ledger, path.read_bytes(), str(path))[:12]} is in the store")
 
 
-@ledger_app.command("spend-again", hidden=True)
 @ledger_app.command("redraw")
 def ledger_redraw(key: Annotated[str, typer.Argument(help="Key of the release, or its beginning.")]) -> None:
     """Give up lost bytes. The next run draws the release again at the full cost. It stays on record for ever."""

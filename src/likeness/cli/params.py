@@ -11,7 +11,7 @@ from likeness.config.load import read_params
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import ProjectPaths
-from likeness.core.text import did_you_mean
+from likeness.core.text import choices
 from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolved
 from likeness.methods.plugins import installed
 
@@ -34,10 +34,8 @@ def params(
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
     methods = [*METHODS, *installed()]
     if section not in (*methods, *hints):
-        close = did_you_mean(section, (*methods, *hints))
-        raise ParamsError(
-            f"'{section}' is no method or section.{close} Methods: {', '.join(methods)}. Sections: {', '.join(hints)}."
-        )
+        words = choices(section, (*methods, *hints), "Methods and sections")
+        raise ParamsError(f"'{section}' is no method or section.{words}")
     if section in methods:
         values = {section: defaults(method_named(section))}
         typer.echo(with_help(Params, values, known_methods()).lstrip("\n"))

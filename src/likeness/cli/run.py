@@ -78,11 +78,7 @@ def run(
 
 
 def _reproduce(paths: ProjectPaths, stages: Sequence[str], force: bool) -> None:
-    """Run every stage that is out of date, with a bar for each; messages of stages go to standard error.
-
-    Raises:
-        LikenessError: a stage failed.
-    """
+    """Run every stage that is out of date, with a bar for each; messages of stages go to standard error."""
     ran = 0
     with stage_bars() as bars:
         for stage in stages:

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from likeness.core.errors import ParamsError
-from likeness.core.text import LONGEST, code_points, did_you_mean, fault_of, shown, texts_in
+from likeness.core.text import LONGEST, choices, code_points, did_you_mean, fault_of, shown, texts_in
 
 T = TypeVar("T")
 
@@ -128,8 +128,7 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     settings = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in settings:
-            close = did_you_mean(str(key), settings)
-            raise ParamsError(f"{_join(where, key)} is not a setting.{close} Settings: {', '.join(settings)}")
+            raise ParamsError(f"{_join(where, key)} is not a setting.{choices(key, settings, 'Settings')}")
     hints = typing.get_type_hints(cls)
     values = {}
     for name, item in settings.items():

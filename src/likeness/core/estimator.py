@@ -29,10 +29,7 @@ class Estimator:
         return self
 
     def check_fitted(self, attribute: str) -> None:
-        """Refuse the use of an estimator without a fit.
-
-        Args:
-            attribute: what the fit sets.
+        """Refuse the use of an estimator whose fit has not set this attribute.
 
         Raises:
             NotFittedError: the attribute is missing.

@@ -27,11 +27,7 @@ EXTRAS = {
 
 
 def need(package: str, user: str) -> None:
-    """Refuse work that needs a package which is not installed.
-
-    Args:
-        package: a name of :data:`EXTRAS`.
-        user: what needs it, as the first words of the message.
+    """Refuse work of ``user`` that needs a package of :data:`EXTRAS` which is not installed.
 
     Raises:
         MissingPackageError: it is not installed.

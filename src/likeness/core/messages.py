@@ -121,22 +121,14 @@ def progress(title: str, total: int) -> Iterator[Step]:
 
 def _reports(title: str, total: int) -> Step:
     """Reports for the bar of another process, and with each tenth the line for where it has no bar."""
-    line = ""
+    tenth = 0
 
-    def at_tenth(done: int, note: str) -> None:
-        nonlocal line
-        line = _line(title, done, total, note)
+    def show(done: int, note: str) -> None:
+        nonlocal tenth
+        passed, tenth = tenth, done * _LINES // total
+        Report(_line(title, done, total, note) if tenth > passed else "", True, done, total, note).write()
 
-    tenths = _each(_LINES, total, at_tenth)
-    bar = _each(_STEPS, total, lambda done, note: Report(line, True, done, total, note).write())
-
-    def step(done: int, note: str) -> None:
-        nonlocal line
-        line = ""
-        tenths(done, note)
-        bar(done, note)
-
-    return step
+    return _each(_STEPS, total, show)
 
 
 def _each(parts: int, total: int, show: Step) -> Step:

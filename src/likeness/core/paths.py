@@ -126,12 +126,7 @@ class ProjectPaths:
 
 
 def of_rows(path: Path, prefix: str) -> Path:
-    """The file of a row set beside that of the first one.
-
-    Args:
-        path: of the first row set.
-        prefix: begins the names of the queries about the row set; empty for the first one.
-    """
+    """The file of a row set beside that of the first one. ``prefix`` begins the names of its queries."""
     return path.with_name(f"{prefix}{path.name}")
 
 

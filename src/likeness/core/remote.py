@@ -60,11 +60,7 @@ class RemotePath:
         return (RemotePath(url, self.source or self.name) for url in listed)
 
     def _answer(self, ask: Callable[[Any, str], T]) -> T:
-        """Ask the file system; any error becomes a DataError without the server's words.
-
-        Raises:
-            DataError: a package is missing, or the server does not give the file.
-        """
+        """Ask the file system; any error becomes a DataError without the server's words."""
         try:
             from fsspec.core import url_to_fs
 

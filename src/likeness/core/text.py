@@ -68,6 +68,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {by_form[close[0]]}?" if close else ""
 
 
+def choices(word: object, known: Iterable[str], title: str) -> str:
+    """Two sentences, with a blank in front: the known word most like a mistyped one, and all of them."""
+    known = list(known)
+    return f"{did_you_mean(str(word), known)} {title}: {', '.join(known)}."
+
+
 def doc_of(thing: Any) -> str:
     """The docstring of a function or class: also of a Python without docstrings (``-OO``), from the source."""
     if sys.flags.optimize > 1:

@@ -24,13 +24,7 @@ class UniqueKeys(yaml.SafeLoader):
 
 
 def parsed(text: str, where: object, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
-    """The content of a text in YAML, unchecked.
-
-    Args:
-        text: of the file.
-        where: its name in messages.
-        error: the kind of refusal.
-        loader: which scalars and keys it takes.
+    """The content of a text in YAML, unchecked. ``error`` is the kind of refusal, ``where`` the name in its message.
 
     Raises:
         LikenessError: it is not YAML.

@@ -9,12 +9,7 @@ DEFAULT_WORDS = ("false", "true")
 
 
 def spelled(text: str, words: tuple[str, ...]) -> str:
-    """The column's own word for a text that spells false or true; any other text as it is.
-
-    Args:
-        text: the text of a cell.
-        words: the column's word for false, and for true.
-    """
+    """The column's own word for a text that spells false or true; any other text as it is."""
     if text in words or len(words) != 2:
         return text
     word = NUMBERS.get(text, folded(text))

@@ -26,11 +26,5 @@ def matrix(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.generic]:
 
 
 def with_pixels(values: NDArray[np.generic], names: Sequence[str], beside: pd.DataFrame) -> pd.DataFrame:
-    """A table that begins with pixel columns.
-
-    Args:
-        values: shape (n, pixels); the table shares its memory.
-        names: of the pixel columns.
-        beside: the other columns.
-    """
+    """A table that begins with pixel columns of these names. ``values`` (n, pixels) share their memory with it."""
     return pd.concat([pd.DataFrame(values, beside.index, list(names), copy=False), beside], axis=1)

@@ -44,12 +44,9 @@ def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] |
 
 
 def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[], Mapping[str, Any]]) -> None:
-    """Write a private table in chunks, as :func:`write_private`; memory holds a row group.
+    """Write a private table as :func:`write_private`, in chunks of the same types; memory holds a row group.
 
-    Args:
-        chunks: at least one, all of the same types.
-        path: place of the file.
-        manifest: makes the manifest after all rows are written.
+    ``manifest`` makes the manifest after all rows are written.
     """
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -140,9 +137,6 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
     """Draw at most ``most`` rows of a private table by a public seed, in order; memory does not grow with the table.
 
     Positions are drawn with repetition and taken once, so the result has a few rows less. None: all rows.
-
-    Raises:
-        ArtifactError: it is missing or damaged.
     """
     count = _opened(path).metadata.num_rows
     if most is None or count <= most:
@@ -157,11 +151,7 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The dataset manifest of a private table, without reading a row.
-
-    Raises:
-        ArtifactError: the file is missing or damaged.
-    """
+    """The dataset manifest of a private table, without reading a row."""
     return _manifest(_opened(path))
 
 
@@ -200,21 +190,13 @@ def iter_private(
 
 
 def text_columns(path: Path) -> list[str]:
-    """Names of the columns that hold plain text, without reading a row.
-
-    Raises:
-        ArtifactError: the file is missing or damaged.
-    """
+    """Names of the columns that hold plain text, without reading a row."""
     fields = _opened(path).schema_arrow
     return [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
 
 
 def num_groups(path: Path) -> int:
-    """Number of row groups of a private table, without reading a row.
-
-    Raises:
-        ArtifactError: the file is missing or damaged.
-    """
+    """Number of row groups of a private table, without reading a row."""
     return int(_opened(path).num_row_groups)
 
 

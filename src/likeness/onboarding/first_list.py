@@ -59,10 +59,7 @@ class FirstList:
     def ledger(self, home: str | None, population: str | None, known: Iterable[Named] = ()) -> None:
         """Add a ledger that is not started or is lost, or is another than these people have.
 
-        Args:
-            home: its folder; None: the user's.
-            population: name of the people; None: it is not given yet.
-            known: places that name a ledger, beside those of a project here.
+        ``known`` holds places that name a ledger, beside those of a project here.
         """
         self.tried(lambda: self._ledger(home, population, known))
 

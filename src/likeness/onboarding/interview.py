@@ -137,11 +137,7 @@ class Interview:
                 self.save(lines)
 
     def _interview(self, lines: Sequence[tuple[str, str]], first: str) -> Completed:
-        """Take the lines, then ask for what is open: the question with the key ``first``, then the others.
-
-        Raises:
-            _Undo: the person goes back.
-        """
+        """Take the lines, then ask for what is open: the question with the key ``first``, then the others."""
         self._draft, self._taken = self.draft, list[tuple[str, str]]()
         self._single: set[str] = set()  # columns with a question of their own
         self._again: str | None = None  # the column that a person goes back to
@@ -246,14 +242,7 @@ class Interview:
         return [each for each in self._open if each == name or (each in alike and each != draft.label)]
 
     def _take(self, key: str, line: str) -> Sequence[str]:
-        """Take over an answer.
-
-        Returns:
-            What the person should see.
-
-        Raises:
-            LikenessError: a rule refuses it.
-        """
+        """Take over an answer, and return what the person should see. A rule may refuse it."""
         draft, name = copy.deepcopy(self._draft), key.removeprefix("column ")
         notes: Sequence[str] = ()
         columns, able = list(draft), [each for each in draft.able() if each in self._open]
@@ -316,21 +305,13 @@ class Interview:
         return notes
 
     def _accept(self, draft: SchemaDraft) -> None:
-        """Take over a draft that breaks no rule.
-
-        Raises:
-            SchemaError: with all faults.
-        """
+        """Take over a draft that breaks no rule; else a SchemaError names all faults."""
         if faults := faults_of(draft.so_far()):
             raise SchemaError(" ".join(faults))
         self._draft = draft
 
     def _line(self, question: str) -> str:
-        """A typed line; a line that ends in a comma continues in the next, as in a pasted list.
-
-        Raises:
-            SchemaError: it holds a character that cannot stand in a file of one line a column.
-        """
+        """A typed line; a line that ends in a comma continues in the next, as in a pasted list."""
         text = _BREAKS.sub(" ", self.ask(question)).strip()
         while text.endswith(","):
             text += " " + _BREAKS.sub(" ", self.ask("  and: ")).strip()

@@ -52,11 +52,7 @@ def last_rows(project: Project) -> "Dataset | None":
 
 
 def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]:
-    """Cost of every release of a run that is not on record, by its key.
-
-    Args:
-        project: with the settings of the run.
-        dataset: the rows; None: rows that are new to the ledger, so every release is new.
+    """Cost of every release of a run that is not on record, by its key. Without rows, all are new.
 
     Raises:
         PlanError: the settings cannot be planned.
@@ -77,13 +73,7 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
 
 
 def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Name and key of each query of a run, up to the first one that depends on an answer that is not released yet.
-
-    Args:
-        project: with the settings of the run.
-        rows: whose rows.
-        reserved: keys on record.
-    """
+    """Name and key of each query of a run, up to the first one that depends on an answer that is not released yet."""
     plan, recipe, schema, ledger = project.plan, project.method, project.written_schema, project.ledger
     lost = ledger.lost()
 

@@ -17,7 +17,7 @@ from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import ending, place_at
-from likeness.core.text import did_you_mean
+from likeness.core.text import choices
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
@@ -134,8 +134,7 @@ def schema_faults(mapping: Any) -> list[str]:
     """Every fault of a schema, from the content of its file."""
     if not isinstance(mapping, Mapping):
         return [str(error) for error in _refused(lambda: Schema.from_dict(mapping, "schema"))]
-    unknown = [(key, did_you_mean(str(key), KEYS)) for key in mapping if key not in KEYS]
-    faults = [f"{key} is not a key of a schema.{close} Keys: {', '.join(KEYS)}." for key, close in unknown]
+    faults = [f"{key} is not a key of a schema.{choices(key, KEYS, 'Keys')}" for key in mapping if key not in KEYS]
     faults += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
     if mapping.get("task", "") is None:
         faults.append("task is an open question: classification or regression.")

@@ -11,9 +11,6 @@ def refusals(project: Project) -> list[ParamsError]:
     """The refusals of ``sample`` and ``evaluate``, in their words.
 
     Nobody knows private categories yet, so ``sample`` checks the settings of such a column.
-
-    Raises:
-        SchemaError: the schema cannot be read.
     """
     params, schema = project.params, project.written_schema
     refused = []

@@ -44,11 +44,7 @@ class Grid:
         return self.edges[1:-1]
 
     def firsts_of(self, inner: Sequence[float]) -> tuple[int, ...] | None:
-        """The first of these bins in each of some wider bins; None where a wider edge cuts a bin.
-
-        Args:
-            inner: edges between the wider bins, on the unit scale.
-        """
+        """The first bin in each of some wider bins, from the edges between these; None where an edge cuts a bin."""
         edges = np.array(self.edges)
         places = [int(np.abs(edges - edge).argmin()) for edge in inner]
         if any(abs(edges[place] - edge) > _SAME for place, edge in zip(places, inner, strict=True)):
@@ -56,11 +52,7 @@ class Grid:
         return (0, *places)
 
     def joined(self, firsts: Sequence[int]) -> "Grid":
-        """A grid of this range with fewer bins.
-
-        Args:
-            firsts: the first bin of each wider one; ascending from 0.
-        """
+        """A grid of this range with fewer bins, from the first bin of each wider one; ascending from 0."""
         ends = [*firsts[1:], self.size]
         return Grid(
             (*(self.edges[first] for first in firsts), self.edges[-1]),

@@ -32,12 +32,7 @@ def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
 
     A column stays typed if nothing says a dtype, or the dtype cannot hold its kind, all its categories and its bounds.
     An integer or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for
-    ``int16``.
-
-    Args:
-        table: typed with ``schema``.
-        schema: its columns, with their dtypes.
-        dtypes: words by column, which go before those of the schema.
+    ``int16``. Words of ``dtypes`` go before those of the schema.
     """
     words = _words(schema, dtypes)
     written = {name: _written(table[name], schema.column(name), dtype) for name, dtype in words.items()}
@@ -45,11 +40,7 @@ def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
 
 
 def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """The typed form of a table in the dtypes of its schema; the inverse of :func:`in_dtypes`.
-
-    Args:
-        table: in its dtypes, also as Parquet gives them back.
-        schema: its columns, with their dtypes.
+    """The typed form of a table in the dtypes of its schema, also as Parquet gives them back.
 
     Raises:
         DataError: a value is none of its column.

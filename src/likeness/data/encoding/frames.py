@@ -73,12 +73,8 @@ def _is_plain(label: Any) -> bool:
 def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFrame, FrameType]:
     """A frame as one of pandas, and its type. A sparse column becomes a dense one.
 
-    Args:
-        frame: any.
-        rule: begins the message where it is none.
-
     Raises:
-        DataError: it is no frame in memory.
+        DataError: it is no frame in memory; ``rule`` begins the message.
     """
     if isinstance(frame, pd.DataFrame):
         sparse = {name: one.subtype for name, one in frame.dtypes.items() if isinstance(one, pd.SparseDtype)}

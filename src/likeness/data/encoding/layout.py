@@ -71,11 +71,7 @@ class Layout:
         return cls(tuple(blocks), len(schema.classes))
 
     def with_modes(self, sizes: Mapping[int, int]) -> "Layout":
-        """The layout of rows with a one-hot block of modes before the unit of each multi-modal number.
-
-        Args:
-            sizes: from the coordinate of a unit to its number of modes.
-        """
+        """The layout with a one-hot block of modes before some units: how many, by the coordinate of the unit."""
         blocks: list[Block] = []
         for block in self.blocks:
             start = blocks[-1].stop if blocks else 0

@@ -37,7 +37,7 @@ class HistoryDraft(SchemaDraft):
         name: str = "table",
         dtypes: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin with what is public already.
+        """Begin with what is public already, as :class:`SchemaDraft`.
 
         Args:
             tables: guessed kind by column name, of ``people``, where there is such a table, and of ``events``.

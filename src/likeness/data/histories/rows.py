@@ -253,14 +253,7 @@ def _taken(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "p
 def who_breaks(
     schema: HistorySchema, first: pd.DataFrame, events: pd.DataFrame, persons: NDArray[np.int64]
 ) -> dict[str, NDArray[np.int64]]:
-    """The persons whose histories break each rule, by its words.
-
-    Args:
-        schema: public.
-        first: typed with ``schema.first_rows``.
-        events: typed with ``schema.events``, in the order of persons and of their histories.
-        persons: of each event.
-    """
+    """The persons whose histories break each rule, by its words. Events are in order of persons and histories."""
     of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.moving)
     without = np.bincount(persons, minlength=len(first)) == 0
     of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}

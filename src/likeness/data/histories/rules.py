@@ -31,13 +31,7 @@ GAP, SINCE = "gap", "since first"
 
 
 def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap: Column | None) -> tuple[Rule, ...]:
-    """The rules of a schema of histories.
-
-    Args:
-        spec: section ``rules``, a list of mappings.
-        columns: of both row sets.
-        order: the column of events that orders them.
-        gap: the column of the gap, where there is an order.
+    """The rules of a schema of histories, about columns of both row sets.
 
     Raises:
         SchemaError: naming the rule, or two that contradict each other.
@@ -62,15 +56,7 @@ def about(rules: Iterable[Rule], columns: Iterable[Column]) -> tuple[Rule, ...]:
 def step_values(
     first: "Values", last: "Values", following: "Values", persons: "NDArray[np.int64]", order: str | None
 ) -> "Values":
-    """What rules speak of, for two events that follow each other.
-
-    Args:
-        first: values of first rows, person by person.
-        last: values of the earlier events.
-        following: values of the later events.
-        persons: of each pair.
-        order: name of the column that orders events.
-    """
+    """What rules speak of, for two events that follow each other: ``first`` by person, ``persons`` of each pair."""
     values = {name: cells[persons] for name, cells in first.items()}
     for word, cells_of in (("last", last), ("next", following)):
         values |= {f"{word} {name}": cells for name, cells in cells_of.items()}

@@ -8,7 +8,7 @@ from typing import Any
 
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import SchemaError
-from likeness.core.text import did_you_mean, normal_texts
+from likeness.core.text import choices, did_you_mean, normal_texts
 from likeness.data.histories.rules import GAP, SINCE, about, rules_among
 from likeness.data.schema.column import Column
 from likeness.data.schema.rule import Rule
@@ -106,30 +106,12 @@ class HistorySchema:
         _ = self.written, self.parsed_rules
 
     @classmethod
-    def load(cls, path: str | Path) -> "HistorySchema":
-        """Read a schema file.
-
-        Raises:
-            SchemaError: naming file, key and rule.
-        """
-        return cls.from_dict(read_mapping(path), Path(path).name)
-
-    @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], where: str = "schema") -> "HistorySchema":
-        """Check and build a schema.
-
-        Args:
-            mapping: content of a schema file.
-            where: name of the file, for messages.
-
-        Raises:
-            SchemaError: naming file, key and rule.
-        """
+        """Check and build a schema, as :meth:`Schema.from_dict`."""
         check_texts(mapping, where)
-        unknown = [str(key) for key in mapping if key not in KEYS]
-        if unknown:
-            close = did_you_mean(unknown[0], KEYS)
-            raise SchemaError(f"{where}: {unknown[0]} is not a key of histories.{close} Keys: {', '.join(KEYS)}.")
+        for key in mapping:
+            if key not in KEYS:
+                raise SchemaError(f"{where}: {key} is not a key of histories.{choices(key, KEYS, 'Keys')}")
         if mapping.get("person") is None:
             raise SchemaError(f"{where}: person is missing. Give the name of the column that names people.")
         head = {"name": mapping.get("name"), "source": mapping.get("source"), "task": "none"}
@@ -224,10 +206,7 @@ class HistorySchema:
     @cached_property
     def _first_columns(self) -> tuple[Column, ...]:
         numbers = tuple(str(number) for number in range(self.least, self.most + 1))
-        first = (
-            replace(column, name=f"first {column.name}", dtype=None, nullable=column.nullable or self.least == 0)
-            for column in self.moving
-        )
+        first = (_renamed(column, "first", self.least == 0) for column in self.moving)
         return (*self.lasting, Column(NUMBER, "categorical", categories=numbers, ordered=True), *first)
 
     @cached_property
@@ -239,11 +218,7 @@ class HistorySchema:
         """
         if "usual" not in self.memory:
             return ()
-        missing = self.least == 0
-        states = (
-            replace(column, name=f"usual {column.name}", dtype=None, nullable=column.nullable or missing)
-            for column in self.states
-        )
+        states = (_renamed(column, "usual", self.least == 0) for column in self.states)
         return (*states, *(replace(gap, name=USUAL_GAP, nullable=True) for gap in self._gap()))
 
     @cached_property
@@ -263,10 +238,7 @@ class HistorySchema:
 
     @cached_property
     def _next_columns(self) -> tuple[Column, ...]:
-        last, following = (
-            [replace(column, name=f"{word} {column.name}", dtype=None) for column in self.states]
-            for word in ("last", "next")
-        )
+        last, following = ([_renamed(column, word) for column in self.states] for word in ("last", "next"))
         length = Column(LENGTH, "categorical", categories=_words(self.length_starts, self.most), ordered=True)
         step = Column(STEP, "categorical", categories=_words(self.step_starts, self.most - 1), ordered=True)
         return (*self.lasting, length, step, *self._memory_columns, *last, *following, *self._gap())
@@ -274,12 +246,8 @@ class HistorySchema:
     @cached_property
     def _memory_columns(self) -> tuple[Column, ...]:
         """Events and the gap before the last event. The second event of a history has none before the last."""
-        events = (
-            replace(column, name=f"{word} {column.name}", dtype=None, nullable=column.nullable or word == "before")
-            for word in self.memory
-            for column in self.states
-            if word in ("first", "before")
-        )
+        words = (word for word in self.memory if word in ("first", "before"))
+        events = (_renamed(column, word, word == "before") for word in words for column in self.states)
         gaps = self._gap() if "gap" in self.memory else ()
         return (*events, *(replace(gap, name=GAP_BEFORE, nullable=True) for gap in gaps))
 
@@ -339,15 +307,7 @@ class HistorySchema:
 
 
 def read_schema(path: str | Path, aliases: bool = True) -> Schema | HistorySchema:
-    """The schema of a file, which is one of histories if it has events.
-
-    Args:
-        path: of the file.
-        aliases: see :meth:`Schema.load`.
-
-    Raises:
-        SchemaError: naming file, key and rule.
-    """
+    """The schema of a file, which is one of histories if it has events, see :meth:`Schema.load`."""
     return schema_in(read_mapping(path, aliases), Path(path).name)
 
 
@@ -355,6 +315,11 @@ def schema_in(mapping: Any, where: str) -> Schema | HistorySchema:
     """The schema that the content of a file describes, see :func:`read_schema`."""
     kind = HistorySchema if isinstance(mapping, dict) and "events" in mapping else Schema
     return kind.from_dict(mapping, where)
+
+
+def _renamed(column: Column, word: str, missing: bool = False) -> Column:
+    """A column of events as one of a row set, which may miss a value also for want of an event."""
+    return replace(column, name=f"{word} {column.name}", dtype=None, nullable=column.nullable or missing)
 
 
 def _starts(first: int, last: int) -> Iterator[int]:

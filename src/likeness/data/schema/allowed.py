@@ -101,12 +101,7 @@ class Allowed:
 
 
 def read(value: Any, column: Column, key: str) -> Allowed:
-    """What a condition allows in a column.
-
-    Args:
-        value: a value, a range, a comparison, None for missing, or a list, set or array of these.
-        column: whose values they are; with public categories.
-        key: for messages.
+    """What a condition allows in a column with public categories: see the words of this module.
 
     Raises:
         ParamsError: naming the key, the value and the rule.

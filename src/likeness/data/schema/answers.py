@@ -22,11 +22,7 @@ _TWO = re.compile(r"([^/,]+)/([^/,]+)")
 
 
 def whole(text: str) -> int:
-    """A whole number from 1.
-
-    Raises:
-        SchemaError: the text is none.
-    """
+    """A whole number from 1; a SchemaError for any other text."""
     digits = text.replace(",", "")
     if not (digits.isascii() and digits.isdigit() and 0 < len(digits) < 16 and int(digits) > 0):
         raise SchemaError(f"'{text}' is not a whole number from 1.")
@@ -43,11 +39,7 @@ class Answer:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The column's mapping in the YAML file.
-
-        Raises:
-            SchemaError: the answer does not have the form of its kind.
-        """
+        """The column's mapping in the YAML file; a SchemaError where the answer does not have the form of its kind."""
         return {
             "kind": self.kind,
             **({"reason": self.text} if self.kind == DROP else KINDS[self.kind].answer(self.text)),
@@ -116,11 +108,7 @@ def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> froz
 
 
 def column_called(text: str, columns: Sequence[str]) -> str:
-    """A column by its name or, where no column has that name, by its number from 1.
-
-    Raises:
-        SchemaError: there is none.
-    """
+    """A column by its name or, where no column has that name, by its number from 1; a SchemaError if there is none."""
     text = text.strip()
     if text in columns:
         return text

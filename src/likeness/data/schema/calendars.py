@@ -46,7 +46,6 @@ class Calendar(Computing):
 
     @property
     def computes(self) -> tuple[str, ...]:
-        """The date."""
         return (self.date.name,)
 
     @property
@@ -62,7 +61,6 @@ class Calendar(Computing):
         )
 
     def modeled_values(self, values: Values) -> Values:
-        """The triple of each date. Each row by itself."""
         missing = np.isnan(values[self.date.name])
         days = np.where(missing, self.date.bounds[0], values[self.date.name])
         year, month, weekday = _year(days), _month(days) - 12 * (_year(days) - 1970), _weekday(days)
@@ -80,7 +78,7 @@ class Calendar(Computing):
         days = first + 7 * np.minimum(np.floor(fraction * count), count - 1)
         return {self.date.name: np.where(missing, np.nan, np.where(partly, self.date.bounds[0] - 1, days))}
 
-    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (there is one)
+    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """Whole years as years; rows reject other ranges of days."""
         (lower, upper), years = self.date.bounds, []
         for low, high in given.within(self.date).ranges:
@@ -91,7 +89,6 @@ class Calendar(Computing):
         return self.modeled[0].name, Allowed(ranges=tuple(years), missing=given.missing)
 
     def broken(self, values: Values) -> NDArray[np.bool_]:
-        """No row: each date has a triple."""
         return np.zeros(len(values[self.date.name]), dtype=bool)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import did_you_mean, normal_text
+from likeness.core.text import choices, normal_text
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import KINDS, OTHER, PRIVATE, Kind, Numeric
 
@@ -39,8 +39,8 @@ def column_from(name: str, spec: Any) -> Column | Dropped:
     for key in spec:
         if known and key not in keys_of(kind):
             a = "an" if kind[0] in "aeiou" else "a"
-            close, keys = did_you_mean(str(key), keys_of(kind)), ", ".join(keys_of(kind))
-            reading.fault(str(key), f"{key} is not a key of {a} {kind} column.{close} Keys: {keys}.")
+            words = choices(key, keys_of(kind), "Keys")
+            reading.fault(str(key), f"{key} is not a key of {a} {kind} column.{words}")
     if kind == DROP:
         return reading.dropped()
     return reading.column(kind)

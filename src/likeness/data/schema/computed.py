@@ -45,7 +45,7 @@ class Computing(Rule):
         """The columns that are modeled in the place of the computed ones; none if the others say all."""
         return ()
 
-    def modeled_values(self, values: Values) -> Values:  # noqa: ARG002 (for those who model columns)
+    def modeled_values(self, values: Values) -> Values:
         """Values of :attr:`modeled` in rows of the table. Each row by itself."""
         return {}
 
@@ -53,11 +53,11 @@ class Computing(Rule):
     def computed(self, values: Values) -> Values:
         """The computed columns, from the modeled ones. A number may lie beyond its bounds."""
 
-    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (for those who can)
+    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """A condition on a computed column as one on a modeled column; None if it cannot be written so."""
         return None
 
-    def mended(self, values: Values) -> Values:  # noqa: ARG002 (nothing is changed)
+    def mended(self, values: Values) -> Values:
         """Nothing: no computed column is read from a private row."""
         return {}
 
@@ -100,7 +100,6 @@ class Determines(Computing):
 
     @property
     def computes(self) -> tuple[str, ...]:
-        """The second column, if its values are listed."""
         return () if self.table is None else (list(self.columns)[1],)
 
     @property
@@ -110,7 +109,6 @@ class Determines(Computing):
         return first, second
 
     def computed(self, values: Values) -> Values:
-        """By the table."""
         first, second = self.pair
         result = np.full(len(values[first]), np.nan)
         for given, value in self.table or ():
@@ -127,7 +125,7 @@ class Determines(Computing):
         wrong: NDArray[np.bool_] = (rows["second"] != usual).to_numpy()
         return wrong
 
-    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:  # noqa: ARG002 (there is one)
+    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """All values of the first column that have an allowed one."""
         first, second = self.pair
         places, ranges, missing = frozenset[int](), tuple[Range, ...](), False
@@ -196,18 +194,15 @@ class Equal(Computing):
 
     @property
     def computes(self) -> tuple[str, ...]:
-        """The total."""
         return (next(iter(self.columns)),)
 
     def computed(self, values: Values) -> Values:
-        """The sum, in the decimals of the total."""
         total, *parts = self.columns
         digits = _digits(self.columns[total])
         added = np.sum([values[name] for name in parts], axis=0)
         return {total: np.round(added, int(digits)) if digits < float("inf") else added}
 
     def broken(self, values: Values) -> NDArray[np.bool_]:
-        """Another total than the sum."""
         return self._compared(values)
 
 
@@ -243,22 +238,18 @@ class OneOf(Computing):
 
     @property
     def computes(self) -> tuple[str, ...]:
-        """All columns."""
         return tuple(self.columns)
 
     @property
     def modeled(self) -> tuple[Column, ...]:
-        """One column whose categories are the names."""
         names = tuple(self.columns)
         return (Column(f"one of {names[0]} to {names[-1]}", "categorical", categories=names),)
 
     def modeled_values(self, values: Values) -> Values:
-        """The place of the first column with its second value."""
         second = np.stack([values[name] == 1 for name in self.columns])
         return {self.modeled[0].name: second.argmax(axis=0).astype(float)}
 
     def computed(self, values: Values) -> Values:
-        """The second value in one column, the first in all others."""
         chosen = values[self.modeled[0].name]
         return {name: (chosen == place).astype("float64") for place, name in enumerate(self.columns)}
 
@@ -329,21 +320,17 @@ class Derived(Computing):
 
     @property
     def computes(self) -> tuple[str, ...]:
-        """The column that the difference stands for."""
         return (next(iter(self.columns)),)
 
     @property
     def modeled(self) -> tuple[Column, ...]:
-        """The difference."""
         return (self.difference,)
 
     def modeled_values(self, values: Values) -> Values:
-        """The difference."""
         later, earlier = self.columns
         return {self.difference.name: values[later] - values[earlier]}
 
     def computed(self, values: Values) -> Values:
-        """The difference, added."""
         later, earlier = self.columns
         column, added = self.columns[later], values[earlier] + values[self.difference.name]
         return {later: added.round(int(_digits(column))) if _digits(column) < float("inf") else added}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import did_you_mean, normal_text
+from likeness.core.text import choices, normal_text
 from likeness.data.schema.answers import column_called, read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.dtypes import parsed
@@ -46,13 +46,6 @@ class Question:
     words: str
 
 
-def task_of(kind: str | None) -> str:
-    """The task of a table whose label has this kind; None: there is no label."""
-    if kind is None:
-        return "none"
-    return "classification" if kind in KINDS and KINDS[kind].is_categorical else "regression"
-
-
 class ColumnDraft:
     """One column of a draft. Every key that the schema has for its kind is an attribute, and ``bounds`` is two of them.
 
@@ -81,11 +74,7 @@ class ColumnDraft:
         return self._spec.get(key)
 
     def __setattr__(self, key: str, value: Any) -> None:
-        """Say more of the column.
-
-        Raises:
-            SchemaError: with all rules that are broken.
-        """
+        """Say more of the column."""
         value = _plain(value)
         said = {key: value}
         if key == "kind":
@@ -101,28 +90,16 @@ class ColumnDraft:
         self._take(spec, said, self._guessed and key in _BESIDE, set(spec))
 
     def guess(self, kind: str) -> None:
-        """Take another kind that is still to be confirmed.
-
-        Raises:
-            SchemaError: there is no such kind.
-        """
+        """Take another kind that is still to be confirmed."""
         self.__dict__.update(_spec=self._of_kind(kind), _guessed=True)
 
     def settle(self, spec: Mapping[str, Any]) -> None:
-        """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing.
-
-        Raises:
-            SchemaError: with all rules that are broken.
-        """
+        """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing."""
         self.fill(spec)
         self.__dict__["_settled"] = True
 
     def fill(self, spec: Mapping[str, Any]) -> None:
-        """Take the possible values in a column's mapping. What it does not say of missing values and dtype stays.
-
-        Raises:
-            SchemaError: with all rules that are broken.
-        """
+        """Take the possible values in a column's mapping. What it does not say of missing values and dtype stays."""
         kind = spec.get("kind")
         beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
         kept = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
@@ -236,11 +213,7 @@ class SchemaDraft:
         }
 
     def __getitem__(self, name: Any) -> ColumnDraft:
-        """One column, by its name, or by its label in a frame.
-
-        Raises:
-            SchemaError: there is no such column.
-        """
+        """One column, by its name, or by its label in a frame."""
         return self._columns[self._named(name)]
 
     def __iter__(self) -> Iterator[str]:
@@ -290,11 +263,7 @@ class SchemaDraft:
                 self[name].nullable = name in names
 
     def answer(self, name: Any, text: str) -> None:
-        """Say what is possible in a column in one line, as in a terminal: ``0..110``, ``red, green``.
-
-        Raises:
-            SchemaError: there is no such column, or a rule is broken.
-        """
+        """Say what is possible in a column in one line, as in a terminal: ``0..110``, ``red, green``."""
         self[name].fill(read_answer(text, self[name].kind).spec)
 
     def open_keys(self) -> dict[str, bool]:
@@ -302,11 +271,7 @@ class SchemaDraft:
         return {"label": self._label is None, "rows": self._person is not None}
 
     def take(self, key: str, line: str) -> None:
-        """Take over a line that answers one of :meth:`open_keys` about the schema.
-
-        Raises:
-            SchemaError: a rule refuses it.
-        """
+        """Take over a line that answers one of :meth:`open_keys` about the schema."""
         if key == "label":
             self.label = column_called(line, list(self)) if line else None
 
@@ -384,7 +349,8 @@ class SchemaDraft:
     def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """The content of a schema file with these mappings of columns."""
         kind = None if self._label is None else columns[self._label]["kind"]
-        task = None if kind == Integer.name and self._either else task_of(kind)
+        is_class = kind in KINDS and KINDS[kind].is_categorical
+        task = "none" if kind is None else "classification" if is_class else None if self._either else "regression"
         about = {"name": self.name, "source": self.source, "task": task}
         return {**about, **({} if kind is None else {"label": self._label}), "columns": columns, **self._ruled()}
 
@@ -427,8 +393,7 @@ class SchemaDraft:
     def _named(self, label: Any) -> str:
         name = str(label) if str(label) in self._columns else normal_text(str(label))
         if name not in self._columns:
-            close = did_you_mean(name, self._columns)
-            raise SchemaError(f"'{name}' is not a column.{close} Columns: {', '.join(self._columns)}.")
+            raise SchemaError(f"'{name}' is not a column.{choices(name, self._columns, 'Columns')}")
         return name
 
 

@@ -73,13 +73,7 @@ def written(moment: datetime, layout: str) -> str:
 
 
 def moments(text: str, layout: str, years: Iterable[int]) -> list[datetime]:
-    """The times that a text may mean: with two-digit years one for each century, and none if it is unreadable.
-
-    Args:
-        text: of a cell.
-        layout: how it is written.
-        years: that a two-digit year may stand for.
-    """
+    """The times that a text may mean: of a two-digit year one for each of these years, and none if it is unreadable."""
     pattern = _pattern(layout)
     match = pattern and pattern.fullmatch(text)
     if not match:

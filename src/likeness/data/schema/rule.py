@@ -15,7 +15,7 @@ import yaml
 from numpy.typing import NDArray
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import did_you_mean
+from likeness.core.text import choices
 from likeness.data.schema.allowed import Allowed, read
 from likeness.data.schema.column import Column
 
@@ -100,26 +100,17 @@ def refuse(number: int, words: str) -> SchemaError:
 
 
 def column_of(name: Any, number: int, columns: Columns) -> Column:
-    """A column that a rule names.
-
-    Raises:
-        SchemaError: there is none, or its categories are private.
-    """
+    """A column that a rule names."""
     column = columns.get(str(name))
     if column is None:
-        close = did_you_mean(str(name), columns)
-        raise refuse(number, f"'{name}' is not a column.{close} Columns: {', '.join(columns)}.")
+        raise refuse(number, f"'{name}' is not a column.{choices(name, columns, 'Columns')}")
     if column.open:
         raise refuse(number, f"column '{name}' has private categories. A rule is public, so it cannot name them.")
     return column
 
 
 def columns_of(names: Any, number: int, columns: Columns, least: int = 2) -> list[Column]:
-    """Different columns that a rule lists.
-
-    Raises:
-        SchemaError: it is no list of as many columns.
-    """
+    """Different columns that a rule lists."""
     if not isinstance(names, list | tuple) or len(names) < least or len({str(name) for name in names}) < len(names):
         raise refuse(number, f"needs a list of {least} different columns or more.")
     return [column_of(name, number, columns) for name in names]
@@ -167,7 +158,6 @@ class IfThen(Rule):
         return tuple(Forbidden({**self.given, name: rest}) for name, rest in complements.items() if not rest.is_nothing)
 
     def broken(self, values: Values) -> NDArray[np.bool_]:
-        """All of ``if`` hold, and not all of ``then``."""
         return self.given.met(values, self.columns) & ~self.then.met(values, self.columns)
 
     def mended(self, values: Values) -> Values:
@@ -209,15 +199,12 @@ class Never(Rule):
 
     @property
     def forbidden(self) -> tuple[Forbidden, ...]:
-        """The conditions."""
         return (self.conditions,)
 
     def broken(self, values: Values) -> NDArray[np.bool_]:
-        """All conditions hold."""
         return self.conditions.met(values, self.columns)
 
     def mended(self, values: Values) -> Values:
-        """The last column."""
         name, rest = self._last
         return {name: np.where(self.broken(values), rest.nearest(values[name]), values[name])}
 
@@ -262,7 +249,6 @@ class Order(Rule):
         return broken
 
     def mended(self, values: Values) -> Values:
-        """All columns."""
         columns = {name: values[name] for name in self.columns}
         for before, after in pairwise(self.columns):
             columns[after] = np.minimum(np.maximum(columns[after], columns[before]), self.columns[after].bounds[1])

@@ -18,12 +18,7 @@ def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> Values:
 
 
 def to_model(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Typed private rows as a method sees them, see :meth:`likeness.data.schema.rules.RuledTable.to_model`.
-
-    Args:
-        table: typed with the schema.
-        schema: with its rules.
-    """
+    """Typed private rows as a method sees them, see :meth:`likeness.data.schema.rules.RuledTable.to_model`."""
     if not schema.rules:
         return table
     values = schema.ruled.to_model(values_of(table, schema.columns))
@@ -31,15 +26,7 @@ def to_model(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 
 def from_model(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
-    """Synthetic rows of a method with all columns of the schema.
-
-    Args:
-        table: typed with ``schema.modeled``.
-        schema: with its rules.
-
-    Returns:
-        the rows, and which of them each rule rejects, by its words.
-    """
+    """Rows of a method (``schema.modeled``) with all columns, and which of them each rule rejects, by its words."""
     if not schema.rules:
         return table, {}
     values, rejected = schema.ruled.from_model(values_of(table, schema.modeled.columns))

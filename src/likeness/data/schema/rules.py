@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.errors import ParamsError, SchemaError
-from likeness.core.text import did_you_mean, normal_texts
+from likeness.core.text import choices, normal_texts
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.calendars import Calendar
 from likeness.data.schema.column import Column
@@ -23,13 +23,7 @@ _PASSES = 3  # a mended column may break another rule
 
 
 def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | None) -> tuple[Rule, ...]:
-    """The rules of a schema.
-
-    Args:
-        spec: section ``rules``, a list of mappings.
-        derived: section ``derived``, from new names to differences of columns.
-        columns: of the schema.
-        label: that no rule may compute.
+    """The rules in sections ``rules`` and ``derived`` of a schema. None may compute the label.
 
     Raises:
         SchemaError: naming the rule, or two that contradict each other.
@@ -58,11 +52,10 @@ def _parsed(spec: Any, number: int, columns: Columns) -> Rule:
     if len(names) != 1:
         raise refuse(number, f"must be a mapping with one of {', '.join(KINDS)}.")
     kind = KINDS[names[0]]
-    unknown = [key for key in spec if key not in (kind.kind, *kind.keys)]
-    if unknown:
-        keys = (kind.kind, *kind.keys)
-        close = did_you_mean(str(unknown[0]), keys)
-        raise refuse(number, f"{unknown[0]} is not a key of such a rule.{close} Keys: {', '.join(keys)}.")
+    keys = (kind.kind, *kind.keys)
+    for key in spec:
+        if key not in keys:
+            raise refuse(number, f"{key} is not a key of such a rule.{choices(key, keys, 'Keys')}")
     return kind.parsed(spec, number, columns)
 
 

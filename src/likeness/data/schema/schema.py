@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import LONGEST, code_points, did_you_mean, fault_of, normal_text, normal_texts, shown, texts_in
+from likeness.core.text import LONGEST, choices, code_points, fault_of, normal_text, normal_texts, shown, texts_in
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.rule import Rule
@@ -59,17 +59,15 @@ class Schema:
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
-            close = did_you_mean(self.task, TASKS)
-            raise SchemaError(f"task '{self.task}' is not a task.{close} Tasks: {', '.join(TASKS)}.")
+            raise SchemaError(f"task '{self.task}' is not a task.{choices(self.task, TASKS, 'Tasks')}")
         listed = [*self.names, *(dropped.name for dropped in self.dropped)]
         twice = sorted(name for name, count in Counter(listed).items() if count > 1)
         if twice:
             raise SchemaError(f"column '{twice[0]}' is listed twice. Keep one.")
-        if self.task == "none":
-            if self.label is not None:
-                raise SchemaError("task none has no label. Remove label, or set task to classification or regression.")
-        else:
+        if self.task != "none":
             self._check_label()
+        elif self.label is not None:
+            raise SchemaError("task none has no label. Remove label, or set task to classification or regression.")
         if self.image is not None:
             pixels = pixel_columns(self.image)
             if self.columns[: len(pixels)] != pixels:
@@ -118,8 +116,7 @@ class Schema:
         if self.label in [dropped.name for dropped in self.dropped]:
             raise SchemaError(f"label '{self.label}' has kind drop. Give it another kind, or set another label.")
         if self.label not in self.names:
-            close = did_you_mean(self.label, self.names)
-            raise SchemaError(f"label '{self.label}' is not a column.{close} Columns: {', '.join(self.names)}.")
+            raise SchemaError(f"label '{self.label}' is not a column.{choices(self.label, self.names, 'Columns')}")
         column = self.column(self.label)
         if column.is_categorical is not (self.task == "classification"):
             wanted = "categorical" if self.task == "classification" else "numeric or integer"
@@ -133,15 +130,7 @@ class Schema:
 
     @classmethod
     def load(cls, path: str | Path, aliases: bool = True) -> "Schema":
-        """Read ``data/schema/NAME.yaml``.
-
-        Args:
-            path: path of the file.
-            aliases: whether YAML's aliases are allowed. They are not in the file of a stranger.
-
-        Raises:
-            SchemaError: naming file, column and rule.
-        """
+        """Read a file, see :meth:`from_dict`. ``aliases`` of YAML are not allowed in the file of a stranger."""
         return cls.from_dict(read_mapping(path, aliases), Path(path).name)
 
     @classmethod
@@ -159,10 +148,9 @@ class Schema:
             raise SchemaError(f"{where}: must hold a mapping with the keys {', '.join(KEYS)}.")
         check_texts(mapping, where)
         try:
-            unknown = [str(key) for key in mapping if key not in KEYS]
-            if unknown:
-                close = did_you_mean(unknown[0], KEYS)
-                raise SchemaError(f"{unknown[0]} is not a key of a schema.{close} Keys: {', '.join(KEYS)}.")
+            for key in mapping:
+                if key not in KEYS:
+                    raise SchemaError(f"{key} is not a key of a schema.{choices(key, KEYS, 'Keys')}")
             label, image = normal_texts(mapping.get("label")), image_shape(mapping.get("image"))
             pixels = () if image is None else pixel_columns(image)
             listed = [column_from(name, spec) for name, spec in entries(mapping.get("columns"), image)]
@@ -207,8 +195,8 @@ class Schema:
         for column in self.columns:
             if column.name == normal:
                 return column
-        signs, close = code_points(name), did_you_mean(name, self.names)
-        raise SchemaError(f"'{name}'{signs} is not a column of {self.name}.{close} Columns: {', '.join(self.names)}.")
+        words = choices(name, self.names, "Columns")
+        raise SchemaError(f"'{name}'{code_points(name)} is not a column of {self.name}.{words}")
 
     def part(self, names: Iterable[str]) -> "Schema":
         """A schema of some of the columns, without label, rules and image."""
@@ -309,11 +297,7 @@ def pixel_columns(shape: tuple[int, ...]) -> tuple[Column, ...]:
 
 
 def check_texts(mapping: Mapping[str, Any], where: str) -> None:
-    """Refuse controls and long texts: a schema is published, and others read it in a terminal.
-
-    Raises:
-        SchemaError: naming the file, the key and the rule.
-    """
+    """Refuse controls and long texts: a schema is published, and others read it in a terminal."""
     for place, text in texts_in(mapping):
         fault = fault_of(text, _MOST_WORDS if place.rpartition(".")[2] in ("source", "reason") else LONGEST)
         if fault:
@@ -328,11 +312,7 @@ def _text(mapping: Mapping[str, Any], key: str) -> str:
 
 
 def entries(columns: Any, image: tuple[int, ...] | None = None) -> Iterable[tuple[str, Any]]:
-    """Names and mappings of section ``columns``, a mapping or a list with names.
-
-    Args:
-        columns: the section.
-        image: the shape of an image, which makes the section optional.
+    """Names and mappings of section ``columns``, a mapping or a list with names. An image makes the section optional.
 
     Raises:
         SchemaError: the section is neither.

@@ -32,11 +32,7 @@ _COMPLETED = (
 
 
 def read_mapping(path: str | Path, aliases: bool = True) -> Any:
-    """Content of a schema file, unchecked.
-
-    Args:
-        path: path of the file.
-        aliases: whether a value may repeat another by its name.
+    """Content of a schema file, unchecked. ``aliases``: whether a value may repeat another by its name.
 
     Raises:
         SchemaError: the file cannot be read, or is not YAML.
@@ -53,12 +49,7 @@ def schema_text(schema: Any) -> str:
 
 
 def schema_yaml(content: Mapping[str, Any], comments: Comments | None = None) -> str:
-    """The text of a schema file.
-
-    Args:
-        content: of the file, of a table or of histories.
-        comments: of a draft; None: the schema is complete.
-    """
+    """The text of a schema file, of a table or of histories; with comments, of a draft."""
     said = {place: f"  {comment}" for place, comment in (comments or {}).items()}
     lines = list(_COMPLETED if comments is None else _DRAFT)
     for key, value in content.items():

@@ -116,13 +116,7 @@ def _unfit(texts: "pd.Series[str]") -> "pd.Series[bool]":
 
 
 def closed(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:
-    """Type the open columns of a table by their released categories.
-
-    Args:
-        table: typed with ``written``.
-        written: the schema with its open columns.
-        schema: the completed schema.
-    """
+    """Type the open columns of a table by their released categories. ``written`` has the open ones, ``schema`` none."""
     columns = {}
     for column in written.open_columns:
         categories = schema.column(column.name).categories
@@ -185,11 +179,7 @@ def cells_of(
 
 
 def check_texts(columns: Mapping[str, Any], wanted: Sequence[str], where: str, remedy: str) -> None:
-    """Refuse wanted columns that have no texts, which are None here.
-
-    Raises:
-        DataError: naming all of them.
-    """
+    """Refuse wanted columns that have no texts, which are None here. One error names all of them."""
     faults = [
         f"{where}: column '{name}' holds cells that are not single values: lists, records, objects, or bytes that are "
         f"not UTF-8. {remedy}, or give the column kind drop."

@@ -19,12 +19,9 @@ _Row = dict[int, Any]  # the cells that are not empty, by the number of their co
 
 
 def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
-    """All cells as text, in chunks, at least one. The first row names the columns; a row without cells is left out.
+    """All cells as text, in chunks, as :func:`likeness.data.source.csv_files.csv_chunks`. ``layout`` names the sheet.
 
-    Args:
-        path: of the file.
-        layout: names the sheet.
-        rows: most rows of a chunk. With 0 no row behind the header is parsed.
+    The first row names the columns. A row without cells is left out.
 
     Raises:
         DataError: it is no table, or has several sheets of which none is named.

@@ -135,12 +135,9 @@ def source_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
 
 
 def has_names_of_records(path: Place) -> bool:
-    """Whether a record decides names within a source: it is a folder of images, or of partitions as ``year=2024``.
+    """Whether a record decides names within a source, which decide the order of all rows.
 
-    Such names decide the order of all rows.
-
-    Raises:
-        DataError: as :func:`source_parts`.
+    It is a folder of images, or of partitions as ``year=2024``.
     """
     return path.is_dir() and (is_image_folder(path) or any(part.folders for part in parquet_parts(path)))
 
@@ -158,17 +155,14 @@ def read_frame(
     source: SourceDigest | None = None,
     exact: bool = False,
 ) -> pd.DataFrame:
-    """Type a table in memory by the rules for a Parquet file.
+    """Type a table in memory by the rules for a Parquet file, as :func:`likeness.data.source.cells.typed`.
 
     Args:
         df: a table; columns outside the schema and the index are left out.
         schema: public schema.
         where: name of the table in messages.
         source: digest that takes all columns.
-        exact: see :func:`likeness.data.source.cells.typed`.
-
-    Raises:
-        DataError: a column is missing, or a value breaks the schema's rule for its column.
+        exact: refuse a value instead of changing it.
     """
     return typed(_frame_cells(df, schema.names, where, source), schema, where, exact=exact)
 
@@ -180,11 +174,7 @@ def read_frame_people(
     where: str = "the DataFrame",
     source: SourceDigest | None = None,
 ) -> tuple[pd.DataFrame, "pd.Series[str]"]:
-    """Type a table as :func:`read_frame`, with the column that names people.
-
-    Raises:
-        DataError: as :func:`read_frame`, or a row names nobody.
-    """
+    """Type a table as :func:`read_frame`, with the column that names people."""
     raw = _frame_cells(df, [*schema.names, person_column], where, source)
     return typed(raw, schema, where), people_of(raw[person_column], where)
 

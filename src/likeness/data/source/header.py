@@ -30,11 +30,7 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "m
 
 
 def header_of(source: Place | Database, layout: FileFormat = _PLAIN) -> list[str]:
-    """Names of the columns, without reading a row.
-
-    Args:
-        source: a file, a folder or a query.
-        layout: how a CSV or Excel file is written.
+    """Names of the columns of a file, a folder or a query, without reading a row.
 
     Raises:
         DataError: there is no such file, it is no table, or the database refuses.
@@ -50,10 +46,6 @@ def guesses_of(source: Place | Database, layout: FileFormat = _PLAIN) -> tuple[d
     """A guess of each column's kind, one of the kinds of a schema, and the word of its dtype where one is said.
 
     pandas says a dtype for the empty table of a Parquet file. Of a CSV or Excel file the first rows say true and false.
-
-    Args:
-        source: a file, a folder or a query.
-        layout: how a CSV or Excel file is written.
 
     Raises:
         DataError: there is no such file, it is no table, or its first line does not look like a header: a name is
@@ -85,11 +77,7 @@ def guesses_of(source: Place | Database, layout: FileFormat = _PLAIN) -> tuple[d
 
 
 def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
-    """A guess of each column's kind from its dtype. No cell is read: the guess comes from the frame without rows.
-
-    Raises:
-        DataError: the frame's names do not look like a header.
-    """
+    """A guess of each column's kind from its dtype. No cell is read: the guess comes from the frame without rows."""
     empty = frame.iloc[:0]
     texts = [name for name in empty.columns if isinstance(name, str)]  # a number is pandas' own name, and of no row
     _check_header(texts, "the DataFrame", are_public=False)
@@ -101,10 +89,7 @@ def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
 def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
     """Names go into a public file: a first line that may be a row is refused, and not quoted.
 
-    Args:
-        names: of the columns.
-        where: name of the table in messages.
-        are_public: whether the format keeps names apart from rows.
+    ``are_public``: whether the format keeps names apart from rows.
     """
     if not all(names):
         _refuse_header(where, "a column has no name")
@@ -145,11 +130,7 @@ def is_parquet(path: Place) -> bool:
 
 
 def types_of(path: Place) -> dict[str, Any]:
-    """The Arrow type of each column of a Parquet file or folder.
-
-    Raises:
-        DataError: there is no such file, or it is damaged.
-    """
+    """The Arrow type of each column of a Parquet file or folder."""
     _check_exists(path)
     return {normal_text(field.name): field.type for field in parquet_fields(path)}
 

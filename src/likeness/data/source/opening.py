@@ -102,11 +102,7 @@ def _unpacked_name(name: str) -> PurePosixPath:
 
 
 def unbroken(pieces: Iterator[T], source: str) -> Iterator[T]:
-    """The pieces of a source.
-
-    Args:
-        pieces: made by a library.
-        source: its name in messages.
+    """The pieces that a library makes of a source of this name.
 
     Raises:
         DataError: the library fails. Nothing of its error is in the message or hangs on to it.

@@ -65,11 +65,7 @@ def _float(cell: Any) -> str | None:
 
 
 def seconds_text(count: int, unit: str) -> str:
-    """A span of time in seconds, with decimals where it has any.
-
-    Args:
-        count: of units.
-        unit: from ``W`` to ``as``, in the words of numpy.
+    """A span of time in seconds, with decimals where it has any. Units are numpy's, from ``W`` to ``as``.
 
     Raises:
         ValueError: the unit has no length, as a month.

@@ -82,11 +82,7 @@ class TypedDigest:
             self._total = (self._total + _sum(hashes)) % _MODULUS
 
     def digest(self, key: bytes) -> str:
-        """HMAC-SHA256 of columns and rows.
-
-        Args:
-            key: 32 secret bytes of the ledger.
-        """
+        """HMAC-SHA256 of columns and rows."""
         order, rows = ("in order", self._state.hexdigest()) if self._ordered else ("in any order", str(self._total))
         content = json.dumps([f"likeness rows {order}", self._columns, self.count, rows])
         return hmac.digest(key, content.encode(), "sha256").hex()
@@ -149,11 +145,7 @@ class SourceDigest:
         return total
 
     def digest(self, key: bytes) -> str:
-        """HMAC-SHA256 of all rows; empty without rows.
-
-        Args:
-            key: 32 secret bytes of the ledger.
-        """
+        """HMAC-SHA256 of all rows; empty without rows."""
         content = f"likeness rows of a source {self._total}"
         return hmac.digest(key, content.encode(), "sha256").hex() if self._total else ""
 

@@ -33,12 +33,7 @@ _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) 
 
 
 def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryArray]:
-    """The texts of rows, in steps.
-
-    Args:
-        table: typed.
-        schema: of the table; it may have open columns.
-    """
+    """The texts of typed rows, in steps. The schema may have open columns."""
     step = max(1, _CELLS // len(schema.columns))
     pixels = leading_pixels(table) if schema.pixels else []
     for start in range(0, len(table), step):
@@ -51,11 +46,7 @@ def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryA
 
 
 def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
-    """The texts of rows.
-
-    Args:
-        columns: cells from :func:`framed`; or numbers of one byte, shape (n,), as which pixels are faster.
-    """
+    """The texts of rows, from cells of :func:`framed`, or from numbers of one byte, shape (n,): pixels."""
     parts: list[pa.Array] = []
     for are_bytes, run in groupby(columns, lambda cells: isinstance(cells, np.ndarray)):
         cells = list(run)
@@ -64,12 +55,7 @@ def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
 
 
 def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.LargeBinaryArray:
-    """Values as cells of a row. Each different value gets its text once.
-
-    Args:
-        cells: in one piece or more, also as a dictionary.
-        texts_of: the text or the bytes of each value; missing where the value counts as missing.
-    """
+    """Values as cells of a row. Each different one gets its text once, and is missing where ``texts_of`` gives none."""
     cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
     cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
     content = texts_of(cells.dictionary).cast(pa.large_binary())

@@ -224,12 +224,7 @@ class Boolean(Categorical):
 
 
 def whole_text(text: str, decimal: str = ".") -> str:
-    """A text without the decimals of a whole number, or without midnight: -9 for -9.0. Any other text as it is.
-
-    Args:
-        text: any.
-        decimal: mark of decimals.
-    """
+    """A text without the decimals of a whole number, or without midnight: -9 for -9.0. Any other text as it is."""
     match = _ZEROS[decimal].fullmatch(text)
     return match[1] if match else day_of(text) or text
 
@@ -241,11 +236,7 @@ def day_of(text: str) -> str | None:
 
 
 def pieces(text: str) -> list[str]:
-    """Texts of a line, between commas; quotes stand around a text with a comma.
-
-    Raises:
-        SchemaError: a quote is not closed.
-    """
+    """Texts of a line, between commas; quotes stand around a text with a comma. A SchemaError where a quote is open."""
     try:
         rows = list(csv.reader([text], skipinitialspace=True, strict=True))
     except csv.Error:

@@ -99,12 +99,7 @@ class Kind:
         return False
 
     def bound(self, key: str, value: Any) -> float | str:
-        """A number of the schema, or the rule that it breaks.
-
-        Args:
-            key: that it stands under.
-            value: as in the YAML file.
-        """
+        """A number of the schema under this key, as in the YAML file; or the rule that it breaks."""
         found = self.number(str(value), last=key == "upper")
         return f"must be a {self.name} like {self.example}." if found is None else found
 
@@ -128,14 +123,7 @@ class Kind:
     def means_missing(
         self, texts: Iterable[Any], numbers: Floats, column: ColumnFacts, decimal: str = "."
     ) -> NDArray[np.bool_]:
-        """Which cells mean missing in another spelling than the schema's.
-
-        Args:
-            texts: of the cells.
-            numbers: of the cells, from :meth:`read`.
-            column: whose cells they are.
-            decimal: mark of decimals in the source.
-        """
+        """Which cells mean missing in another spelling than the schema's, by their texts and the numbers read."""
         return np.isin(numbers, self.missing_numbers(column, decimal))
 
     def missing_numbers(self, column: ColumnFacts, decimal: str = ".") -> list[float]:
@@ -159,11 +147,7 @@ class Kind:
         return np.array([*map(self.number, texts), math.nan], np.float64)[places]
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """The one text of each typed cell: different cells have different texts, and databases can make them too.
-
-        Args:
-            cells: without missing ones.
-        """
+        """The one text of each typed cell that is there. Different cells have different ones, in databases too."""
         return cells.cast("string")
 
     def encode(self, values: "pd.Series[Any]", column: ColumnFacts) -> NDArray[Any]:
@@ -195,12 +179,7 @@ class Kind:
     # Dtypes
 
     def holds(self, dtype: str, layout: str | None = None) -> bool:
-        """Whether a dtype can hold a column of this kind.
-
-        Args:
-            dtype: its word.
-            layout: how the source writes a cell: ``%Y%m%d`` makes whole numbers.
-        """
+        """Whether a dtype can hold a column of this kind that the source writes so: ``%Y%m%d`` makes whole numbers."""
         parts = parsed(dtype)
         return parts is not None and parts.family in self.families
 
