@@ -1,5 +1,6 @@
 """The ledger: caps, reservations, tampering, crashes, races."""
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError, PlanError
@@ -527,6 +529,29 @@ def test_a_file_whose_text_is_spoiled_is_told_plainly(ledger: Ledger, old: bytes
             Ledger.open(locate())
         except LedgerError as told:
             assert "Restore" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        ("PRAGMA max_page_count = 1", "the disk is full. The ledger is as it was. Make room"),
+        ("PRAGMA query_only = 1", "Give this user both rights"),
+    ],
+)
+def test_what_the_disk_refuses_has_a_remedy_of_its_own(ledger: Ledger, fault: str, remedy: str) -> None:
+    event.listen(ledger._engine, "begin", lambda connection: connection.exec_driver_sql(fault))
+    with pytest.raises(LedgerError, match=remedy) as refused:
+        ledger.reserve(dataclasses.replace(request("k", CAP / 2), details={"query": "q" * 10_000}))
+    assert "backup" not in str(refused.value) and len(Ledger.open(locate()).records()) == 2
+
+
+def test_a_locked_database_is_waited_for_and_then_said_to_be_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likeness.ledger.database._PATIENCE", 0.2)
+    ledger_of_people()
+    with contextlib.closing(sqlite3.connect(locate().database)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(LedgerError, match=r"is locked by another program.* End it"):
+            Ledger.open(locate())
 
 
 @pytest.mark.parametrize("value", ["NULL", "7", "'no json'", "x'ff'", "'null'"])

@@ -3,6 +3,7 @@
 import dataclasses
 import multiprocessing
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from multiprocessing.queues import Queue
@@ -15,6 +16,7 @@ from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.ledger.chain import anchor_path
+from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
@@ -167,6 +169,37 @@ def test_a_machine_joins_with_key_and_head_and_keeps_an_anchor_of_its_own(
     assert '"count": 6' in anchor_path(second.anchor, second.place).read_text()
     with pytest.raises(LedgerError, match=r"hmac.key is missing. Copy it from another machine"):
         Ledger.open(machine("third", key=False))
+
+
+HOLD = """
+import dataclasses, sys, time
+from pathlib import Path
+from likeness.ledger.database import holding
+from likeness.ledger.database import holding
+from likeness.ledger.home import locate
+with holding(dataclasses.replace(locate(), path=Path(sys.argv[1])), "run"):
+    print("in", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_lock_among_machines_ends_with_its_holder(ledger: Ledger, machine: Callable[..., Home]) -> None:
+    command = [sys.executable, "-c", HOLD, str(machine("second").path)]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "in\n"
+    with pytest.raises(TimeoutError), holding(ledger.home, "run", 0.3):
+        raise AssertionError("two at work")
+    holder.kill()
+    holder.wait()
+    with holding(ledger.home, "run", 5):
+        pass
+
+
+def test_what_a_server_refuses_has_a_remedy_of_its_own(ledger: Ledger, url: str) -> None:
+    name = url.partition("@/")[2].partition("?")[0]
+    execute(url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with pytest.raises(LedgerError, match=r"replica, or the database is read-only. Name the primary server"):
+        ledger.reserve(request("k", CAP / 2))
 
 
 def test_an_identical_request_on_another_machine_gets_the_same_bytes(

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 from prefect.exceptions import ObjectNotFound
 from prefect.flows import Flow
 from prefect.schedules import Cron
@@ -21,7 +20,6 @@ from prefect.settings import PREFECT_API_URL
 
 from likeness.config.params import Schedule
 from likeness.core.errors import LikenessError, ParamsError
-from likeness.flows.one_at_a_time import server_limit
 from likeness.pipeline.project import Project
 
 ENTRYPOINT = "flows/synthesize.py:synthesize"
@@ -100,7 +98,6 @@ def main(words: list[str] | None = None) -> int:
         print(f"deploy: {error}", file=sys.stderr)
         return 2
     ensure_pool(options.pool)
-    server_limit(project)
     flow = Flow.from_source(source=str(project.root), entrypoint=ENTRYPOINT)
     assert isinstance(flow, Flow)  # outside an event loop it is no coroutine
     flow.deploy(
@@ -110,7 +107,6 @@ def main(words: list[str] | None = None) -> int:
         paused=options.paused,
         # A run that breaks a cap is refused before it reads data, and says when budget remains again.
         parameters={"root": str(project.root), "check_budget": True},
-        concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE),
         tags=[project.params.privacy.population],
         description="Every stage of dvc.yaml, then the privacy account. Running again spends nothing.",
         build=False,

@@ -26,14 +26,13 @@ from prefect.states import Completed, Failed
 from likeness.core.errors import LikenessError
 from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
-from likeness.flows.one_at_a_time import exclusive_run, server_limit
 from likeness.flows.reproduce import reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.pipeline.dvc_repair import dvc_environment
 from likeness.pipeline.project import Project
 
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
-_DAY = 86_400.0
+_MINUTE, _DAY = 60.0, 86_400.0
 _OVER = "over budget for "  # what every refusal by a cap says
 
 
@@ -66,7 +65,7 @@ def budget(root: str) -> State[None]:
 
 @flow(name="synthesize", retries=0, persist_result=False, log_prints=False)
 def synthesize(
-    root: str = ".", stage_timeout: float = _DAY, check_budget: bool = False, wait: float = _DAY
+    root: str = ".", stage_timeout: float = _DAY, check_budget: bool = False, wait: float = _MINUTE
 ) -> State[None]:
     """Run every stage of ``dvc.yaml`` in the folder ``root``, then put the privacy account on record.
 
@@ -81,7 +80,7 @@ def synthesize(
     """
     try:
         project = Project.load(Path(root))
-        with exclusive_run(project, wait, server_limit(project)):
+        with project.ledger_session.alone(wait):
             return _stages(project.paths, stage_timeout, check_budget)
     except LikenessError as error:
         return Failed(message=str(error))

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -30,10 +31,10 @@ from likeness.ledger.database import (
     VERSION,
     check_version,
     create_tables,
+    holding,
     lock_database,
     make_engine,
     plain_errors,
-    release_lock,
     version_of,
 )
 from likeness.ledger.home import Home
@@ -289,13 +290,9 @@ class Chain:
             if len(records) > before:
                 write_anchor(self.home, self.head(records))
 
-    @contextlib.contextmanager
-    def drawing(self, key: str) -> Iterator[None]:
+    def drawing(self, key: str) -> AbstractContextManager[None]:
         """Let one process at a time draw the release of a key, on all machines that share the chain."""
-        with file_lock(self.home.locks / f"{key}.lock"), contextlib.ExitStack() as lock:
-            with plain_errors(self.home):  # errors of the caller pass as they are
-                lock.enter_context(release_lock(self._engine, key))
-            yield
+        return holding(self.home, key)
 
     def released(self, key: str) -> bytes | None:
         """Released bytes from a team's database; None if it has none of that key."""

@@ -27,6 +27,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from likeness.core.errors import LedgerError
+from likeness.core.files import file_lock
 from likeness.core.hashing import sha256_bytes
 from likeness.ledger.home import Home
 
@@ -54,7 +55,7 @@ RELEASES = Table(
     Column("key", Text, primary_key=True),
     Column("data", LargeBinary, nullable=False),
 )
-_PATIENCE = "60s"  # an append takes milliseconds; a writer that holds the lock for a minute hangs
+_PATIENCE = 60  # seconds; an append takes milliseconds, and a writer that holds the lock for a minute hangs
 _APPEND_ONLY = "the ledger is append-only"
 VERSION = 5
 """Version of tables and records. A ledger says which one wrote it; no other version is read."""
@@ -71,7 +72,7 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
         LedgerError: the PostgreSQL driver is not installed.
     """
     if home.url is None:
-        engine = create_engine(f"sqlite:///{file or home.database}")
+        engine = create_engine(f"sqlite:///{file or home.database}", connect_args={"timeout": _PATIENCE})
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -101,23 +102,42 @@ def lock_database(connection: Connection) -> None:
     It is an advisory lock, which needs no right but to connect. The triggers refuse a writer that takes none.
     """
     if is_postgres(connection):
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_number('ledger')})")
 
 
 @contextlib.contextmanager
-def release_lock(engine: Engine, key: str) -> Iterator[None]:
-    """Let one machine at a time draw the release of a key. PostgreSQL drops the lock with the connection."""
-    if engine.dialect.name != "postgresql":
+def holding(home: Home, name: str, seconds: float = -1) -> Iterator[None]:
+    """Hold a lock of the ledger: a file's on this machine, and among the machines of a team one of its database.
+
+    It ends with this process: the system drops the one, and PostgreSQL the other with its connection.
+
+    Args:
+        home: the ledger's folders.
+        name: of the lock.
+        seconds: to wait for another process; -1 waits for ever.
+
+    Raises:
+        TimeoutError: another process still holds it.
+        LedgerError: the team's database cannot be used.
+    """
+    with file_lock(home.locks / f"{name}.lock", seconds), contextlib.ExitStack() as connected:
+        if home.url is not None:
+            with plain_errors(home):  # errors of the caller pass as they are
+                connection = connected.enter_context(make_engine(home).connect())
+                try:
+                    # A machine that lost its power does not close its connections.
+                    connection.exec_driver_sql("SET tcp_keepalives_idle = 60")
+                    connection.exec_driver_sql(
+                        f"SET lock_timeout = {max(1, round(1000 * seconds)) if seconds >= 0 else 0}"
+                    )
+                    connection.exec_driver_sql(f"SELECT pg_advisory_lock({_number(name)})")
+                except OperationalError as error:
+                    if getattr(error.orig, "sqlstate", None) == "55P03":
+                        raise TimeoutError(name) from None
+                    raise
+                connection.commit()  # the lock stays with the connection, and no transaction with it
         yield
-        return
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql(f"SELECT pg_advisory_lock({_number(key)})")
-        try:
-            yield
-        finally:
-            with contextlib.suppress(DBAPIError):  # a connection that died has dropped it
-                connection.exec_driver_sql(f"SELECT pg_advisory_unlock({_number(key)})")
 
 
 @contextlib.contextmanager
@@ -125,23 +145,50 @@ def plain_errors(home: Home) -> Iterator[None]:
     """Turn errors of the database into errors for a person, without statements and parameters.
 
     Raises:
-        LedgerError: naming database and remedy.
+        LedgerError: naming database and remedy, by the code of the error.
     """
     try:
         yield
     except UnicodeDecodeError:  # Python's own, where a damaged file puts other bytes into SQLite's message
-        raise LedgerError(f"{home.database} is not a readable ledger. Restore it from a backup.") from None
+        raise LedgerError(f"{home.database} {_DAMAGED}") from None
     except DBAPIError as error:
+        inner: Any = error.orig
         if home.url is None:
-            raise LedgerError(f"{home.database} is not a readable ledger. Restore it from a backup.") from error
-        reason = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
+            code = getattr(inner, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # the rest of it is a detail
+            raise LedgerError(f"{home.database} {_OF_SQLITE.get(code, _DAMAGED)}") from error
+        reason = (str(inner).strip().splitlines() or [type(inner).__name__])[0]
+        remedy = _OF_POSTGRES.get(getattr(inner, "sqlstate", None) or "")
         if isinstance(error, IntegrityError) or "append-only" in reason:
-            remedy = "Another program wrote without the ledger's lock. Run the command again."
-        elif isinstance(error, OperationalError):
+            remedy = _UNLOCKED
+        elif remedy is None and isinstance(error, OperationalError):
             remedy = "Is the server running, and are host, user and password (PGPASSWORD, ~/.pgpass) right?"
-        else:
+        elif remedy is None:
             remedy = "The role needs SELECT and INSERT on the ledger's tables. Their owner runs: likeness ledger init"
         raise LedgerError(f"the ledger at {home.place} cannot be used: {reason}. {remedy}") from None
+
+
+_DAMAGED = "is not a readable ledger. Restore it from a backup."
+_UNLOCKED = "Another program wrote without the ledger's lock. Run the command again."
+_BUSY = "is locked by another program, such as a backup or a shell of SQLite. End it, and run the command again."
+_REFUSED = (
+    "cannot be opened to read and write. The ledger is as it was. Give this user both rights to the file and its "
+    "folder, or mount the disk to write. Then run the command again."
+)
+_FULL = "Make room, and run the command again."
+_OF_SQLITE = {
+    sqlite3.SQLITE_FULL: f"cannot grow: the disk is full. The ledger is as it was. {_FULL}",
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    **dict.fromkeys((sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY), _REFUSED),
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk failed. Mount or repair it, and run the command again.",
+    sqlite3.SQLITE_CONSTRAINT: f"was changed meanwhile. {_UNLOCKED}",
+}
+_OF_POSTGRES = {
+    "25006": "This is a replica, or the database is read-only. Name the primary server in ledger.url.",
+    "53100": f"The disk of the server is full. {_FULL}",
+    "53300": "All connections of the server are taken. Run the command again, or raise max_connections.",
+    "55P03": "Another program holds the ledger's lock. End it, and run the command again.",
+}
 
 
 def _number(name: str) -> int:
@@ -152,7 +199,6 @@ def _number(name: str) -> int:
 def _configure_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None  # Python's own would not begin before CREATE: all tables are one transaction
     connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA busy_timeout = 60000")
 
 
 def _begin_sqlite(connection: Connection) -> None:

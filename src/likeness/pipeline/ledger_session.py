@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import DataError
+from likeness.core.errors import DataError, LedgerError
+from likeness.core.hashing import sha256_bytes
 from likeness.ledger.chain import read_anchor
+from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
@@ -70,6 +72,32 @@ class LedgerSession:
             ledger = self.ledger if Ledger.exists(home) else None
             other = other_ledger(self.root, self.params.privacy.population, home, ledger)
             raise DataError(f"{error}{rows_elsewhere(self.root, other)}") from None
+
+    @contextmanager
+    def alone(self, seconds: float) -> Iterator[None]:
+        """Keep other runs of these people from starting while the block lasts.
+
+        The ledger does not need it: it never exceeds a cap and never releases twice. But two plans that start together
+        can both begin, and one may not finish: it spends for nothing.
+
+        Args:
+            seconds: to wait for another run.
+
+        Raises:
+            LedgerError: the other run took longer.
+        """
+        population, home = self.params.privacy.population, self.home
+        lock = holding(home, f"run-{sha256_bytes(population.encode())[:16]}", seconds)
+        with ExitStack() as held:
+            try:
+                if Ledger.exists(home):  # without one the first stage refuses to run
+                    held.enter_context(lock)
+            except TimeoutError:
+                raise LedgerError(
+                    f"another run of '{population}' was still at work after {seconds:g} s. This one did nothing. Start "
+                    "it again when the other has ended. If the other hangs, end its process: the lock ends with it."
+                ) from None
+            yield
 
     def to_spend(self, unit: PrivacyUnit | None, selection: float) -> Ledger:
         """The ledger with the cap of the population on record, for the door.
