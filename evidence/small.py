@@ -24,7 +24,7 @@ from evidence.common import SHARED, Results, Table, cell, load, on_page, synthes
 from evidence.nist import excerpt, schema_of
 from evidence.tables import CLONES, NAMES, run_peer, unlabeled, with_epsilon, with_schema
 from likeness.core.rng import public
-from likeness.data.schema.ruled_tables import values_of
+from likeness.data.schema.constrained_tables import values_of
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import marginal_table, strongest_pairs
 from likeness.evaluation.utility import shuffle_columns, train_on_synthetic_test_on_real
@@ -148,7 +148,7 @@ def contradicting(rows: pd.DataFrame, schema: Schema) -> dict[str, float]:
     """Percent of rows that break a public rule, where there is one."""
     rules = [rule for rule in with_public_rules(schema).rules if "DENSITY" not in rule.columns]
     values = values_of(rows, schema.columns)
-    broken = np.array([rule.broken(values) for rule in rules], dtype=bool)
+    broken = np.array([rule.violations(values) for rule in rules], dtype=bool)
     return {"contradicting": 100 * float(broken.any(axis=0).mean())} if rules else {}
 
 

@@ -35,7 +35,7 @@ from likeness.bundle.files import Bundle, _headers
 from likeness.core.errors import LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, json_text
-from likeness.data.schema.ruled_tables import to_model
+from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.ledger.budget import budget_of
@@ -181,7 +181,7 @@ def draw_again(folder: Path) -> None:
         f.redraw(folder, stem=stem)
     bundle = Bundle(folder)
     if (card := bundle.params.evaluate.card) is not None:
-        table = to_model(read_synthetic(folder / names.TABLE, bundle.schema), bundle.schema)
+        table = forward_transform(read_synthetic(folder / names.TABLE, bundle.schema), bundle.schema)
         for query in card_queries(card, bundle.plan, bundle.facts, bundle.auxiliary, table):
             ask(query.name, feature=query.spec(), encoding=bundle.row_sets[0].encoding)(folder)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from toys import schema_with
 
-from likeness.data.schema.ruled_tables import _typed
+from likeness.data.schema.constrained_tables import _typed
 from likeness.data.schema.schema import Schema
 
 YES = {"kind": "boolean"}

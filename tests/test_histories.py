@@ -15,7 +15,7 @@ from likeness import Synthesizer
 from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.core.errors import BudgetError, LikenessError, ParamsError, PlanError
-from likeness.data.histories.rows import broken_links
+from likeness.data.histories.rows import link_violations
 from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
@@ -199,10 +199,10 @@ def test_rules_hold_within_each_synthetic_person(memory: list[str]) -> None:
     assert model.privacy["rules"] == [ruled.parsed_rules[place].text for place in (0, 3)]  # of people, as in a project
     for where in ({}, {"age": "young"}):
         drawn = model.sample(500, where=where)
-        assert set(broken_links(ruled, **typed(ruled, drawn)).values()) == {0}
+        assert set(link_violations(ruled, **typed(ruled, drawn)).values()) == {0}
         assert len(drawn["events"]) > 500 and set(drawn["people"]["age"]) == ({"young"} if where else {"young", "old"})
     real = {name: frame.assign(id=frame["id"] + 1) for name, frame in given.items()}
-    broken = broken_links(ruled, **typed(ruled, real))
+    broken = link_violations(ruled, **typed(ruled, real))
     assert all(broken[str(rule)] > 0 for rule in ruled.parsed_rules)
 
 

@@ -19,8 +19,8 @@ from likeness.data.histories.rows import rows_of_tables
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.answers import chosen
 from likeness.data.schema.column import Column
+from likeness.data.schema.constrained_tables import forward_transform, inverse_transform
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.ruled_tables import from_model, to_model
 from likeness.data.schema.schema import entries
 from likeness.data.schema.yaml import _CoreLoader, schema_text
 from likeness.data.source.files import read_frame
@@ -126,7 +126,7 @@ def test_every_name_works_as_a_label_and_in_rules(name: str, classes: Any, tmp_p
     )
     assert read_back(ruled, tmp_path / "schema.yaml").rules == ruled.rules
     table = read_frame(table_of(ruled.to_dict()["columns"], 30), ruled)
-    complete, rejected = from_model(to_model(table, ruled), ruled)
+    complete, rejected = inverse_transform(forward_transform(table, ruled), ruled)
     assert list(complete) == list(ruled.names) and len(rejected) > 3
     one_of = schema_with(
         [{"name": one, "kind": "boolean"} for one in (name, "other", "third")], rules=[{"one_of": [name, "other"]}]

@@ -58,7 +58,7 @@ def stage(name):
     import_module(f"likeness.stages.{name}").main(Project.load(Path()))
 for name in "settings fingerprint ingest plan categories preprocess auxiliary privatize train sample account".split():
     stage(name)
-from likeness.preflight.later_stages import check_estimators
+from likeness.preflight.downstream_checks import check_estimators
 try:
     check_estimators(Project.load(Path()))
 except MissingPackageError as error:

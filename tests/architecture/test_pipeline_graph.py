@@ -11,7 +11,7 @@ import pytest
 import yaml
 from reachability import ROOT, file_of, reached
 
-from likeness.core.paths import Place, ProjectPaths
+from likeness.core.paths import ProjectPath, ProjectPaths
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.stages import FOLDERS, code_digests
@@ -100,10 +100,10 @@ def test_every_stage_but_the_first_waits_for_the_digests_of_its_code() -> None:
 @pytest.mark.process
 def test_imports_inside_functions_are_seen() -> None:
     """The plan loads what checks later stages where it needs it, and no other stage does."""
-    assert "likeness.preflight.later_stages" in reached("plan")[
+    assert "likeness.preflight.downstream_checks" in reached("plan")[
         0
-    ] and "likeness.preflight.later_stages" not in loaded_modules("plan")
-    assert {name for name in STAGES if "likeness.preflight.later_stages" in reached(name)[0]} == {"plan"}
+    ] and "likeness.preflight.downstream_checks" not in loaded_modules("plan")
+    assert {name for name in STAGES if "likeness.preflight.downstream_checks" in reached(name)[0]} == {"plan"}
 
 
 @pytest.mark.process
@@ -132,7 +132,7 @@ def test_deps_and_outs_name_every_file_that_a_stage_touches(name: str) -> None:
     """Every place of the project's paths that its code reaches; and the schema where one is opened."""
     listed = declared(name, "deps", "outs", "metrics", "plots")
     names = {place.partition(".")[2] for module, place in reached(name)[1] if module == "likeness.core.paths"}
-    touched = {place for place in names if isinstance(vars(ProjectPaths).get(place), Place)}
+    touched = {place for place in names if isinstance(vars(ProjectPaths).get(place), ProjectPath)}
     assert touched, "no path is seen at all"
     for place in sorted(touched - NO_DEPENDENCY.get(name, set())):
         wanted = str(getattr(ProjectPaths, place))

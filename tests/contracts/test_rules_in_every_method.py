@@ -13,7 +13,7 @@ from test_every_method import small
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.schema.ruled_tables import contradictions, to_model
+from likeness.data.schema.constrained_tables import forward_transform, violation_counts
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context
@@ -39,7 +39,7 @@ def test_no_synthetic_row_of_a_method_breaks_a_rule(name: str, tmp_path: Path) -
     synthesizer.fit(rows(1_000, schema=schema))
     for where in ({}, {"sick": "no"}):
         table = synthesizer.sample(300, where=where)
-        assert set(contradictions(table, schema).values()) == {0}
+        assert set(violation_counts(table, schema).values()) == {0}
     assert all(f"- `{rule.text}`" in synthesizer.statement for rule in schema.rules)
     assert ", rules" in synthesizer.statement
     synthesizer.save(tmp_path / "saved")
@@ -56,7 +56,7 @@ def test_rows_that_break_rules_move_every_sum_no_farther_than_declared(name: str
     encoder = Encoder(SCHEMA.modeled)
 
     def total(query: Query, table: pd.DataFrame) -> np.ndarray:
-        codes = encoder.encode(to_model(table, SCHEMA))
+        codes = encoder.encode(forward_transform(table, SCHEMA))
         records = Records(encoder.expand(codes), encoder.labels(codes), None)
         return lattice_sum(query, iter([records])).astype(object)
 

@@ -30,10 +30,12 @@ def columns(draw: st.DrawFn, name: str, nullable: bool | None = None) -> Column:
         lower = draw(st.floats(-1e9, 1e9))
         upper = lower + draw(st.floats(1e-3, 1e9))
     else:
-        lowest, highest = (int(KINDS[kind].bound(*end)) for end in zip(("lower", "upper"), ENDS[kind], strict=True))
+        lowest, highest = (
+            int(KINDS[kind].parse_bound(*end)) for end in zip(("lower", "upper"), ENDS[kind], strict=True)
+        )
         lower = draw(st.integers(lowest, highest - 1))
         upper = draw(st.integers(lower + 1, highest))
-    transform = draw(st.sampled_from(TRANSFORMS if KINDS[kind].are_numbers else TRANSFORMS[:1]))
+    transform = draw(st.sampled_from(TRANSFORMS if KINDS[kind].numeric_source else TRANSFORMS[:1]))
     return Column(name, kind, float(lower), float(upper), nullable=null, transform=transform)
 
 
@@ -71,7 +73,7 @@ def tables(draw: st.DrawFn, schema: Schema, min_rows: int = 0, max_rows: int = 8
     for column in schema.columns:
         if column.is_categorical:
             cells: st.SearchStrategy[Any] = st.sampled_from(column.categories)
-        elif column.is_whole:
+        elif column.is_integral:
             cells = st.integers(int(column.bounds[0]), int(column.bounds[1]))
         else:
             cells = st.floats(*column.bounds)

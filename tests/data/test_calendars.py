@@ -8,7 +8,7 @@ import pytest
 
 from likeness.core.errors import SchemaError
 from likeness.data.schema.allowed import Allowed
-from likeness.data.schema.ruled_tables import from_model, to_model
+from likeness.data.schema.constrained_tables import forward_transform, inverse_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
@@ -34,47 +34,47 @@ def test_every_day_comes_back_from_its_year_month_and_weekday() -> None:
     of = schema()
     days = pd.date_range("2019-03-05", "2023-10-20").strftime("%Y-%m-%d").tolist()
     rows = typed([*days, None], [*days, None], of)
-    model = to_model(rows, of)
+    model = forward_transform(rows, of)
     assert list(model) == ["year of came", "month of came", "weekday of came", "left"]
     assert model.iloc[0, 1:3].tolist() == ["March", "Tuesday"] and model.iloc[-2, 1:3].tolist() == ["October", "Friday"]
     assert model["year of came"].iloc[:-1].astype(int).tolist() == [int(day[:4]) for day in days]
     assert model.iloc[-1].isna().all()
-    back, rejected = from_model(model, of)
+    back, rejected = inverse_transform(model, of)
     pd.testing.assert_frame_equal(back, rows)
     assert not np.any(list(rejected.values()))
 
 
 def test_any_place_within_a_year_is_a_day_of_its_month_and_weekday() -> None:
     of = schema()
-    model = to_model(typed(["2020-02-29"] * 100, ["2020-02-29"] * 100, of), of)
+    model = forward_transform(typed(["2020-02-29"] * 100, ["2020-02-29"] * 100, of), of)
     model["year of came"] = np.linspace(2020, 2020.9999, 100)
-    came = from_model(model, of)[0]["came"].astype(str)
+    came = inverse_transform(model, of)[0]["came"].astype(str)
     assert came.value_counts().to_dict() == dict.fromkeys([f"2020-02-{day:02}" for day in (1, 8, 15, 22, 29)], 20)
 
 
 def test_a_date_beyond_its_bounds_or_without_a_part_is_rejected() -> None:
     of = schema()
-    model = to_model(typed(["2019-03-20"] * 3 + [None], ["2020-01-01"] * 4, of), of)
+    model = forward_transform(typed(["2019-03-20"] * 3 + [None], ["2020-01-01"] * 4, of), of)
     model.loc[1, "month of came"] = "February"
     model.loc[2, "weekday of came"] = None
-    rows, rejected = from_model(model, of)
+    rows, rejected = inverse_transform(model, of)
     assert np.any(list(rejected.values()), axis=0).tolist() == [False, True, True, False]
     assert rows["came"].isna().tolist()[::3] == [False, True]
 
 
 def test_a_private_date_beyond_its_bounds_counts_as_the_bound() -> None:
     of = schema()
-    early, bound = (to_model(typed([day], [day], of), of) for day in ("1990-01-01", "2019-03-05"))
+    early, bound = (forward_transform(typed([day], [day], of), of) for day in ("1990-01-01", "2019-03-05"))
     pd.testing.assert_frame_equal(early, bound)
 
 
 def test_a_difference_to_the_date_is_modeled_beside_it() -> None:
     of = schema(derived={"stay": {"is": "left - came", "lower": 0, "upper": 30}})
     rows = typed(["2020-02-27", "2021-12-31"], ["2020-03-01", "2022-01-01"], of)
-    model = to_model(rows, of)
+    model = forward_transform(rows, of)
     assert list(model) == ["year of came", "month of came", "weekday of came", "stay"]
     assert model["stay"].tolist() == [3, 1]
-    pd.testing.assert_frame_equal(from_model(model, of)[0], rows)
+    pd.testing.assert_frame_equal(inverse_transform(model, of)[0], rows)
 
 
 def test_bins_begin_with_a_year_where_there_are_few() -> None:
@@ -97,7 +97,7 @@ def test_a_condition_on_whole_years_draws_these_years(days: tuple[str, str], yea
     """The model knows years, so no row needs to be rejected. Ends of the bounds count as ends of years."""
     ends = np.array(days, dtype="datetime64[D]").astype(float).tolist()
     given = {"came": Allowed(ranges=((ends[0], ends[1]),), missing=True)}
-    exact, rest = schema().ruled.translated(given)
+    exact, rest = schema().constrained.translated(given)
     if years is None:
         assert (exact, rest) == ({}, given)
     else:

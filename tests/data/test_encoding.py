@@ -174,7 +174,7 @@ def test_any_finite_vector_decodes_to_a_table_that_encodes_again(drawn: tuple[Sc
     assert table.columns.tolist() == list(schema.names)
     again = encoder.decode_codes(encoder.encode(table))
     for column in schema.columns:
-        if column.is_categorical or column.is_whole:
+        if column.is_categorical or column.is_integral:
             pd.testing.assert_series_equal(table[column.name], again[column.name])
         else:
             lower, upper = column.bounds

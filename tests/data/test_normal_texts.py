@@ -23,7 +23,7 @@ from likeness.data.source.header import header_of, kinds_of_frame
 from likeness.inference.estimates import Question
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Marginals
-from likeness.onboarding.first_list import FirstList
+from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.where import conditions
 
 SHARP = "gro\u0308ße"  # NFD
@@ -166,14 +166,14 @@ def test_a_sheet_is_named_in_any_form(own: str, asked: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize(("own", "written"), [(SHARP, "größe"), ("größe", SHARP), (" größe\ufeff", "größe\u00a0")])
-def test_the_first_list_takes_names_in_any_form(library: str, own: str, written: str) -> None:
+def test_missing_inputs_take_names_in_any_form(library: str, own: str, written: str) -> None:
     frame: Any = pd.DataFrame({own: [1], "ort": ["x"]})
     if library != "pandas":
         frame = pa.Table.from_pandas(frame)
     if library == "polars":
         frame = pytest.importorskip("polars").from_arrow(frame)
     content = {"columns": {written: {"kind": "integer", "lower": 0, "upper": 3}, "ort": {"kind": "drop"}}}
-    found = FirstList()
+    found = MissingInputs()
     found._header(content, opened(frame)[0])
     assert found.sentences == []
     found._header({"columns": {"grosse": content["columns"][written]}}, opened(frame)[0])

@@ -13,7 +13,7 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.allowed import Allowed, read
 from likeness.data.schema.column import Column
-from likeness.data.schema.ruled_tables import contradictions, from_model, to_model, values_of
+from likeness.data.schema.constrained_tables import forward_transform, inverse_transform, values_of, violation_counts
 from likeness.data.schema.schema import Schema
 
 NUMBERS = Column("x", "numeric", 0.0, 10.0)
@@ -112,7 +112,7 @@ def test_complement_and_intersection_are_those_of_values(column: Column) -> None
         values = np.array([0.0, 1, 2, np.nan])
     else:
         words = [3, "3..5", "< 3", "<= 3", "> 3", ">= 3", [1, "4..6", "> 8"], "..", ["2..3", "4..5"]]
-        values = np.array([np.nan, *(np.arange(11) if column.is_whole else np.arange(101) / 10)])
+        values = np.array([np.nan, *(np.arange(11) if column.is_integral else np.arange(101) / 10)])
         values = values if column.nullable else values[1:]
     conditions = [read(one, column, "key").within(column) for one in words]
     for given in conditions:
@@ -132,12 +132,12 @@ def test_private_rows_keep_the_rules_after_the_map_and_others_do_not_change() ->
     """Of the rules about modeled columns: the others compute their columns in every synthetic row."""
     table = rows(2_000)
     values = values_of(table, SCHEMA.columns)
-    assert all(rule.broken(values).any() for rule in SCHEMA.rules)
-    mapped = to_model(table, SCHEMA)
+    assert all(rule.violations(values).any() for rule in SCHEMA.rules)
+    mapped = forward_transform(table, SCHEMA)
     assert list(mapped) == list(SCHEMA.modeled.names)
     after = values_of(mapped, SCHEMA.modeled.columns)
-    assert len(SCHEMA.modeled.rules) == 3 and not any(rule.broken(after).any() for rule in SCHEMA.modeled.rules)
-    innocent = ~np.logical_or.reduce([rule.broken(values) for rule in SCHEMA.modeled.rules])
+    assert len(SCHEMA.modeled.rules) == 3 and not any(rule.violations(after).any() for rule in SCHEMA.modeled.rules)
+    innocent = ~np.logical_or.reduce([rule.violations(values) for rule in SCHEMA.modeled.rules])
     both = [name for name in SCHEMA.names if name in mapped]
     assert innocent.any() and mapped.loc[innocent, both].equals(table.loc[innocent, both])
 
@@ -145,23 +145,23 @@ def test_private_rows_keep_the_rules_after_the_map_and_others_do_not_change() ->
 def test_the_map_sees_each_row_by_itself() -> None:
     """Neighbors stay neighbors: a row added, removed or replaced, or all rows of a person, moves no other row."""
     table, others = rows(60), rows(60, seed=1)
-    mapped = to_model(table, SCHEMA)
+    mapped = forward_transform(table, SCHEMA)
     for place in range(60):
-        without = to_model(table.drop(index=place), SCHEMA)
+        without = forward_transform(table.drop(index=place), SCHEMA)
         assert without.equals(mapped.drop(index=place))
-        replaced = to_model(pd.concat([table.drop(index=place), others.iloc[[place]]]), SCHEMA)
+        replaced = forward_transform(pd.concat([table.drop(index=place), others.iloc[[place]]]), SCHEMA)
         assert replaced.iloc[:-1].equals(mapped.drop(index=place))
     person = [3, 20, 21, 59]
-    assert to_model(table.drop(index=person), SCHEMA).equals(mapped.drop(index=person))
+    assert forward_transform(table.drop(index=person), SCHEMA).equals(mapped.drop(index=person))
 
 
 def test_computed_columns_follow_from_modeled_ones() -> None:
-    modeled = to_model(rows(2_000), SCHEMA)
-    table, rejected = from_model(modeled, SCHEMA)
+    modeled = forward_transform(rows(2_000), SCHEMA)
+    table, rejected = inverse_transform(modeled, SCHEMA)
     keep = ~np.logical_or.reduce(list(rejected.values()))
     assert list(table) == list(SCHEMA.names) and keep.any() and not keep.all()
     table, modeled = table[keep], modeled[keep]
-    assert contradictions(table, SCHEMA) == dict.fromkeys([rule.text for rule in SCHEMA.rules], 0)
+    assert violation_counts(table, SCHEMA) == dict.fromkeys([rule.text for rule in SCHEMA.rules], 0)
     assert (table["both"] - table["a"] - table["b"]).abs().max() < 1e-9
     assert table["both"].isna().equals(table["b"].isna())
     days = (pd.to_datetime(table["left"]) - pd.to_datetime(table["came"])).dt.days
@@ -173,8 +173,8 @@ def test_computed_columns_follow_from_modeled_ones() -> None:
 
 
 def test_a_row_beyond_the_bounds_of_a_computed_column_is_rejected() -> None:
-    modeled = to_model(rows(500), SCHEMA).assign(a=10.0, b=9.0)
-    _, rejected = from_model(modeled, SCHEMA)
+    modeled = forward_transform(rows(500), SCHEMA).assign(a=10.0, b=9.0)
+    _, rejected = inverse_transform(modeled, SCHEMA)
     assert rejected[f"bounds of what {SCHEMA.rules[5]} computes"].all()
 
 
@@ -196,5 +196,5 @@ def test_a_rule_cannot_name_private_categories() -> None:
 
 def test_encoded_rows_are_those_of_the_modeled_schema() -> None:
     encoder = Encoder(SCHEMA.modeled)
-    codes = encoder.encode(to_model(rows(200), SCHEMA))
-    assert encoder.decode_codes(codes).equals(to_model(rows(200), SCHEMA))
+    codes = encoder.encode(forward_transform(rows(200), SCHEMA))
+    assert encoder.decode_codes(codes).equals(forward_transform(rows(200), SCHEMA))

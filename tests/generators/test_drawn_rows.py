@@ -11,7 +11,7 @@ from ruled import LEARNED, RULES, SCHEMA, ruled
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.bins import grid_of
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.schema.ruled_tables import contradictions, from_model
+from likeness.data.schema.constrained_tables import inverse_transform, violation_counts
 from likeness.data.schema.rules import learned
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
@@ -59,7 +59,7 @@ def test_no_row_breaks_a_rule_under_any_condition(drawn: DrawnRows, where: dict[
     given = allowed_values(where, SCHEMA)
     table = drawn.under(700, 1, given)
     assert len(table) == 700 and list(table) == list(SCHEMA.names)
-    assert set(contradictions(table, SCHEMA).values()) == {0}
+    assert set(violation_counts(table, SCHEMA).values()) == {0}
     for name, allowed in given.items():
         column = SCHEMA.column(name)
         values = column.numbers(table[name])
@@ -71,7 +71,7 @@ def test_a_rule_that_rejects_no_row_suits_all_weights_of_classes() -> None:
     """Weights that sum to less than 1 by rounding: their share is 1.0000000000000002."""
     schema = ruled(rules=[RULES[-1]], derived={})
     table = DrawnRows(replace(mixture(schema), class_weights=(0.01, 0.04)), schema).under(50, 0, {})
-    assert len(table) == 50 and set(contradictions(table, schema).values()) == {0}
+    assert len(table) == 50 and set(violation_counts(table, schema).values()) == {0}
 
 
 def test_rows_are_those_of_each_class_that_keep_the_rules_and_classes_have_their_shares(drawn: DrawnRows) -> None:
@@ -82,7 +82,7 @@ def test_rows_are_those_of_each_class_that_keep_the_rules_and_classes_have_their
     encoder = Encoder(SCHEMA.modeled)
     for label, name in enumerate(["no", "yes"]):
         labels = np.full(60_000, label)
-        plain, rejected = from_model(
+        plain, rejected = inverse_transform(
             encoder.decode(drawn.saved.network.draw(labels, np.random.default_rng(9)), labels), SCHEMA
         )
         plain = plain[~np.logical_or.reduce(list(rejected.values()))]
@@ -111,7 +111,7 @@ def test_rows_beside_given_values_keep_the_rules(drawn: DrawnRows) -> None:
     given = pd.DataFrame({"age": [2, 40, 2, 70], "place": ["child", "husband", "child", "wife"]}, index=[7, 8, 9, 3])
     table = drawn.beside(given, 0)
     assert (table[["age", "place"]].astype(str) == given.astype(str)).all(axis=None)
-    assert set(contradictions(table, SCHEMA).values()) == {0} and (table.loc[[7, 9], "sick"] == "no").all()
+    assert set(violation_counts(table, SCHEMA).values()) == {0} and (table.loc[[7, 9], "sick"] == "no").all()
     with pytest.raises(ParamsError, match="a row of the frame breaks rule 2"):
         drawn.beside(pd.DataFrame({"place": ["husband"], "sex": ["F"]}), 0)
 
@@ -128,7 +128,7 @@ def test_a_learned_function_is_kept_also_under_a_condition_on_its_value(where: d
     """The value is that which the mixture has most often beside the other."""
     saved = mixture(LEARNED)
     table = DrawnRows(saved, LEARNED).under(3_000, 2, allowed_values(where, LEARNED))
-    assert set(contradictions(table, LEARNED).values()) == {0}
+    assert set(violation_counts(table, LEARNED).values()) == {0}
     assert table.groupby("school", observed=True)["grade"].nunique().max() == 1
     for name, words in where.items():
         given, column = allowed_values({name: words}, LEARNED)[name], LEARNED.column(name)

@@ -39,7 +39,7 @@ def known(column: Column, seed: int, count: int = 5_000, noise: float = 20.0) ->
     """Both releases about values that crowd near the lower quarter of the bounds' scale."""
     random = np.random.default_rng(seed)
     units = random.beta(2, 40 if column.transform == "none" else 2, count)
-    if column.is_whole or column.decimals is not None:
+    if column.is_integral or column.decimals is not None:
         lower, upper = column.bounds
         step = 10.0 ** -(column.decimals or 0)
         if column.transform == "none":

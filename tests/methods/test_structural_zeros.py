@@ -4,7 +4,7 @@ import numpy as np
 from ruled import SCHEMA, rows
 
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.schema.ruled_tables import to_model
+from likeness.data.schema.constrained_tables import forward_transform
 from likeness.methods.base import Context
 from likeness.methods.marginals.knowledge import Knowledge
 from likeness.methods.marginals.method import Marginals
@@ -20,7 +20,7 @@ def test_no_row_that_keeps_the_rules_lies_in_a_forbidden_cell() -> None:
     """And the forbidden cells of the three rules are all there: every pair of their bins is forbidden or taken."""
     columns = Knowledge(CONTEXT, {}, 16).bins
     zeros, encoder = StructuralZeros(SCHEMA.modeled, columns), Encoder(SCHEMA.modeled)
-    codes = encoder.encode(to_model(rows(20_000), SCHEMA))
+    codes = encoder.encode(forward_transform(rows(20_000), SCHEMA))
     x, labels = encoder.expand(codes), encoder.labels(codes)
     places = [cells.places(x) for cells, _ in columns]
     names = [column.name for column in SCHEMA.modeled.feature_columns]

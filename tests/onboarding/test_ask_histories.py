@@ -61,7 +61,7 @@ def test_one_table_asks_what_never_changes(tmp_path: Path) -> None:
     schema = read_back(interview(Person(ANSWERS), ONE), tmp_path)
     assert schema.people is None and schema.fixed == ("sex", "born")
     unordered = read_back(interview(Person(ANSWERS), ONE, None), tmp_path)
-    assert unordered.order is None and unordered.moving[0].name == "day"
+    assert unordered.order is None and unordered.time_varying[0].name == "day"
 
 
 @pytest.mark.parametrize(

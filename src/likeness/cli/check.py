@@ -9,9 +9,9 @@ from likeness.cli.console import say, say_json
 from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.preflight.cost import refusal_ahead
+from likeness.preflight.downstream_checks import refusals
 from likeness.preflight.faults import examine, of_params
 from likeness.preflight.forecast import forecast
-from likeness.preflight.later_stages import refusals
 from likeness.preflight.report import Report
 
 

@@ -19,7 +19,7 @@ from likeness.core.paths import ProjectPaths
 from likeness.flows.reproduce import last_seconds, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.pipeline.project import Project
-from likeness.preflight.later_stages import check_estimators
+from likeness.preflight.downstream_checks import check_estimators
 from likeness.verify import verify
 
 

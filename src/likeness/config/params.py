@@ -69,7 +69,7 @@ class Privacy(Section):
 class Cap(Section):
     """Section ``ledger.cap``: the most that may ever be spent on one population."""
 
-    is_whole: ClassVar[bool] = True  # half a cap would be a promise that nobody wrote
+    is_indivisible: ClassVar[bool] = True  # half a cap would be a promise that nobody wrote
     epsilon: float = setting(help="the most epsilon that may be spent", above=0)
     delta: float = setting(help="at this delta", above=0, below=1)
 

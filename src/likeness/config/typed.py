@@ -132,14 +132,17 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     hints = typing.get_type_hints(cls)
     values = {}
     for name, item in settings.items():
-        default = (
-            default_of(item) if base is None or (mapping and getattr(cls, "is_whole", False)) else getattr(base, name)
-        )
+        is_own = base is None or (mapping and getattr(cls, "is_indivisible", False))
+        default = default_of(item) if is_own else getattr(base, name)
         if name in mapping:
             values[name] = _convert(mapping[name], hints[name], _join(where, name), default)
             _check_texts(values[name], _join(where, name), item.metadata.get("longest", LONGEST))
         else:
-            values[name] = _without(hints[name], _join(where, name)) if default is MISSING else default
+            values[name] = default
+            if default is MISSING:
+                if not is_dataclass(hints[name]):
+                    raise ParamsError(f"{_join(where, name)} is missing, and it has no default. Give a value.")
+                values[name] = build(hints[name], {}, _join(where, name))
     try:
         return cls(**values)
     except OutOfRangeError as error:
@@ -187,13 +190,6 @@ def _check_texts(value: Any, where: str, longest: int | None) -> None:
     for place, text in texts_in(value, where) if longest else ():
         if fault := fault_of(text, longest or 0):
             raise ParamsError(f"{shown(place)} {fault}")
-
-
-def _without(hint: Any, where: str) -> Any:
-    """The defaults of a missing section; a missing value is refused."""
-    if is_dataclass(hint):
-        return build(hint, {}, where)  # type: ignore[arg-type]
-    raise ParamsError(f"{where} is missing, and it has no default. Give a value.")
 
 
 def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str = "") -> Any:

@@ -8,7 +8,7 @@ NUMBERS = {"0.0": "0", "1.0": "1"}  # as a CSV of floats writes them
 DEFAULT_WORDS = ("false", "true")
 
 
-def spelled(text: str, words: tuple[str, ...]) -> str:
+def canonical_word(text: str, words: tuple[str, ...]) -> str:
     """The column's own word for a text that spells false or true; any other text as it is."""
     if text in words or len(words) != 2:
         return text

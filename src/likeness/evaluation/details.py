@@ -112,7 +112,7 @@ def _summary(values: "pd.Series[Any]", column: Column) -> dict[str, Any]:
     numbers = column.numbers(values.dropna())
     if not len(numbers):
         return {"missing": missing, "center": "–", "spread": None}
-    spread = float(numbers.std()) if column.type.are_numbers else None
+    spread = float(numbers.std()) if column.type.numeric_source else None
     return {"missing": missing, "center": column.type.label(float(numbers.mean())), "spread": spread}
 
 

@@ -45,7 +45,7 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         ``person_and_next_event`` and ``events_by_step`` (the k-th event by k).
     """
     person = [column.name for column in schema.person_columns]
-    first = [f"first {column.name}" for column in schema.moving]
+    first = [f"first {column.name}" for column in schema.time_varying]
     events = [f"next {column.name}" for column in schema.states]
     pairs = [(f"last {column.name}", f"next {column.name}") for column in schema.states]
     gap = [(GAP,)] if schema.order is not None else []

@@ -54,7 +54,7 @@ def _ends(column: Column, edges: tuple[float, ...]) -> tuple[NDArray[np.float64]
     unit = np.array(edges)
     log = column.transform == "log1p"
     inner = lower + (np.expm1(unit * np.log1p(upper - lower)) if log else unit * (upper - lower))
-    if column.is_whole:  # an edge lies half a step below the first number of its bin
+    if column.is_integral:  # an edge lies half a step below the first number of its bin
         firsts = np.round(inner + 0.5)
         return np.array([lower, *firsts]), np.array([*(firsts - 1), upper])
     lows, highs = np.array([lower, *inner]), np.array([*inner, upper])

@@ -239,7 +239,7 @@ class Answers:
             rise = ordered[cell + 1] - ordered[cell]
             part = min(max(-ordered[cell] / rise, 0.0), 1.0) if rise > 0 else 0.5
             value = axis.lows[cell] + part * (axis.highs[cell] - axis.lows[cell])
-            values.append(round(value) if axis.column.is_whole else value)
+            values.append(round(value) if axis.column.is_integral else value)
         shape = [self.measured.axes[name].size for name in self.measured.terms.in_order(question.by)]
         estimates = np.where(y[0] > NOBODY, np.array(values, dtype=float), math.nan)  # nobody has a value
         answers = (estimates, axis.lows[first], axis.highs[last])
@@ -360,7 +360,7 @@ def _judged(
 def _origin(axis: Axis) -> float:
     """The number from which sizes are measured: 0, or the lower bound of negative numbers and of dates."""
     lower = axis.column.bounds[0]
-    return min(lower, 0.0) if axis.column.type.are_numbers else lower
+    return min(lower, 0.0) if axis.column.type.numeric_source else lower
 
 
 def _distinct(frame: "DataFrame", *reserved: str) -> "DataFrame":
@@ -373,7 +373,7 @@ def _distinct(frame: "DataFrame", *reserved: str) -> "DataFrame":
 def _in_units(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
     """Numbers of a column; dates as texts within the bounds, None where nobody has one."""
     kind, (lower, upper) = axis.column.type, axis.column.bounds
-    if kind.are_numbers:
+    if kind.numeric_source:
         return values
     return {
         key: [None if math.isnan(one) else kind.text(min(max(one, lower), upper)) for one in numbers]

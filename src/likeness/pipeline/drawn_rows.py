@@ -22,7 +22,7 @@ from likeness.core.text import normal_text
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
-from likeness.data.schema.ruled_tables import from_model, values_of
+from likeness.data.schema.constrained_tables import inverse_transform, values_of
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import by_place, with_exact_ends
 
@@ -88,7 +88,7 @@ class DrawnRows:
         """
         if 8 * rows * len(self.schema.columns) > machine_memory():  # else the system may end other programs, too
             raise MemoryError
-        exact, rest = self.schema.ruled.translated(given)
+        exact, rest = self.schema.constrained.translated(given)
         if any(values.is_nothing for values in exact.values()):
             raise ParamsError("sample.where: the rules of the schema leave no such row. Ask for other values.")
         if not self.schema.rules:
@@ -136,7 +136,7 @@ class DrawnRows:
         typed = read_frame(given, part, "where", exact=True)
         values = values_of(typed, part.columns)
         for rule in schema.rules:
-            if set(rule.columns) <= set(values) and rule.broken(values).any():
+            if set(rule.columns) <= set(values) and rule.violations(values).any():
                 raise ParamsError(f"sample.where: a row of the frame breaks {rule}. Correct its values.")
         cells_of_rows = np.stack([_cells(one) for one in values.values()])
         different, rows, counts = np.unique(cells_of_rows, axis=1, return_inverse=True, return_counts=True)
@@ -169,7 +169,7 @@ class DrawnRows:
 
     def _complete(self, modeled: pd.DataFrame, rest: Mapping[str, Allowed]) -> tuple[pd.DataFrame, Rejected]:
         """Rows with all columns of the table, and which of them are rejected."""
-        table, rejected = from_model(modeled, self.schema)
+        table, rejected = inverse_transform(modeled, self.schema)
         columns = [self.schema.column(name) for name in rest]
         for column, values in zip(columns, values_of(table, columns).values(), strict=True):
             rejected[f"sample.where.{column.name}"] = ~rest[column.name].holds(values, column)

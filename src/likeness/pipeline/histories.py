@@ -14,12 +14,12 @@ from likeness.core.errors import ParamsError
 from likeness.data.beside import with_columns
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.histories.rows import classes, is_end, order_numbers, who_breaks
-from likeness.data.histories.rules import GAP, broken_by, step_values
+from likeness.data.histories.rows import classes, is_end, order_numbers, violating_people
+from likeness.data.histories.rules import GAP, any_violation, step_values
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
-from likeness.data.schema.ruled_tables import values_of
+from likeness.data.schema.constrained_tables import values_of
 from likeness.data.schema.schema import Schema
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
@@ -99,7 +99,7 @@ class HistoryGenerator:
         for attempt in range(_ATTEMPTS):
             lengths = np.bincount(events[key], minlength=count)
             first[NUMBER] = self.schema.first_rows.column(NUMBER).typed(lengths - self.schema.least).array
-            broken = who_breaks(self.schema, first, events, events[key].to_numpy())
+            broken = violating_people(self.schema, first, events, events[key].to_numpy())
             who = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *broken.values()]))
             if not len(who):
                 return first, events
@@ -120,7 +120,7 @@ class HistoryGenerator:
         drawn = DrawnRows(self.people, schema)
         given = allowed_values(where, schema)
         table = drawn.under(count, seed, given)
-        names = [f"first {column.name}" for column in self.schema.moving if not column.nullable]
+        names = [f"first {column.name}" for column in self.schema.time_varying if not column.nullable]
         names += [f"usual {column.name}" for column in self.schema.states if self.schema.usual and not column.nullable]
         gap = [column.name for column in self.schema.usual if column.name == USUAL_GAP]
         for word, least, needed in (("first", 1, names), ("usual", 2, [*names, *gap] if gap else [])):
@@ -142,8 +142,8 @@ class HistoryGenerator:
         lengths = first[NUMBER].cat.codes.to_numpy().astype(np.int64) + schema.least
         state = _State(schema, encoder)
         x = state.of_first(first)
-        made = first[lengths > 0][[f"first {column.name}" for column in schema.moving]]
-        made = made.set_axis([column.name for column in schema.moving], axis=1)
+        made = first[lengths > 0][[f"first {column.name}" for column in schema.time_varying]]
+        made = made.set_axis([column.name for column in schema.time_varying], axis=1)
         active = np.flatnonzero(lengths > 0)
         made = _plain(schema, made)
         at = np.zeros(len(first))
@@ -151,7 +151,7 @@ class HistoryGenerator:
         pieces, times = [with_columns(made, {schema.person: active})], [at[active]]
         conditional = state.conditional(self.following)
         of_first = values_of(first, schema.first_rows.columns) if schema.rules_of_steps else {}
-        last = {column.name: of_first[f"first {column.name}"].copy() for column in schema.moving if of_first}
+        last = {column.name: of_first[f"first {column.name}"].copy() for column in schema.time_varying if of_first}
         ended = is_end(schema, made)
         for step in range(1, schema.most):
             active = active[~ended]
@@ -212,7 +212,7 @@ class _State:
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one. Nothing is before it."""
         x = np.zeros((len(first), self._width))
-        for column in self.schema.lasting:
+        for column in self.schema.static:
             self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
         for column in self.schema.states:
             name = f"first {column.name}"
@@ -311,7 +311,7 @@ class _Following:
             following[self.schema.order] = self._at[people] + gaps
         last = {name: cells[people] for name, cells in self._last.items()}
         values = step_values(self._first, last, following, self.persons[people], self.schema.order)
-        return broken_by(self.schema.rules_of_steps, values)
+        return any_violation(self.schema.rules_of_steps, values)
 
 
 def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:
@@ -343,7 +343,7 @@ def _dense(schema: Schema, table: pd.DataFrame) -> NDArray[np.float64]:
 def _plain(schema: HistorySchema, events: pd.DataFrame) -> pd.DataFrame:
     """First events typed as events: a number that may be missing among first events has another type."""
     found = {}
-    for column in schema.moving:
+    for column in schema.time_varying:
         values = events[column.name].reset_index(drop=True)
         if not column.is_categorical:
             values = column.typed(column.numbers(values))

@@ -9,7 +9,7 @@ from likeness.config.params import Params
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
-from likeness.data.schema.ruled_tables import to_model
+from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.files import iter_part, parquet_rows, source_parts
@@ -163,7 +163,7 @@ def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[st
     encoder = Encoder(schema.modeled)
     for chunk in iter_private(table, None, _chunk_rows(schema), manifest=ingested):
         beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
-        typed = to_model(closed(chunk, written, schema), schema)
+        typed = forward_transform(closed(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
 
 

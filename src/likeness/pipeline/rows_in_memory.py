@@ -10,7 +10,7 @@ import numpy as np
 from likeness.config.params import Params
 from likeness.data.beside import with_columns
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.schema.ruled_tables import to_model
+from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, numbered
@@ -75,7 +75,7 @@ class RowsInMemory:
         beside = tuple(encoding for _, encoding in encoded.values())
         for prefix, (schema, encoding) in encoded.items():
             rows, persons = self.tables[prefix]
-            table = to_model(closed(rows, self.written[prefix], schema), schema)
+            table = forward_transform(closed(rows, self.written[prefix], schema), schema)
             dataset = replace(self.dataset, encoding=encoding, beside=beside)
             yield dataset, partial(encoded_chunks, table, schema.modeled, persons)
 

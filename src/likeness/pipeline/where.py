@@ -106,7 +106,7 @@ def _of_numbers(ranges: Sequence[tuple[float, float]], missing: bool, column: Co
 def no_such_value(column: Column) -> str:
     """Why a column does not have a number, and the remedy."""
     step = step_of(column)
-    form = "" if step is None or not column.type.are_numbers else f", in steps of {step:g}"
+    form = "" if step is None or not column.type.numeric_source else f", in steps of {step:g}"
     return f"column '{column.name}' has no such value. Its values are {column.range_text}{form}. Ask for some of these."
 
 

@@ -52,14 +52,14 @@ def check_synthetic(project: Project) -> dict[str, str]:
 
 def queries_of_card(project: Project) -> "list[CardQuery]":
     """The queries of the card about the written table; none without a card."""
-    from likeness.data.schema.ruled_tables import to_model
+    from likeness.data.schema.constrained_tables import forward_transform
     from likeness.pipeline.card import card_queries
     from likeness.release.released import load_folder
 
     card = project.params.evaluate.card
     if card is None:
         return []
-    table = to_model(read_synthetic(project.paths.synthetic, project.schema), project.schema)
+    table = forward_transform(read_synthetic(project.paths.synthetic, project.schema), project.schema)
     return card_queries(card, project.written_plan, project.context, load_folder(project.paths.auxiliary), table)
 
 

@@ -54,7 +54,7 @@ def histograms(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, bins
 
 def _width(column: Column, bins: int) -> int | None:
     """Integers per bin of an integer column, so that all bins hold equally many; None for all other columns."""
-    if not column.is_whole or column.transform != "none":
+    if not column.is_integral or column.transform != "none":
         return None
     low, high = column.bounds
     return math.ceil((high - low + 1) / bins)

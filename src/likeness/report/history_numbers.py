@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.data.histories.rows import broken_links, is_end, order_numbers
+from likeness.data.histories.rows import is_end, link_violations, order_numbers
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.row_sets import prefix_of
@@ -68,7 +68,7 @@ def histories_section(
     return {
         "numbers": people,
         "compared": people["misfits"] is not None,
-        "rules": list(broken_links(schema, **tables).items()),
+        "rules": list(link_violations(schema, **tables).items()),
         "previews": [
             preview(first, written["people"]),
             preview(theirs.head(2 * MOST_LISTED), written["events"]),

@@ -17,7 +17,7 @@ from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
 from likeness.data.histories.rows import HistoryRows, rows_of_tables
 from likeness.data.histories.schema import HistorySchema
-from likeness.data.schema.ruled_tables import contradictions
+from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.details import details, neighbors
@@ -107,7 +107,7 @@ def evaluate(
     if schema.rules:
         real = pd.concat([real_train, real_test])
         summary["rules"] = {
-            name: contradictions(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
+            name: violation_counts(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
         }
     _write(Path(out_dir), summary, scores, by_rows, comparison, CHARTED.get(schema.task, ()))
 

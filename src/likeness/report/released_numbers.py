@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.data.encoding.dtypes import in_dtypes
-from likeness.data.schema.ruled_tables import contradictions
+from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import Measurements, measurements
@@ -105,7 +105,7 @@ def table_section(
     return {
         "numbers": numbers,
         "compared": numbers["misfits"] is not None,
-        "rules": list(contradictions(table, schema).items()),
+        "rules": list(violation_counts(table, schema).items()),
         "previews": [] if schema.image is not None else [preview(table.head(MOST_LISTED), schema)],
         "histories": None,
     }

@@ -11,7 +11,9 @@ from likeness.pipeline.project import Project
 
 def main(project: Project) -> None:
     """Write every noise multiplier, or refuse."""
-    from likeness.preflight.later_stages import check_ahead  # here: it is heavy to load where classifiers are named
+    from likeness.preflight.downstream_checks import (
+        check_ahead,  # here: it is heavy to load where classifiers are named
+    )
 
     plan = project.plan
     check_ahead(project)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Sample
 from likeness.data.encoding.frames import opened
-from likeness.data.schema.ruled_tables import to_model
+from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
 from likeness.methods.fit import fit_all
 from likeness.pipeline.account import stated
@@ -78,7 +78,7 @@ def _card(
     card, facts = project.params.evaluate.card, project.context_of(schema)
     if card is None:
         return {}
-    table = to_model(typed_rows(generator, schema, *numbered(Sample(), facts, released)), schema)
+    table = forward_transform(typed_rows(generator, schema, *numbered(Sample(), facts, released)), schema)
     queries = card_queries(card, project.plan, facts, released, table)
     for query in queries:
         check_tables(door, query, card.tables)

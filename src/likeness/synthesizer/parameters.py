@@ -24,7 +24,7 @@ from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
 from likeness.methods import method_named
-from likeness.onboarding.first_list import FirstList
+from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.other_ledgers import Named
 from likeness.pipeline.project import Project
 
@@ -95,7 +95,7 @@ def refuse_faults(given: "Synthesizer", frame: Any = None) -> None:
     Raises:
         LikenessError: of the one kind of all faults, else a ParamsError.
     """
-    first, schema = FirstList(), given.schema
+    first, schema = MissingInputs(), given.schema
     account = getattr(given, "privacy_", None)  # of an earlier fit, here or where it was saved
     known = [] if account is None else [Named("this synthesizer", account["identity"], account["ledger"]["id"])]
     first.ledger(_home(given), given.population, known)

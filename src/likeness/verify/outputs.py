@@ -21,7 +21,7 @@ from likeness.core.messages import LOG
 from likeness.core.text import fault_of, texts_in
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.schema.ruled_tables import to_model
+from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
@@ -254,7 +254,7 @@ def card(bundle: Bundle) -> str:
     settings = bundle.params.evaluate.card
     if settings is None:
         return "the settings ask for no card"
-    rows = to_model(read_synthetic(bundle.folder / names.TABLE, bundle.schema), bundle.schema)
+    rows = forward_transform(read_synthetic(bundle.folder / names.TABLE, bundle.schema), bundle.schema)
     queries = card_queries(settings, bundle.plan, bundle.facts, bundle.auxiliary, rows)
     require(
         sorted(answers) == sorted(query.name for query in queries), "the card answers other queries than the plan's"
@@ -313,7 +313,7 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", 
         missing = np.isnan(numbers) != np.isnan(drawn)
         distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - drawn))), True
         low, high = column.bounds
-        most = max(_DIGITS * (high - low), float(column.is_whole))
+        most = max(_DIGITS * (high - low), float(column.is_integral))
         if int(missing.sum()) <= max(1, _ROUNDING * len(numbers)):
             distance[missing] = most
     if not rare or (distance > most).any():

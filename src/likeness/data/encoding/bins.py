@@ -12,7 +12,6 @@ from likeness.data.schema.column import Column
 
 _NARROW = 1e-9  # half the width of a spike's bin on the unit scale, without near neighbors
 _DIGITS = 14
-_SAME = 1e-12  # two edges of equal width, computed from different numbers of bins
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,6 @@ class Grid:
         """The edges between bins."""
         return self.edges[1:-1]
 
-    def firsts_of(self, inner: Sequence[float]) -> tuple[int, ...] | None:
-        """The first bin in each of some wider bins, from the edges between these; None where an edge cuts a bin."""
-        edges = np.array(self.edges)
-        places = [int(np.abs(edges - edge).argmin()) for edge in inner]
-        if any(abs(edges[place] - edge) > _SAME for place, edge in zip(places, inner, strict=True)):
-            return None
-        return (0, *places)
-
     def joined(self, firsts: Sequence[int]) -> "Grid":
         """A grid of this range with fewer bins, from the first bin of each wider one; ascending from 0."""
         ends = [*firsts[1:], self.size]
@@ -68,7 +59,7 @@ def grid_of(column: Column, bins: int) -> Grid:
     dense end of a logarithm fall together. The lower bound of an integer log1p column, mostly the zero of an amount, is
     a spike without a declaration. A bin begins at each of the column's cuts.
     """
-    if column.is_whole:
+    if column.is_integral:
         return whole_grid(column, first_wholes(column, bins))
     return numeric_grid(column, np.linspace(0, 1, bins + 1).tolist())
 
@@ -81,7 +72,7 @@ def spike_bins(column: Column, inner: Sequence[float]) -> frozenset[int]:
 
 def _spikes(column: Column) -> tuple[float, ...]:
     """Declared spikes, and the lower bound of an integer log1p column."""
-    zero = (column.bounds[0],) if column.is_whole and column.transform == "log1p" else ()
+    zero = (column.bounds[0],) if column.is_integral and column.transform == "log1p" else ()
     return (*zero, *column.spikes)
 
 

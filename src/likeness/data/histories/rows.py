@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likeness.data.histories.rules import GAP, step_values
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.schema.column import Column
-from likeness.data.schema.ruled_tables import to_model, values_of
+from likeness.data.schema.constrained_tables import forward_transform, values_of
 from likeness.data.source.contribution_bounding import bound_contributions
 from likeness.data.source.row_digests import leading, row_hashes
 
@@ -65,7 +65,9 @@ def history_rows(
     lengths = np.bincount(numbers, minlength=count)
     table = _first_rows(schema, events, numbers, lengths, people)
     transitions, persons = _transitions(schema, events, numbers, lengths, table)
-    return HistoryRows(to_model(table, schema.first_rows), to_model(transitions, schema.next_rows), persons)
+    return HistoryRows(
+        forward_transform(table, schema.first_rows), forward_transform(transitions, schema.next_rows), persons
+    )
 
 
 def rows_of_tables(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> HistoryRows:
@@ -96,7 +98,7 @@ def _first_rows(
         found |= _usual(schema, events, numbers, len(lengths))
     labels = schema.first_rows.column(NUMBER)
     found[NUMBER] = labels.typed(lengths - schema.least)
-    for column in schema.moving:
+    for column in schema.time_varying:
         name = f"first {column.name}"
         found[name] = _taken(events[column.name], schema.first_rows.column(name), firsts)
     return pd.DataFrame(found)
@@ -168,7 +170,7 @@ def steps_of(persons: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(len(persons)) - np.searchsorted(persons, persons, side="left") + 1
 
 
-def broken_links(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
+def link_violations(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
     """How many rows of written tables break what histories promise, by the promise."""
     keys, persons = people[schema.person].to_numpy(), events[schema.person].to_numpy()
     again = persons[1:] == persons[:-1]
@@ -186,7 +188,7 @@ def broken_links(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFra
         return links
     lengths = np.bincount(persons - 1, minlength=len(keys))
     first = _first_rows(schema, events, persons - 1, lengths, people)
-    return links | {rule: len(who) for rule, who in who_breaks(schema, first, events, persons - 1).items()}
+    return links | {rule: len(who) for rule, who in violating_people(schema, first, events, persons - 1).items()}
 
 
 def _counted_events(
@@ -217,7 +219,7 @@ def _transitions(
     table = schema.next_rows
     lasts = np.flatnonzero(numbers[:-1] == numbers[1:]) if len(numbers) else np.zeros(0, dtype=np.int64)
     persons = numbers[lasts]
-    found = {column.name: _taken(people[column.name], column, persons) for column in schema.lasting}
+    found = {column.name: _taken(people[column.name], column, persons) for column in schema.static}
     for name, of_each, starts in (
         (LENGTH, lengths[persons], schema.length_starts),
         (STEP, steps_of(persons), schema.step_starts),
@@ -250,15 +252,15 @@ def _taken(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "p
     return column.typed(np.where(places < 0, math.nan, taken))
 
 
-def who_breaks(
+def violating_people(
     schema: HistorySchema, first: pd.DataFrame, events: pd.DataFrame, persons: NDArray[np.int64]
 ) -> dict[str, NDArray[np.int64]]:
     """The persons whose histories break each rule, by its words. Events are in order of persons and histories."""
-    of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.moving)
+    of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.time_varying)
     without = np.bincount(persons, minlength=len(first)) == 0
     of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}
     at = np.flatnonzero(persons[:-1] == persons[1:])
     last, following = ({name: cells[at + more] for name, cells in moving.items()} for more in (0, 1))
     of_steps = step_values(of_first, last, following, persons[at], schema.order)
-    broken = {str(rule): np.flatnonzero(rule.broken(of_first)) for rule in schema.first_rows.rules}
-    return broken | {str(rule): np.unique(persons[at][rule.broken(of_steps)]) for rule in schema.rules_of_steps}
+    broken = {str(rule): np.flatnonzero(rule.violations(of_first)) for rule in schema.first_rows.rules}
+    return broken | {str(rule): np.unique(persons[at][rule.violations(of_steps)]) for rule in schema.rules_of_steps}

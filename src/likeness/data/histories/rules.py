@@ -6,8 +6,9 @@ next event from the first. Somebody without events has a missing (null) first ev
 A rule about the columns of one row set holds there too: its impossible cells are empty, and a private row that
 breaks it counts as the nearest row that keeps it.
 
-Privacy. That map is :meth:`likeness.data.schema.rules.RuledTable.to_model`: fixed by the schema, each row by itself. So
-a person's rows remain that person's, as many as before, and each person adds as much to a sum as without rules.
+Privacy. That map is :meth:`likeness.data.schema.rules.ConstrainedTable.forward_transform`: fixed by the schema, each
+row by itself. So a person's rows remain that person's, as many as before, and each person adds as much to a sum as
+without rules.
 """
 
 from collections.abc import Iterable
@@ -66,7 +67,7 @@ def step_values(
     return values
 
 
-def broken_by(rules: Iterable[Rule], values: "Values") -> "NDArray[np.bool_]":
+def any_violation(rules: Iterable[Rule], values: "Values") -> "NDArray[np.bool_]":
     """Which pairs of events break one of some rules, by :func:`step_values`."""
-    rows: NDArray[np.bool_] = np.logical_or.reduce([rule.broken(values) for rule in rules])
+    rows: NDArray[np.bool_] = np.logical_or.reduce([rule.violations(values) for rule in rules])
     return rows

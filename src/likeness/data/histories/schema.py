@@ -95,11 +95,11 @@ class HistorySchema:
             left = [text for text in categories if text not in self.events.column(name).categories]
             if left:
                 raise SchemaError(f"ends.{name}: '{left[0]}' is not a category of the column. Correct it.")
-        if not self.moving:
+        if not self.time_varying:
             raise SchemaError("fixed names all columns of events. Leave at least one that changes.")
         of_histories = {NUMBER, LENGTH, STEP, GAP, GAP_BEFORE, USUAL_GAP, SINCE}
         words = ("first", "last", "next", *MEMORY)
-        of_histories |= {f"{word} {column.name}" for word in words for column in self.moving}
+        of_histories |= {f"{word} {column.name}" for word in words for column in self.time_varying}
         for column in self.person_columns:
             if column.name in of_histories:
                 raise SchemaError(f"column '{column.name}' of people has a name that histories use. Rename the column.")
@@ -179,14 +179,14 @@ class HistorySchema:
         return tuple(self.events.column(name) for name in self.fixed)
 
     @cached_property
-    def moving(self) -> tuple[Column, ...]:
+    def time_varying(self) -> tuple[Column, ...]:
         """Columns that may change from event to event."""
         return tuple(column for column in self.events.columns if column.name not in self.fixed)
 
     @cached_property
     def states(self) -> tuple[Column, ...]:
         """Columns that may change, without the order."""
-        return tuple(column for column in self.moving if column.name != self.order)
+        return tuple(column for column in self.time_varying if column.name != self.order)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -206,8 +206,8 @@ class HistorySchema:
     @cached_property
     def _first_columns(self) -> tuple[Column, ...]:
         numbers = tuple(str(number) for number in range(self.least, self.most + 1))
-        first = (_renamed(column, "first", self.least == 0) for column in self.moving)
-        return (*self.lasting, Column(NUMBER, "categorical", categories=numbers, ordered=True), *first)
+        first = (_renamed(column, "first", self.least == 0) for column in self.time_varying)
+        return (*self.static, Column(NUMBER, "categorical", categories=numbers, ordered=True), *first)
 
     @cached_property
     def usual(self) -> tuple[Column, ...]:
@@ -222,7 +222,7 @@ class HistorySchema:
         return (*states, *(replace(gap, name=USUAL_GAP, nullable=True) for gap in self._gap()))
 
     @cached_property
-    def lasting(self) -> tuple[Column, ...]:
+    def static(self) -> tuple[Column, ...]:
         """Columns of both row sets that are constant for a person."""
         return (*self.person_columns, *self.usual)
 
@@ -241,7 +241,7 @@ class HistorySchema:
         last, following = ([_renamed(column, word) for column in self.states] for word in ("last", "next"))
         length = Column(LENGTH, "categorical", categories=_words(self.length_starts, self.most), ordered=True)
         step = Column(STEP, "categorical", categories=_words(self.step_starts, self.most - 1), ordered=True)
-        return (*self.lasting, length, step, *self._memory_columns, *last, *following, *self._gap())
+        return (*self.static, length, step, *self._memory_columns, *last, *following, *self._gap())
 
     @cached_property
     def _memory_columns(self) -> tuple[Column, ...]:
@@ -296,7 +296,7 @@ class HistorySchema:
             return ()
         column = self.events.column(self.order)
         lower, upper = column.bounds
-        if column.is_whole:
+        if column.is_integral:
             return (Column(GAP, "integer", 0.0, upper - lower, transform="log1p"),)
         return (Column(GAP, "numeric", 0.0, upper - lower),)
 

@@ -48,7 +48,7 @@ class Allowed:
         ranges: list[Range] = []
         for low, high in sorted(self.ranges):
             low, high = max(low, lower), min(high, upper)
-            if column.is_whole:
+            if column.is_integral:
                 low, high = math.ceil(low), math.floor(high)
             if ranges and low <= _next(ranges[-1][1], math.inf, column):
                 ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
@@ -154,7 +154,11 @@ def plain_condition(value: Any) -> Any:
 def step_of(column: Column) -> float | None:
     """The distance of two values of a column that is rounded, or of two places of categories."""
     return (
-        1.0 if column.is_whole or column.is_categorical else None if column.decimals is None else 10.0**-column.decimals
+        1.0
+        if column.is_integral or column.is_categorical
+        else None
+        if column.decimals is None
+        else 10.0**-column.decimals
     )
 
 
@@ -217,14 +221,14 @@ def _number(value: Any, end: str, column: Column, key: str) -> float:
         word = normal_text(str(value))
         allowed(key, word, column.categories)
         return float(column.categories.index(word))
-    if isinstance(value, str) and column.type.are_numbers:
+    if isinstance(value, str) and column.type.numeric_source:
         try:
             value = float(value)
         except ValueError:
             raise ParamsError(
                 f"{key} must be a number, a range like 30..40, or a list of these, got {value!r}"
             ) from None
-    bound = column.type.bound(end, value)
+    bound = column.type.parse_bound(end, value)
     if isinstance(bound, str):
         raise ParamsError(f"{key} {bound}")
     return bound

@@ -88,7 +88,7 @@ class Calendar(Computing):
             years.append((first, math.nextafter(last + 1, first)))
         return self.modeled[0].name, Allowed(ranges=tuple(years), missing=given.missing)
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         return np.zeros(len(values[self.date.name]), dtype=bool)
 
 

@@ -50,9 +50,9 @@ class Column(ColumnFacts):
         return self.type.is_categorical
 
     @property
-    def is_whole(self) -> bool:
+    def is_integral(self) -> bool:
         """True for numbers that are always whole: integers, days and seconds."""
-        return self.type.is_whole
+        return self.type.is_integral
 
     @property
     def width(self) -> int:
@@ -76,7 +76,7 @@ class Column(ColumnFacts):
     @property
     def range_text(self) -> str:
         """The bounds for people, with all digits."""
-        words = (f"{end:.15g}" if self.type.are_numbers else self.type.text(end) for end in self.bounds)
+        words = (f"{end:.15g}" if self.type.numeric_source else self.type.text(end) for end in self.bounds)
         return " to ".join(words)
 
     def to_dict(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class _Reading:
         return value is True
 
     def _bound(self, kind: Kind, key: str, value: Any) -> float | None:
-        bound = None if value is None else kind.bound(key, value)
+        bound = None if value is None else kind.parse_bound(key, value)
         if isinstance(bound, str):
             self.fault(key, f"{key} {bound}")
             return None

@@ -115,7 +115,7 @@ class Determines(Computing):
             result[given.holds(values[first], self.columns[first])] = value
         return {second: result} if self.table is not None else {}
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         """Rows with another value than the table; without one, than the most frequent of rows with an equal first."""
         if self.table is not None:
             return self._compared(values)
@@ -202,12 +202,12 @@ class Equal(Computing):
         added = np.sum([values[name] for name in parts], axis=0)
         return {total: np.round(added, int(digits)) if digits < float("inf") else added}
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         return self._compared(values)
 
 
 def _digits(column: Column) -> float:
-    return 0 if column.is_whole else float("inf") if column.decimals is None else column.decimals
+    return 0 if column.is_integral else float("inf") if column.decimals is None else column.decimals
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class OneOf(Computing):
             words = [name for word in words for name in _matching(str(word), columns)]
         listed = columns_of(words, number, columns)
         for column in listed:
-            two = len(column.categories) == 2 if column.is_categorical else column.bounds == (0, 1) and column.is_whole
+            two = len(column.categories) == 2 or (column.is_integral and column.bounds == (0, 1))
             if column.nullable or not two:
                 raise refuse(number, f"'{column.name}' must have two values, as boolean or 0..1, and none missing.")
         rule = cls(spec, number, {column.name: column for column in listed})
@@ -253,7 +253,7 @@ class OneOf(Computing):
         chosen = values[self.modeled[0].name]
         return {name: (chosen == place).astype("float64") for place, name in enumerate(self.columns)}
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         """None of them has it, or several."""
         several: NDArray[np.bool_] = np.sum([values[name] == 1 for name in self.columns], axis=0) != 1
         return several
@@ -308,7 +308,7 @@ class Derived(Computing):
             )
             raise refuse(number, f"derived.{name}: {words}. Correct it.")
         default = {
-            "kind": "integer" if later.is_whole and earlier.is_whole else "numeric",
+            "kind": "integer" if later.is_integral and earlier.is_integral else "numeric",
             "lower": later.bounds[0] - earlier.bounds[1],
             "upper": later.bounds[1] - earlier.bounds[0],
         }
@@ -335,7 +335,7 @@ class Derived(Computing):
         column, added = self.columns[later], values[earlier] + values[self.difference.name]
         return {later: added.round(int(_digits(column))) if _digits(column) < float("inf") else added}
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         """The difference lies outside of its bounds."""
         lower, upper = self.difference.bounds
         margin = _SAME * (1 + abs(lower) + abs(upper))

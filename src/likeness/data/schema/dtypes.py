@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from likeness.data.booleans import DEFAULT_WORDS, spelled
+from likeness.data.booleans import DEFAULT_WORDS, canonical_word
 from likeness.data.libraries import pd
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -112,7 +112,7 @@ def value_of_text(text: str, dtype: Dtype) -> Any:
         return None
     if dtype.family == "text":
         return text
-    word = spelled(text, DEFAULT_WORDS)
+    word = canonical_word(text, DEFAULT_WORDS)
     return DEFAULT_WORDS.index(word) == 1 if word in DEFAULT_WORDS else None
 
 

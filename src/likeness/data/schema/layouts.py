@@ -6,7 +6,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import cache
 
 MONTHS = (
@@ -102,13 +102,8 @@ def _moments(year: int, parts: Mapping[str, str]) -> Iterator[datetime]:
             day = datetime(year, month, int(parts.get("d", 0)))
         moment = day.replace(hour=hour, minute=int(parts.get("M", 0)), second=int(parts.get("S", 0)))
         if moment.year == year:
-            yield moment.replace(tzinfo=_zone(parts["z"])) if "z" in parts else moment
-
-
-def _zone(text: str) -> timezone:
-    if text in "zZ":
-        return UTC
-    return timezone(datetime.strptime(text, "%z").utcoffset() or timedelta())  # digits only, in any locale
+            zone = datetime.strptime(parts["z"].upper(), "%z").tzinfo if "z" in parts else None  # in any locale
+            yield moment.replace(tzinfo=zone)
 
 
 def _letters(layout: str) -> list[str]:

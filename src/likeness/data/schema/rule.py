@@ -76,7 +76,7 @@ class Rule(ABC):
         return ()
 
     @abstractmethod
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         """Which rows break the rule."""
 
     @abstractmethod
@@ -157,12 +157,12 @@ class IfThen(Rule):
         complements = {name: allowed.complement(self.columns[name]) for name, allowed in self.then.items()}
         return tuple(Forbidden({**self.given, name: rest}) for name, rest in complements.items() if not rest.is_nothing)
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         return self.given.met(values, self.columns) & ~self.then.met(values, self.columns)
 
     def mended(self, values: Values) -> Values:
         """Columns of ``then`` where they do not hold."""
-        wrong = self.broken(values)
+        wrong = self.violations(values)
         columns = {}
         for name, allowed in self.then.items():
             move = wrong & ~allowed.holds(values[name], self.columns[name])
@@ -201,17 +201,17 @@ class Never(Rule):
     def forbidden(self) -> tuple[Forbidden, ...]:
         return (self.conditions,)
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         return self.conditions.met(values, self.columns)
 
     def mended(self, values: Values) -> Values:
         name, rest = self._last
-        return {name: np.where(self.broken(values), rest.nearest(values[name]), values[name])}
+        return {name: np.where(self.violations(values), rest.nearest(values[name]), values[name])}
 
 
 def family(column: Column) -> str:
     """Columns of one family can be compared: numbers, or those of one other kind."""
-    return "category" if column.is_categorical else "number" if column.type.are_numbers else column.kind
+    return "category" if column.is_categorical else "number" if column.type.numeric_source else column.kind
 
 
 def require_family(listed: list[Column], number: int, words: str = "numbers, or all of one kind, as dates") -> None:
@@ -242,7 +242,7 @@ class Order(Rule):
                 raise refuse(number, f"'{before.name}' begins where '{after.name}' ends. Correct the rule or bounds.")
         return cls(spec, number, {column.name: column for column in listed})
 
-    def broken(self, values: Values) -> NDArray[np.bool_]:
+    def violations(self, values: Values) -> NDArray[np.bool_]:
         """A value is larger than the next."""
         wrong = [values[before] > values[after] for before, after in pairwise(self.columns)]
         broken: NDArray[np.bool_] = np.logical_or.reduce(wrong)

@@ -106,7 +106,7 @@ def _implies(one: Forbidden, two: Forbidden, name: str, columns: Columns) -> boo
 
 
 @dataclass(frozen=True)
-class RuledTable:
+class ConstrainedTable:
     """What rules make of a table: which columns are modeled, and how rows go there and back.
 
     Attributes:
@@ -136,7 +136,7 @@ class RuledTable:
         names = {column.name for column in self.modeled}
         return tuple(rule for rule in self.rules if set(rule.columns) <= names)
 
-    def to_model(self, values: Values) -> Values:
+    def forward_transform(self, values: Values) -> Values:
         """Columns of private rows: mended by the rules, and with those that stand for others.
 
         A rule's map is fixed by the schema and maps every row by itself. All rules are applied in order, three times. A
@@ -156,7 +156,7 @@ class RuledTable:
         stands = [rule.modeled_values(mended) for rule in self.computing]
         return {name: cells for columns in (mended, *stands) for name, cells in columns.items()}
 
-    def from_model(self, values: Values) -> tuple[Values, dict[str, NDArray[np.bool_]]]:
+    def inverse_transform(self, values: Values) -> tuple[Values, dict[str, NDArray[np.bool_]]]:
         """Values of all columns of the table from modeled ones, and which rows each rule rejects, by its words."""
         rejected = {}
         by_name, complete = {column.name: column for column in self.columns}, dict(values)
@@ -171,7 +171,7 @@ class RuledTable:
             rejected[f"bounds of what {one} computes"] = outside
         for rule in self.rules:
             if not (isinstance(rule, Determines) and rule.table is None):  # the generator keeps that one
-                rejected[str(rule)] = rule.broken(complete)
+                rejected[str(rule)] = rule.violations(complete)
         return complete, rejected
 
     def translated(self, given: Mapping[str, Allowed]) -> "tuple[dict[str, Allowed], dict[str, Allowed]]":

@@ -18,7 +18,7 @@ from likeness.core.text import LONGEST, choices, code_points, fault_of, normal_t
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.rule import Rule
-from likeness.data.schema.rules import RuledTable, rules_from, rules_section, thresholds
+from likeness.data.schema.rules import ConstrainedTable, rules_from, rules_section, thresholds
 from likeness.data.schema.yaml import read_mapping
 
 TASKS = ("classification", "regression", "none")
@@ -204,16 +204,16 @@ class Schema:
         return replace(self, columns=columns, task="none", label=None, image=None, dropped=(), rules=())
 
     @cached_property
-    def ruled(self) -> RuledTable:
+    def constrained(self) -> ConstrainedTable:
         """What the rules make of the columns."""
-        return RuledTable(self.columns, self.rules)
+        return ConstrainedTable(self.columns, self.rules)
 
     @cached_property
     def modeled(self) -> "Schema":
         """The schema that a method sees: without computed columns, and with cells that end where a rule's values do."""
         if not self.rules:
             return self
-        table = self.ruled
+        table = self.constrained
         columns = tuple(
             column
             if column.is_categorical

@@ -66,7 +66,7 @@ def typed_column(
 ) -> "pd.Series[Any]":
     """One column, as :func:`typed`. Each different text is read once."""
     kind, column = column.type, replace(column, other=None) if exact and not column.open else column
-    if kind.are_numbers and isinstance(values.dtype, np.dtype) and values.dtype.str[1:] in _PLAIN:
+    if kind.numeric_source and isinstance(values.dtype, np.dtype) and values.dtype.str[1:] in _PLAIN:
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
         # no negative zero.)
         numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
@@ -84,7 +84,7 @@ def typed_column(
             "Set nullable: true in the schema."
         )
     if column.open:
-        cells = texts.mask(_unfit(texts), str(column.other)).mask(missing).astype(TEXT)
+        cells = texts.mask(_invalid_texts(texts), str(column.other)).mask(missing).astype(TEXT)
         return pd.Series(cells.array.take(places, allow_fill=True), values.index)
     if not np.isfinite(numbers[~missing]).all():
         raise DataError(f"{file}: column '{column.name}' has a value that is not {kind.unreadable(column)}")
@@ -96,7 +96,7 @@ def typed_column(
 
 def _bounded(numbers: NDArray[np.float64], column: Column, file: str, exact: bool) -> NDArray[np.float64]:
     """Numbers within the bounds; NaN for missing."""
-    if column.is_whole and (np.nan_to_num(numbers) % 1 != 0).any():
+    if column.is_integral and (np.nan_to_num(numbers) % 1 != 0).any():
         raise DataError(
             f"{file}: column '{column.name}' has a value that is not whole, but its kind is {column.kind}. Or use "
             "numeric."
@@ -107,7 +107,7 @@ def _bounded(numbers: NDArray[np.float64], column: Column, file: str, exact: boo
     return np.clip(numbers, lower, upper) + 0.0  # one zero, whatever its sign
 
 
-def _unfit(texts: "pd.Series[str]") -> "pd.Series[bool]":
+def _invalid_texts(texts: "pd.Series[str]") -> "pd.Series[bool]":
     """Which texts cannot be categories: too long, or with a control character or a line end inside.
 
     A released text goes into CSV files, YAML, pages and terminals, and they read such characters differently.

@@ -65,8 +65,8 @@ def even_cells(records: float, noise: float) -> int:
 def step_of(column: Column) -> float | None:
     """The distance of neighboring values; None where a column has no steps, or too many."""
     lower, upper = column.bounds
-    step = 1.0 if column.is_whole else 10.0**-column.decimals if column.decimals is not None else None
-    whole = column.is_whole or column.transform == "none"
+    step = 1.0 if column.is_integral else 10.0**-column.decimals if column.decimals is not None else None
+    whole = column.is_integral or column.transform == "none"
     return step if step is not None and whole and (upper - lower) / step <= _STEPS else None
 
 
@@ -78,7 +78,7 @@ def first_grid(column: Column, even: int) -> Grid:
         near = (unit_of(column, other) for other in (*alone, *column.spikes) if other != value)
         if all(abs(unit_of(column, value) - other) > 2 * _SAME for other in near):
             alone.append(value)
-    plain = column.type.are_numbers and column.transform == "none"
+    plain = column.type.numeric_source and column.transform == "none"
     sizes = [size for size in _round_sizes(lower, upper, _SIZES[even]) if lower < size < upper] if plain else []
     if step is None:
         units = (unit_of(column, size) for size in sizes)

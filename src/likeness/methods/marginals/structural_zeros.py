@@ -1,7 +1,7 @@
 """Cells of pairs of columns that the rules of the schema forbid: their counts are 0 for certain.
 
-What a private row says keeps the rules (:meth:`likeness.data.schema.rules.RuledTable.to_model`), so only noise is in
-such a cell. Setting it to 0 is post-processing by public facts.
+What a private row says keeps the rules (:class:`likeness.data.schema.rules.ConstrainedTable`), so only noise is in such
+a cell. Setting it to 0 is post-processing by public facts.
 """
 
 from collections.abc import Sequence

@@ -170,6 +170,6 @@ class Histories(DataModel):
 
     def broken(self, tables: Tables) -> dict[str, int]:
         """Rows that break what histories promise, or a rule within a person."""
-        from likeness.data.histories.rows import broken_links
+        from likeness.data.histories.rows import link_violations
 
-        return broken_links(self.schema, **tables)
+        return link_violations(self.schema, **tables)

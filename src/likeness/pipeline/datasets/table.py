@@ -124,16 +124,16 @@ class Table(DataModel):
         most: int | None,
     ) -> dict[str, Any]:
         """Its numbers, and its first rows."""
-        from likeness.data.schema.ruled_tables import to_model
+        from likeness.data.schema.constrained_tables import forward_transform
         from likeness.pipeline.private_rows import encoded_chunks
         from likeness.report.released_numbers import table_section
 
         schema, table = self.schema, tables[_NAME]
-        rows = None if most is None else encoded_chunks(to_model(table.head(most), schema), schema.modeled)
+        rows = None if most is None else encoded_chunks(forward_transform(table.head(most), schema), schema.modeled)
         return table_section(schema, released, total, table, rows)
 
     def broken(self, tables: Tables) -> dict[str, int]:
         """Rows that break a rule of the schema."""
-        from likeness.data.schema.ruled_tables import contradictions
+        from likeness.data.schema.constrained_tables import violation_counts
 
-        return contradictions(tables[_NAME], self.schema)
+        return violation_counts(tables[_NAME], self.schema)

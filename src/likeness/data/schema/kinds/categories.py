@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import DataError, SchemaError
 from likeness.core.text import folded
-from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, spelled
+from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, canonical_word
 from likeness.data.libraries import pd
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import Dtype, value_of_number, value_of_text
@@ -191,7 +191,7 @@ class Boolean(Categorical):
 
     def spelling(self, text: str, column: ColumnFacts) -> str:
         """Of true and false, in many spellings."""
-        return spelled(text, column.categories)
+        return canonical_word(text, column.categories)
 
     def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
         """False or true, or 0 or 1; of texts its two words."""

@@ -37,8 +37,8 @@ class Kind:
         logged: type in the signature of a logged model.
         sdtype: type in the words of SDV.
         is_categorical: whether values are categories, encoded as one place each. Else they are numbers.
-        is_whole: whether numbers are always whole.
-        are_numbers: whether a source that has types has numbers; else texts are read.
+        is_integral: whether numbers are always whole.
+        numeric_source: whether a source that has types has numbers; else texts are read.
         day: units in a day, of points in time.
         unit: what one unit is, in words.
         default_categories: those of a column that lists none.
@@ -57,8 +57,8 @@ class Kind:
     logged: ClassVar[str] = "string"
     sdtype: ClassVar[str] = "categorical"
     is_categorical: ClassVar[bool] = False
-    is_whole: ClassVar[bool] = False
-    are_numbers: ClassVar[bool] = False
+    is_integral: ClassVar[bool] = False
+    numeric_source: ClassVar[bool] = False
     day: ClassVar[int] = 0
     unit: ClassVar[str] = ""
     default_categories: ClassVar[Words] = ()
@@ -98,7 +98,7 @@ class Kind:
         """Whether a guess from these texts, of which there is one at least, is this kind."""
         return False
 
-    def bound(self, key: str, value: Any) -> float | str:
+    def parse_bound(self, key: str, value: Any) -> float | str:
         """A number of the schema under this key, as in the YAML file; or the rule that it breaks."""
         found = self.number(str(value), last=key == "upper")
         return f"must be a {self.name} like {self.example}." if found is None else found
@@ -166,7 +166,7 @@ class Kind:
         unit = np.clip(codes, 0, 1)
         numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
         numbers = np.clip(numbers + lower, lower, upper)
-        if self.is_whole or column.decimals is not None:
+        if self.is_integral or column.decimals is not None:
             # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
             numbers = np.round(numbers, column.decimals or 0) + 0.0
         return self.typed(numbers, column)
@@ -226,13 +226,13 @@ class Kind:
         for spike in column.spikes:
             if spike in missing:
                 yield "spikes", f"has {self._shown(spike)} in spikes and in missing_values. Keep it in one of them."
-            if not lower <= spike <= upper or (self.is_whole and not spike.is_integer()):
+            if not lower <= spike <= upper or (self.is_integral and not spike.is_integer()):
                 shown = self._shown(spike)
                 yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
 
     def _allowed(self, *numbers: float) -> bool:
         """Whether these may be bounds."""
-        return not self.is_whole or all(number.is_integer() for number in numbers)
+        return not self.is_integral or all(number.is_integer() for number in numbers)
 
     def _own_faults(self, column: ColumnFacts) -> Faults:
         yield from ()
@@ -266,7 +266,7 @@ class Kind:
             elif word in ("log", "log1p"):
                 more["transform"] = "log1p"
             else:
-                target.append(plain_number(word) if self.are_numbers else word)
+                target.append(plain_number(word) if self.numeric_source else word)
         if len(bounds) > 2:
             raise SchemaError(
                 "more than two bounds. Write the smallest and the largest possible value: 0..12000.5. "
@@ -281,9 +281,9 @@ class Kind:
         found = re.fullmatch(form, text, re.ASCII)
         if self.is_categorical or found is None:
             return False
-        ends = (plain_number(end) if self.are_numbers else end for end in found.groups()[:2])
+        ends = (plain_number(end) if self.numeric_source else end for end in found.groups()[:2])
         known = set(self.answer(text)) <= set(self.keys)
-        return known and not any(isinstance(self.bound("upper", end), str) for end in ends)
+        return known and not any(isinstance(self.parse_bound("upper", end), str) for end in ends)
 
     # SDV
 

@@ -38,7 +38,7 @@ class Date(Kind):
     )
     hint = "possible range: 1994-03-01..2024-12-31; dates like 31.12.2024: add format %d.%m.%Y"
     pattern = r"\d{4}-\d{2}-\d{2}"
-    is_whole = True
+    is_integral = True
     day = 1
     unit = "days"
     families: ClassVar[Words] = ("moment", "text")

@@ -36,7 +36,7 @@ class Numeric(Kind):
     hint = "possible range: 0..110; amounts: 0..5000 log decimals 2; frequent values: 0..99 spikes 40"
     pattern = NUMBER.pattern
     families: ClassVar[Words] = ("truth", "whole", "real", "text", "span")
-    are_numbers = True
+    numeric_source = True
 
     def number(self, text: str, column: ColumnFacts | None = None, last: bool = False) -> float | None:
         """With a point before its decimals."""
@@ -53,7 +53,7 @@ class Numeric(Kind):
         numbers = all(NUMBER.fullmatch(text) and not text.lstrip("-+").startswith("00") for text in texts)
         return numbers and texts != {"1.0", "2.0"} and not all(text.isdigit() for text in texts)
 
-    def bound(self, key: str, value: Any) -> float | str:
+    def parse_bound(self, key: str, value: Any) -> float | str:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return "must be a list of numbers." if key == "spikes" else "must be a number."
         try:
@@ -116,7 +116,7 @@ class Numeric(Kind):
             return value_of_number(Decimal(number), dtype)
         whole = number.is_integer() and abs(number) < 2**53
         if dtype.element == "object":
-            return int(number) if self.is_whole else number
+            return int(number) if self.is_integral else number
         return f"{number:.0f}" if whole else repr(number)
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
@@ -135,11 +135,11 @@ class Numeric(Kind):
             yield "decimals", f"has decimals {digits}, which with its bounds makes more than {MOST_DIGITS} digits."
 
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
-        return {"sdtype": self.sdtype, "computer_representation": "Int64" if self.is_whole else "Float"}
+        return {"sdtype": self.sdtype, "computer_representation": "Int64" if self.is_integral else "Float"}
 
     def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         whole = str(spec.get("computer_representation", "")).startswith(("Int", "UInt"))
-        return super().of_sdv(spec) if whole is self.is_whole else None
+        return super().of_sdv(spec) if whole is self.is_integral else None
 
 
 @register
@@ -153,7 +153,7 @@ class Integer(Numeric):
     logged = "long"
     hint = Numeric.hint.replace(" decimals 2", "")
     pattern = r"[-+]?\d+"
-    is_whole = True
+    is_integral = True
     range_rule = "is integer, so its bounds must be whole numbers up to 10^12. Or use kind numeric."
 
     def text(self, value: float, layout: str | None = None) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class FirstList:
+class MissingInputs:
     """Everything that is missing or wrong.
 
     Attributes:

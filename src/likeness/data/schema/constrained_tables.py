@@ -17,27 +17,27 @@ def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> Values:
     return {column.name: column.numbers(table[column.name]) for column in columns}
 
 
-def to_model(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Typed private rows as a method sees them, see :meth:`likeness.data.schema.rules.RuledTable.to_model`."""
+def forward_transform(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Typed private rows as a method sees them, see :class:`likeness.data.schema.rules.ConstrainedTable`."""
     if not schema.rules:
         return table
-    values = schema.ruled.to_model(values_of(table, schema.columns))
+    values = schema.constrained.forward_transform(values_of(table, schema.columns))
     return _typed(values, schema.modeled.columns).set_axis(table.index)
 
 
-def from_model(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
+def inverse_transform(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
     """Rows of a method (``schema.modeled``) with all columns, and which of them each rule rejects, by its words."""
     if not schema.rules:
         return table, {}
-    values, rejected = schema.ruled.from_model(values_of(table, schema.modeled.columns))
-    computed = [schema.column(name) for rule in schema.ruled.computing for name in rule.computes]
+    values, rejected = schema.constrained.inverse_transform(values_of(table, schema.modeled.columns))
+    computed = [schema.column(name) for rule in schema.constrained.computing for name in rule.computes]
     return with_columns(table, _typed(values, computed))[list(schema.names)], rejected
 
 
-def contradictions(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
+def violation_counts(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
     """How many rows of a typed table break each rule, by the rule's text. NOT private for private rows."""
     values = values_of(table, schema.columns)
-    return {rule.text: int(rule.broken(values).sum()) for rule in schema.rules}
+    return {rule.text: int(rule.violations(values).sum()) for rule in schema.rules}
 
 
 def _typed(values: Values, columns: Iterable[Column]) -> pd.DataFrame:
