@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
+from verdicts import verify
 
 from evidence.histories import CHAIN, HOUSEHOLDS, chain, households, law_error, row_sets
 from likeness import Synthesizer
@@ -29,7 +30,6 @@ from likeness.pipeline.histories import _within
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.report.history_numbers import histories_section
 from likeness.synthesizer.published import Published
-from likeness.verify import verify
 
 pytestmark = pytest.mark.long
 

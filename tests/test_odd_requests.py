@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from toys import schema_with
 from typer.testing import CliRunner
+from verdicts import verify
 
 import likeness
 from likeness import Ledger, Synthesizer
@@ -18,7 +19,6 @@ from likeness.data.schema.allowed import plain_condition
 from likeness.ledger.home import locate
 from likeness.pipeline.run_stage import storage_refusal
 from likeness.pipeline.where import conditions, pairs
-from likeness.verify import verify
 
 pytestmark = pytest.mark.long
 

@@ -14,6 +14,7 @@ import yaml
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from typer.testing import CliRunner
+from verdicts import verify
 
 import likeness
 from likeness import Schema, Synthesizer
@@ -36,7 +37,6 @@ from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.synthesizer.published import Published, draw
-from likeness.verify import verify
 
 pytestmark = pytest.mark.long
 

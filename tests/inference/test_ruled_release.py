@@ -8,6 +8,7 @@ import pytest
 import yaml
 from ruled import SCHEMA, rows
 from typer.testing import CliRunner
+from verdicts import verify
 
 from likeness import Synthesizer
 from likeness.cli.app import app
@@ -16,7 +17,6 @@ from likeness.data.schema.yaml import schema_text
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.synthesizer.published import Published
-from likeness.verify import verify
 
 pytestmark = pytest.mark.long
 

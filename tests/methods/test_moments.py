@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from toys import ledger_of_people, plan_with, schema_with
+from verdicts import verify
 
 from likeness import Synthesizer
 from likeness.bundle.files import Bundle
@@ -46,7 +47,6 @@ from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset, check_answer
-from likeness.verify import verify
 from likeness.verify.noise import noise
 from likeness.verify.receipts import query_again
 

@@ -14,6 +14,7 @@ import yaml
 from small_project import ROOT, stage, write_settings
 from sqlalchemy import create_engine
 from typer.testing import CliRunner
+from verdicts import verify
 
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
@@ -33,7 +34,6 @@ from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import new_releases
 from likeness.preflight.faults import examine
-from likeness.verify import verify
 
 pytestmark = pytest.mark.long
 

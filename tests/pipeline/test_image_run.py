@@ -12,13 +12,13 @@ import pytest
 import yaml
 from safetensors.torch import load_file
 from small_project import ROOT, Clone
+from verdicts import verify
 
 from likeness.bundle import contents as bundle
 from likeness.bundle.files import sums
 from likeness.core.rng import public
 from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.methods.merf_ae.encoder import save_encoder
-from likeness.verify import verify
 
 
 def public_encoder(folder: Path) -> tuple[Path, str]:
@@ -48,7 +48,7 @@ def test_the_bundled_digits_become_synthetic_digits(alone: Clone) -> None:
     settings.setdefault("sample", {})["rows"] = 400
     settings.setdefault("evaluate", {})["classifiers"] = ["logistic_regression"]
     settings["merf_ae"] = {
-        "train": {"iterations": 200},
+        "train": {"iterations": 100},
         "privatize": {"num_frequencies": 400, "encoder": str(encoder), "encoder_sha256": sha256},
     }
     settings["privacy"]["epsilon"] = 5.0

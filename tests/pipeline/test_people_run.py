@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from small_project import small_folder, small_settings, stage
+from verdicts import verify
 
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
@@ -19,7 +20,6 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
-from likeness.verify import verify
 
 STAGES = ("ingest", "plan", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from small_project import small_folder, small_settings, stage
 from typer.testing import CliRunner
+from verdicts import verify
 
 from likeness import Synthesizer
 from likeness.bundle.files import Bundle
@@ -30,7 +31,7 @@ from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.release.released import load_released, to_bytes
 from likeness.synthesizer.published import draw
-from likeness.verify import CHECKS, verify
+from likeness.verify import CHECKS
 
 STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from small_project import ROOT, assign
+from verdicts import verify
 
 from likeness.bundle.write import write_bundle
 from likeness.config.load import load_params
@@ -23,7 +24,6 @@ from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.tracking.run import tracking_store
-from likeness.verify import verify
 
 STAGES = list(yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
 RELATIVE = {

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from small_project import Clone
+from verdicts import verify
 
 from likeness.data.private_tables import read_manifest, read_private, write_private
 from likeness.release.released import load_released
-from likeness.verify import verify
 
 RELEASED = ["data/released/auxiliary/class_counts.safetensors", "data/released/embedding/embedding.safetensors"]
 

@@ -7,6 +7,7 @@ the bound at 12,000 draws, simulated).
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
 from likeness.release import door, query, records
+from likeness.release.distances import DistanceQuery
 from likeness.release.sums import clipping
 
 pytestmark = pytest.mark.long
@@ -80,9 +82,18 @@ def test_every_query_holds_with_its_own_map(every_case: list[Case]) -> None:
     assert all(one.reached > 0.6 for one in found), "the tables tried are not the worst ones"
 
 
+def canary_of(case: Case) -> object:
+    """What its canary hangs on: the parts of a map count by their bounds and signs, and not by what else it is."""
+    if isinstance(case.query, DistanceQuery):
+        return case.name, case.adjacency
+    parts = Counter((part.width > 1, part.nonnegative, part.norm_bound_squared) for part in case.query.feature.parts)
+    terms = repr(case.query.contributions), case.query.num_groups, type(case.canary.query.feature)
+    return frozenset(parts.items()), *terms, case.schema, case.adjacency, case.most
+
+
 @pytest.mark.slow
 def test_every_query_holds_at_its_bound_and_the_audit_comes_near(every_case: list[Case]) -> None:
-    for case in every_case:
+    for case in {canary_of(case): case for case in every_case}.values():
         found = audit(case.canary, DRAWS, EPSILON)
         assert found.failures == (), case.name
         distances = case.query.name == "card_distances"  # a record that is replaced keeps its class or a category
