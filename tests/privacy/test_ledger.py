@@ -22,7 +22,7 @@ from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import canonical_json, sha256_json
 from likeness.ledger import chain
 from likeness.ledger.budget import discretization_error_of
-from likeness.ledger.chain import anchor_path
+from likeness.ledger.chain import anchor_path, copies_path
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import Body, content_of, digest_of, population_of
@@ -398,6 +398,30 @@ def test_an_older_copy_is_refused(ledger: Ledger) -> None:
     locate().database.write_bytes(backup)
     with pytest.raises(LedgerError, match="older copy"):
         Ledger.open(locate())
+
+
+def test_records_that_an_older_copy_lacks_come_back_from_beside_the_anchor(ledger: Ledger) -> None:
+    home = locate()
+    ledger.reserve(request("k1", CAP / 4))
+    backup = home.database.read_bytes()
+    with copies_path(home).open("a") as file:
+        file.write('\n{"seq": 3, "ti')  # a crash cut it
+    ledger.commit("k1", "00")
+    ledger.reserve(request("k2", CAP / 4))
+    whole = ledger.records()
+    home.database.write_bytes(backup)
+    with pytest.raises(LedgerError, match="likeness ledger recover"):
+        Ledger.open(home)
+    assert Ledger.recover(home) == 2 and Ledger.recover(home) == 0
+    home.database.unlink()
+    assert Ledger.recover(home) == 5
+    again = Ledger.open(home)
+    assert again.records() == whole and copies_path(home).stat().st_mode & 0o777 == 0o600
+    again.reserve(request("k3", CAP / 4))
+    home.database.write_bytes(backup)
+    copies_path(home).write_text(copies_path(home).read_text().replace("k2", "k4"))
+    with pytest.raises(LedgerError, match="does not hold all records"):
+        Ledger.recover(home)
 
 
 def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:

@@ -225,7 +225,7 @@ def test_an_anchor_whose_ledger_cannot_be_read_stops_a_ledger_without_releases(
 ) -> None:
     """Until the ledger can be read, or a person moves its anchor away."""
     home, folder = (tmp_path / "colleague" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"))
-    (anchor,) = folder.iterdir()
+    (anchor,) = folder.glob("*.json")
     UNREADABLE[case](home, anchor)
     monkeypatch.setenv("LIKENESS_ANCHOR", str(folder))
     code, _, error = command("ledger", "init")
@@ -262,7 +262,7 @@ def test_a_ledger_that_moved_or_has_other_people_stops_nobody(
     head = Ledger.open(Home(home, folder)).head().head
     home.rename(moved.path)
     Ledger.reanchor(moved, head)
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(folder.glob("*.json"))) == 2
     Ledger.start()
     assert Project.load().ledger_to_spend
 

@@ -269,6 +269,12 @@ def ledger_reanchor(
     say("anchor written")
 
 
+@ledger_app.command("recover")
+def ledger_recover() -> None:
+    """Append the records that a restored or lost ledger lacks, from their copies beside the anchor."""
+    say(f"{Ledger.recover(_home())} lost records are back")
+
+
 @ledger_app.command("witness")
 def ledger_witness(
     into: Annotated[Path | None, typer.Option(help="A commit message that gets the trailer.")] = None,

@@ -1,8 +1,9 @@
 """An append-only chain of records in a database, anchored in another folder.
 
 Each record carries the SHA-256 of the one before. Triggers refuse updates and deletions. The anchor keeps length and
-head. Opening refuses a chain that was truncated, edited, rewritten, deleted or restored. No local scheme notices the
-loss of chain and anchor together: see :mod:`likeness.ledger.witness`.
+head, and beside it lie copies of all records. Opening refuses a chain that was truncated, edited, rewritten, deleted or
+restored. :meth:`Chain.recover` appends what it lacks. No local scheme notices the loss of chain and anchor together:
+see :mod:`likeness.ledger.witness`.
 
 The database is an SQLite file, or PostgreSQL for a team. Each machine of a team has its anchor, which says how far that
 machine has read. Others may append more, but what was read must still be there.
@@ -12,7 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from filelock import BaseFileLock
 from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
-from likeness.core.files import file_lock, make_private_folder, write_durably
+from likeness.core.files import append_durably, file_lock, make_private_folder, write_durably
 from likeness.core.hashing import sha256_bytes
 from likeness.core.rng import secret_bytes
 from likeness.ledger.database import (
@@ -76,10 +77,23 @@ def anchors(folder: Path) -> Iterator[tuple[Path, Anchor]]:
             yield path, Anchor("unknown", str(path), 0, "")
 
 
-def write_anchor(home: Home, anchor: Anchor) -> None:
-    """Replace the anchor, durably."""
-    home.anchor.mkdir(parents=True, exist_ok=True)
-    write_durably(anchor_path(home.anchor, home.place), json.dumps(asdict(anchor), indent=1).encode())
+def copies_path(home: Home) -> Path:
+    """The file beside the anchor with copies of all records, one JSON a line."""
+    return anchor_path(home.anchor, home.place).with_suffix(".jsonl")
+
+
+def _copies(home: Home, head: str) -> list[Record]:
+    """The copies from the first record to that of a head; what is not linked to it is left out."""
+    found, records = {}, list[Record]()
+    for line in copies_path(home).read_text(encoding="utf-8").splitlines() if copies_path(home).exists() else []:
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # a line that a crash cut
+            value = json.loads(line)
+            record = Record(**{**value, "body": Body(value["body"])})
+            found[digest_of(record)] = record
+    while head in found:
+        records.append(found[head])
+        head = found[head].previous
+    return records[::-1] if head == START else []
 
 
 class Chain:
@@ -128,8 +142,8 @@ class Chain:
                 if len(chain.records()) != 1:  # a crash before the first anchor leaves exactly one record
                     raise LedgerError(_anchor_missing(home))
             else:
-                chain = cls._write_genesis(home)
-            write_anchor(home, chain.head(chain.records()))
+                chain = cls._write_first(home)
+            chain.write_anchor(chain.records())
         return chain
 
     @classmethod
@@ -144,7 +158,8 @@ class Chain:
             if anchor is not None:
                 raise LedgerError(
                     f"{home.database if home.url is None else home.place} is missing, but its anchor counts "
-                    f"{anchor.count} records. Restore the ledger from a backup: spent budget stays spent."
+                    f"{anchor.count} records. Run: likeness ledger recover. Or restore the ledger from a backup: spent "
+                    "budget stays spent."
                 )
             raise LedgerError(
                 f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
@@ -169,14 +184,13 @@ class Chain:
         return chain
 
     @classmethod
-    def _write_genesis(cls, home: Home) -> Self:
-        if not home.key_file.exists():
-            write_durably(home.key_file, secret_bytes(32))
-        body = {
-            "format": 1,
-            "ledger_id": secret_bytes(8).hex(),
-            "key_sha256": sha256_bytes(home.key_file.read_bytes()),
-        }
+    def _write_first(cls, home: Home, records: Sequence[Record] = ()) -> Self:
+        """Make the database, with these records or a first one."""
+        if not records:
+            if not home.key_file.exists():
+                write_durably(home.key_file, secret_bytes(32))
+            key = sha256_bytes(home.key_file.read_bytes())
+            records = [append([], "genesis", {"format": 1, "ledger_id": secret_bytes(8).hex(), "key_sha256": key})]
         temporary = home.path / f".ledger.{os.getpid()}.tmp"
         temporary.unlink(missing_ok=True)
         engine = make_engine(home, temporary)
@@ -184,7 +198,7 @@ class Chain:
             lock_database(connection)
             if version_of(connection) == 0:  # else another machine of the team was first
                 create_tables(connection)
-                connection.execute(insert(RECORDS), row(append([], "genesis", body)))
+                connection.execute(insert(RECORDS), [row(record) for record in records])
         engine.dispose()
         if home.url is None:  # the SQLite file is there whole or not at all
             temporary.chmod(0o600)
@@ -257,13 +271,23 @@ class Chain:
         behind = len(records) - anchor.count
         seen = 0 < anchor.count <= len(records) and records[anchor.count - 1].digest == anchor.head
         if anchor.ledger_id == head.ledger_id and seen and (behind == 1 or self.home.url is not None):
-            write_anchor(self.home, head)
+            self.write_anchor(records)
             return
         raise LedgerError(
             f"the ledger at {self.home.place} has {len(records)} records. Its anchor counts {anchor.count}, "
-            "with another head. The ledger was truncated, rewritten, or restored from an older copy. Restore the "
-            "newest copy."
+            "with another head. The ledger was truncated, rewritten, or restored from an older copy. Run: likeness "
+            "ledger recover. Or restore the newest copy."
         )
+
+    def write_anchor(self, records: list[Record]) -> None:
+        """Replace the anchor, durably, once copies of all records lie beside it."""
+        self.home.anchor.mkdir(parents=True, exist_ok=True)
+        before, last = read_anchor(self.home), 0
+        if before is not None and copies_path(self.home).exists() and before.head == records[before.count - 1].digest:
+            last = before.count
+        append_durably(copies_path(self.home), (json.dumps(row(record)) for record in records[last:]))
+        head = json.dumps(asdict(self.head(records)), indent=1)
+        write_durably(anchor_path(self.home.anchor, self.home.place), head.encode())
 
     @contextlib.contextmanager
     def appending(self, released: tuple[str, bytes] | None = None) -> Iterator[list[Record]]:
@@ -288,7 +312,7 @@ class Chain:
                     if released is not None:
                         connection.execute(insert(RELEASES), {"key": released[0], "data": released[1]})
             if len(records) > before:
-                write_anchor(self.home, self.head(records))
+                self.write_anchor(records)
 
     def drawing(self, key: str) -> AbstractContextManager[None]:
         """Let one process at a time draw the release of a key, on all machines that share the chain."""
@@ -328,7 +352,36 @@ class Chain:
                     f"the head of the ledger at {home.place} is not the one given. This ledger is not the newest copy. "
                     "Restore that one."
                 )
-            write_anchor(home, chain.head(records))
+            chain.write_anchor(records)
+
+    @classmethod
+    def recover(cls, home: Home) -> int:
+        """Append the records that an older copy of the database lacks, from their copies beside the anchor.
+
+        Returns:
+            the number of records that it lacked.
+
+        Raises:
+            LedgerError: there is no anchor, its copies are damaged, or others appended to the older copy since.
+        """
+        anchor = read_anchor(home)
+        if anchor is None:
+            raise LedgerError(_anchor_missing(home))
+        _make_folders(home)
+        with _locked(home):
+            copies = _copies(home, anchor.head)
+            if not copies:
+                raise LedgerError(f"{copies_path(home)} does not hold all records. Restore it, or the newest ledger.")
+            if not cls.exists(home):
+                return len(cls._write_first(home, copies).records())
+            chain = cls._connect(home)
+            with plain_errors(home), chain._engine.begin() as connection:
+                lock_database(connection)
+                records = chain._read(connection)
+                if records == copies[: len(records)] and len(records) < len(copies):
+                    connection.execute(insert(RECORDS), [row(record) for record in copies[len(records) :]])
+            chain.check_anchor(chain.records())
+            return max(0, len(copies) - len(records))
 
 
 def _moved_from(home: Home, head: Anchor) -> str | None:
