@@ -226,7 +226,7 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("sample", "rows"), True, r"sample\.rows must be of type int"),
         (("pearl", "train", "hidden"), 128, r"pearl\.train\.hidden must be a list"),
         (("pearl", "auxiliary", "num_pairs"), 1000, r"num_pairs must be a power of two"),
-        (("evaluate", "row_counts"), 60, r"evaluate\.row_counts must be a list"),
+        (("evaluate", "learning_curve_sizes"), 60, r"evaluate\.learning_curve_sizes must be a list"),
         (("pearl", "auxiliary", "mixture", "components"), 3, r"shares\.mixture must be between 0 and 1 while .* is 3"),
         (("pearl", "plan", "shares", "mixture"), 0.1, r"shares\.mixture must be 0 while .*components is 1"),
         (("pearl", "auxiliary", "mixture", "columns"), ["age", "age"], r"a list of different names"),

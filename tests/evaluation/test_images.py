@@ -66,7 +66,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     """One evaluation of images; the tests only read it."""
     out = tmp_path_factory.mktemp("images") / "internal"
     train, test, synthetic = parts
-    settings = Evaluate(row_counts=(50, 400, 99_999))
+    settings = Evaluate(learning_curve_sizes=(50, 400, 99_999))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("likeness.evaluation.convnet.STEPS", 150)
         evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)

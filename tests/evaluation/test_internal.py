@@ -129,7 +129,7 @@ def test_scores_are_of_the_held_out_rows(
         monkeypatch.setattr(f"likeness.report.{name}", lambda *_: b"")
     train, test, synthetic = (table_of(600, seed) for seed in (1, 2, 3))
     test["sick"] = test["sick"].cat.rename_categories(["yes", "no"]).cat.reorder_categories(["no", "yes"])
-    settings = Evaluate(row_counts=(300,))
+    settings = Evaluate(learning_curve_sizes=(300,))
     evaluate(train, test, synthetic, schema, settings, tmp_path, classifiers=("decision_tree",))
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert max(metrics["scores"][table]["roc_auc_score"] for table in ("synthetic", "real")) < 0.3

@@ -78,13 +78,7 @@ def say_json(value: Any) -> None:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
-    """Rows in columns, as text for standard output.
-
-    Args:
-        header: names of the columns.
-        rows: the cells of each.
-        words: the number of first columns with text. All others are numbers, aligned right.
-    """
+    """Rows in columns, as text for standard output. Behind so many columns of words, numbers are aligned right."""
     console = _console()
     grid = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
     for place, name in enumerate(header):

@@ -56,37 +56,32 @@ def estimate(
         say(frame.to_csv(lineterminator="\n").rstrip("\n"))
     else:
         names = [str(name) for name in frame.index.names]
-        rows = [
-            [*map(_shown, _key(key)), *map(_shown, row)] for key, row in zip(frame.index, frame.values, strict=True)
-        ]
+        rows = [[*map(_shown, row.values())] for row in _rows(frame)]
         say(table([*names, *frame.columns], rows, words=len(names)))
         if prefix_with(schema.row_sets, (*question.columns, *question.by)):
             say("Of pairs of events that follow each other. Those of a person share the weight 1.")
 
 
-def _key(key: Any) -> tuple[Any, ...]:
-    return key if isinstance(key, tuple) else (key,)
+def _rows(frame: DataFrame) -> list[dict[str, Any]]:
+    """Each row with its cell; None for missing."""
 
+    def is_missing(value: Any) -> bool:
+        return value is None or (isinstance(value, float) and not math.isfinite(value))
 
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))
+    rows = frame.reset_index().astype(object).to_dict("records")
+    return [{str(name): None if is_missing(value) else value for name, value in row.items()} for row in rows]
 
 
 def _records(frame: DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON: the cell, and its numbers; null for missing."""
-    names, numbers = [str(name) for name in frame.index.names], frame.to_dict("records")
-    plain = [{str(name): None if _missing(value) else value for name, value in row.items()} for row in numbers]
-    cells = [
-        dict(zip(names, (None if _missing(one) else one for one in _key(key)), strict=True)) for key in frame.index
-    ]
-    return [{"cell": cell, **row} for cell, row in zip(cells, plain, strict=True)]
+    """Rows as JSON: the cell, and its numbers."""
+    return [{"cell": {name: row.pop(name) for name in map(str, frame.index.names)}, **row} for row in _rows(frame)]
 
 
 def _shown(value: Any) -> str:
     """A value for people: four digits, and all digits before the point; a mark as a word."""
     if isinstance(value, bool):
         return "unreliable" if value else ""
-    if _missing(value):
+    if value is None:
         return "-"
     if isinstance(value, str):
         return value

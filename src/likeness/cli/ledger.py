@@ -1,6 +1,5 @@
 """The ledger of every release of this machine or team."""
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -92,13 +91,6 @@ def _origin(body: Mapping[str, Any]) -> str:
         f"by {body.get('asked_by', 'unknown')}  commit {commit}  params "
         f"{str(body.get('params_sha256', 'unknown'))[:12]}  {', '.join(f'{k} {v}' for k, v in software.items())}"
     )
-
-
-@ledger_app.command("export")
-def ledger_export() -> None:
-    """Print every record as JSON, one a line, with user, commit, query and cost."""
-    for record in _open().records():
-        typer.echo(json.dumps(plain(vars(record)), sort_keys=True))
 
 
 @ledger_app.command("verify")

@@ -71,11 +71,7 @@ def with_help(
 ) -> str:
     """Values of a section as YAML, each with its help. A key that a person must decide has the question ``# ?``.
 
-    Args:
-        section: its dataclass, whose order the lines have.
-        values: as YAML holds them; keys that are not there are left out.
-        others: in the place of a key ``sections``: further sections by name.
-        depth: of the indentation.
+    ``others`` are further sections by name, in the place of a key ``sections``. Keys without a value are left out.
     """
     hints, lines = typing.get_type_hints(section), []
     for item in fields(section):

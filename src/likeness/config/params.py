@@ -302,7 +302,7 @@ class Evaluate(Section):
         workers: classifiers that are trained at the same time; each has its own copy of the table.
         range_queries: over three columns each.
         mmd_rows: most rows of a table in the MMD, whose time grows with their square.
-        real_rows: most rows of the private table that are looked at, drawn by the seed.
+        max_real_rows: most rows of the private table that are looked at, drawn by the seed.
     """
 
     seed: ClassVar[int] = 0
@@ -311,12 +311,12 @@ class Evaluate(Section):
     workers: ClassVar[int] = 2
     range_queries: ClassVar[int] = 1000
     mmd_rows: ClassVar[int] = 5000
-    real_rows: ClassVar[int] = 1_000_000
+    max_real_rows: ClassVar[int] = 1_000_000
     classifiers: tuple[str, ...] | None = setting(
         None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
     )
     max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: all (images: 10,000)")
-    row_counts: tuple[int, ...] | None = setting(
+    learning_curve_sizes: tuple[int, ...] | None = setting(
         None,
         "a list such as [60, 600, 6000]: also score from this many synthetic rows",
         least=1,
@@ -328,7 +328,7 @@ class Evaluate(Section):
         """Check ranges."""
         super().__post_init__()
         rule = "null or a list of numbers of rows, each at least 1"
-        require(self.row_counts != (), "evaluate.row_counts", self.row_counts, rule)
+        require(self.learning_curve_sizes != (), "evaluate.learning_curve_sizes", self.learning_curve_sizes, rule)
 
 
 @dataclass(frozen=True)

@@ -100,11 +100,9 @@ def sync_folder(path: Path) -> None:
 
 
 def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
-    """An exclusive lock on a file. The operating system drops it when its holder dies.
+    """An exclusive lock on a file that only its owner reads. The operating system drops it when its holder dies.
 
-    Args:
-        path: the lock file. Only its owner may read it.
-        seconds: how long to wait before ``filelock.Timeout`` is raised; -1 waits for ever.
+    ``filelock.Timeout`` is raised after so many seconds; -1 waits for ever.
     """
     # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
     return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)

@@ -85,9 +85,6 @@ def ending(place: PurePath | RemotePath) -> str:
 def reading(source: str) -> Iterator[None]:
     """Refuse what cannot be read by the name of its source: that of a file within may be a person's.
 
-    Args:
-        source: name of a file or folder, as the settings give it.
-
     Raises:
         DataError: the system or a server refuses. Nothing of its words is in the message.
     """

@@ -26,11 +26,7 @@ def new_sheet(draft: SchemaDraft) -> str:
 
 
 def read_sheet(text: str, draft: SchemaDraft) -> None:
-    """Take the answers of a filled-in sheet.
-
-    Args:
-        text: CSV with commas, semicolons or tabs, as spreadsheets save it.
-        draft: takes the answers, and the kind of each column without one.
+    """Take the answers of a filled-in sheet into a draft, and the kind of each column without one.
 
     Raises:
         SchemaError: all faults of the sheet, one a line.

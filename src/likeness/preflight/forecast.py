@@ -127,11 +127,7 @@ class Forecast:
 
 
 def forecast(project: Project, rows: int | None = None) -> Forecast:
-    """Forecast the run that params.yaml asks for.
-
-    Args:
-        project: with settings and schema.
-        rows: number of training records, public or approximate. Under replace_one it is in params.yaml.
+    """Forecast the run that params.yaml asks for, with so many training records, public or approximate.
 
     Raises:
         LikenessError: the settings contradict each other.

@@ -131,7 +131,7 @@ def _scores(
     scores = [pd.DataFrame(columns=["table", "classifier", *metrics, "seconds"])]
     if not metrics:
         return scores[0], by_rows
-    counts, done = settings.row_counts or (), itertools.count(1)  # estimators end in several threads
+    counts, done = settings.learning_curve_sizes or (), itertools.count(1)  # estimators end in several threads
     with progress("evaluate", _trainings(tables, schema, counts, classifiers, shape)) as step:
         for name, table in tables.items():
 

@@ -36,11 +36,7 @@ class Encoder:
     def encode(self, df: pd.DataFrame, compact: bool = False) -> pd.DataFrame:
         """Typed table to codes: float64 in [0, 1] for numbers (NaN if missing), int32 for categories.
 
-        A missing category has the last code, ``len(categories)``.
-
-        Args:
-            df: typed table.
-            compact: whether pixels stay bytes, as files hold them. :meth:`expand` takes both.
+        A missing category has the last code, ``len(categories)``. ``compact`` pixels stay bytes.
 
         Raises:
             DataError: a column is not typed as the schema says.

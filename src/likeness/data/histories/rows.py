@@ -135,13 +135,8 @@ def _usual(
 
 def _middle(values: NDArray[np.float64], numbers: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """The smaller middle of each person's values (count,); missing where there is none."""
-    there = ~np.isnan(values)
-    values, numbers = values[there], numbers[there]
-    of_each = np.bincount(numbers, minlength=count)
-    middle = np.full(count, math.nan)
-    places = np.cumsum(of_each) - of_each + (of_each - 1) // 2
-    middle[of_each > 0] = values[np.lexsort((values, numbers))][places[of_each > 0]]
-    return middle
+    middle = pd.Series(values).groupby(numbers).quantile(0.5, interpolation="lower")
+    return np.asarray(middle.reindex(range(count)), np.float64)
 
 
 def order_numbers(schema: HistorySchema, events: pd.DataFrame) -> NDArray[np.float64]:

@@ -117,12 +117,9 @@ def value_of_text(text: str, dtype: Dtype) -> Any:
 
 
 def value_of_number(number: Decimal, dtype: Dtype, exact: bool = False) -> "bool | float | int | Decimal | None":
-    """The value of a dtype that is nearest to a number; None beyond the range of the dtype.
+    """The value of a dtype of truths, numbers or spans of time that is nearest to a number; None beyond its range.
 
-    Args:
-        number: any.
-        dtype: of truths, numbers or spans of time.
-        exact: None also where a whole number, a decimal or a span would be rounded.
+    ``exact``: None also where a whole number, a decimal or a span would be rounded.
     """
     name = dtype.element.removesuffix("[pyarrow]").lower()
     if dtype.family == "truth":

@@ -135,11 +135,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], where: str) -> "Schema":
-        """Check and build a schema.
-
-        Args:
-            mapping: content of a schema file; ``columns`` is a mapping, or a list with names.
-            where: name of the file, for messages.
+        """Check and build a schema from the content of its file; ``where`` is its name in messages.
 
         Raises:
             SchemaError: naming file, column and rule.
@@ -266,8 +262,7 @@ def image_shape(spec: Any) -> tuple[int, ...] | None:
     """Height and width in pixels, and 3 for color, from a schema's ``image`` section; None without one.
 
     Raises:
-        SchemaError: it is not ``shape: [height, width]`` or ``[height, width, 3]``, or the image is too large for a
-            table.
+        SchemaError: it is no such section, or the image is too large for a table.
     """
     if spec is None:
         return None

@@ -153,7 +153,7 @@ def cells_of(
     """Wanted columns of a database's answer as texts, each cell by itself.
 
     Args:
-        names: names of all columns.
+        names: of all columns.
         values: cells of each column, Python's objects.
         wanted: names of the wanted columns.
         where: name of the source in messages.

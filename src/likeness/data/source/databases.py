@@ -74,16 +74,10 @@ class Database:
     ) -> "tuple[pd.DataFrame, pd.Series[str] | None, pd.Series[str] | None]":
         """The typed table, and the columns of split and person as text where they are named.
 
-        Rows are in the order of a hash of their content, then of split and person.
-
-        Args:
-            schema: public schema.
-            split_column: name of the column that says train or test.
-            person_column: name of the column that names people.
-            source: digest that takes all columns of the answer.
+        Rows are in the order of a hash of their content, then of split and person. ``source`` takes all columns.
 
         Raises:
-            DataError: a column is missing, a value breaks the schema's rule for its column, or as :meth:`columns`.
+            DataError: a column is missing, a value breaks the schema's rule for its column, or the database refuses.
         """
         others = [name for name in (split_column, person_column) if name is not None]
         wanted = list(dict.fromkeys([*schema.names, *others]))

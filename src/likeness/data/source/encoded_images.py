@@ -34,16 +34,11 @@ _LARGE = f"of more than {_MOST_BYTES:,} bytes. Save it without what is no image"
 
 
 def decoded(images: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
-    """Values of encoded images, pixel by pixel from the top left, shape (n, values).
-
-    Args:
-        images: bytes of each.
-        shape: height and width, and 3 in color. A gray image has three equal colors there.
-        where: begins a message; it names the source and, of Parquet, the column.
+    """Values of encoded images, pixel by pixel from the top left, shape (n, values). A gray one has three equal colors.
 
     Raises:
         DataError: an image is missing, damaged, too large, of another size or format, animated or transparent; or in
-            color where the shape is gray.
+            color where the shape is gray. ``where`` begins the message.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # their texts say sizes of private images
@@ -122,11 +117,7 @@ def is_image_folder(folder: Place) -> bool:
 def folder_chunks(folder: Place, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
     """Pixels, label and split of the images in ``CLASS/FILE``, or in ``PART/CLASS/FILE`` with a split column.
 
-    Args:
-        folder: of folders by class. Names that begin with a point are skipped.
-        schema: public schema with an image. Without a label there are no folders by class.
-        split_column: name of a new column with the name of each image's part; None: no such column.
-        rows: most rows of a chunk.
+    Names that begin with a point are skipped. Without a label there are no folders by class.
 
     Raises:
         DataError: the schema has no image, folders lie otherwise, or :func:`decoded` refuses an image.

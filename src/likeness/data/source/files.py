@@ -51,17 +51,8 @@ def read_source(
 ) -> Typed:
     """Read and type a source: the columns of the schema in its order, and those of split and person as text.
 
-    Numbers outside the public bounds are clipped. Unknown categories go to the declared catch-all.
-
-    Args:
-        path: CSV, Excel or Parquet, a folder of .parquet files, or images: .npz (see
-            :func:`likeness.data.source.image_files.npz_chunks`), a column of Parquet or a folder (see
-            :mod:`likeness.data.source.encoded_images`). Other columns are left out.
-        schema: public schema.
-        split_column: name of the column that says train or test.
-        person_column: name of the column that names people.
-        source: digest that takes the raw rows with all columns.
-        layout: how a CSV or Excel file is written.
+    Numbers outside the public bounds are clipped. Unknown categories go to the declared catch-all. Other columns are
+    left out, but for the digest ``source`` of raw rows.
 
     Raises:
         DataError: a column is missing, a value breaks the schema's rule for its column, or a row names nobody.

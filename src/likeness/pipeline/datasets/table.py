@@ -68,7 +68,7 @@ class Table(DataModel):
         from likeness.pipeline.private_rows import BESIDE, SPLIT
         from likeness.report.internal import evaluate
 
-        table = closed(sample_private(paths.table, settings.real_rows, settings.seed), written, self.schema)
+        table = closed(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
         beside = [name for name in BESIDE if name in table]
         train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
         evaluate(

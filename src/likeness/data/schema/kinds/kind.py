@@ -72,22 +72,17 @@ class Kind:
     range_rule: ClassVar[str] = "has bounds that its kind does not allow."
 
     def number(self, text: str, column: ColumnFacts | None = None, last: bool = False) -> float | None:
-        """The number that a text means; None where it means none.
+        """The number that a text means; None where it means none. As an upper bound, a day means all of it.
 
         Args:
             text: of a cell, a bound or a condition.
             column: whose cell it is; None: it is none.
-            last: whether it is an upper bound, so that a day means all of it.
+            last: whether it is an upper bound.
         """
         raise NotImplementedError
 
     def text(self, value: float, layout: str | None = None) -> str:
-        """A number for people and for the schema; :meth:`number` reads it back.
-
-        Args:
-            value: the number.
-            layout: how the source writes it, where it says so.
-        """
+        """A number for people and for the schema, in a layout if the source has one; :meth:`number` reads it back."""
         raise NotImplementedError
 
     def label(self, value: float) -> str:
