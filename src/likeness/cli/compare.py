@@ -56,11 +56,7 @@ class Run:
 
 
 def read_run(path: Path) -> Run:
-    """A project's folder after a run, a bundle (folder or zip file), a saved synthesizer, or the id of a tracked run.
-
-    Raises:
-        LikenessError: the path is none of these.
-    """
+    """A project's folder after a run, a bundle (folder or zip), a saved synthesizer, or the id of a tracked run."""
     if _RUN_ID.fullmatch(str(path)) and not path.exists():
         return _tracked(str(path))
     with opened(path) as folder:

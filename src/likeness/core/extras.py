@@ -27,11 +27,7 @@ EXTRAS = {
 
 
 def need(package: str, user: str) -> None:
-    """Refuse work of ``user`` that needs a package of :data:`EXTRAS` which is not installed.
-
-    Raises:
-        MissingPackageError: it is not installed.
-    """
+    """Refuse work of ``user`` that needs a package of :data:`EXTRAS` which is not installed: a MissingPackageError."""
     if find_spec(package) is None:
         raise MissingPackageError(_sentence(package, user))
 

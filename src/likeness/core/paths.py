@@ -56,11 +56,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class ProjectPaths:
-    """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name.
-
-    Attributes:
-        root: the project's folder.
-    """
+    """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name."""
 
     root: Path = Path()
 

@@ -52,11 +52,7 @@ def last_rows(project: Project) -> "Dataset | None":
 
 
 def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]:
-    """Cost of every release of a run that is not on record, by its key. Without rows, all are new.
-
-    Raises:
-        PlanError: the settings cannot be planned.
-    """
+    """Cost of every release of a run that is not on record, by its key. Without rows, all are new."""
     params, ledger, plan = project.params, project.ledger, project.plan
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     records = ledger.records()

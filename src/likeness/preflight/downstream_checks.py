@@ -49,11 +49,7 @@ def check_ahead(project: Project) -> None:
 
 
 def check_estimators(project: Project) -> None:
-    """Refuse an evaluation whose estimators are not installed, before a run starts.
-
-    Raises:
-        MissingPackageError: the library of one is missing.
-    """
+    """Refuse an evaluation whose estimators are not installed, before a run starts."""
     schema = project.written_schema
     if schema.task != "none":
         check_installed(select(schema.task, project.params.evaluate.classifiers, schema.image))

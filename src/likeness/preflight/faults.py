@@ -36,12 +36,7 @@ from likeness.privacy.adjacency import Adjacency
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing to put right.
-
-    Attributes:
-        file: that has it.
-        text: a sentence with the remedy.
-    """
+    """One thing to put right: the file that has it, and a sentence with the remedy."""
 
     file: str
     text: str
@@ -49,13 +44,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Examined:
-    """The readable part of a project.
-
-    Attributes:
-        project: None if params.yaml cannot be read.
-        faults: all of them.
-        notes: facts that are no faults.
-    """
+    """The readable part of a project, None if params.yaml cannot be read; all faults, and facts that are none."""
 
     project: Project | None
     faults: tuple[Fault, ...]
@@ -78,10 +67,10 @@ def examine(root: Path = Path()) -> Examined:
     faults += [Fault(where.name, text) for text in texts]
     faults += [of_params(error) for error in ([] if texts else _refused(lambda: project.written_model))]
     if _is_of_histories(mapping):
-        faults += _header_faults(project, "source", [mapping.get("person"), *_needed(columns_of(mapping, "events"))])[1]
-        if project.params.ingest.people is not None and mapping.get("people") is not None:
-            names = [mapping.get("person"), *_needed(columns_of(mapping, "people"))]
-            faults += _header_faults(project, "people", names)[1]
+        for key, table in (("source", "events"), ("people", "people")):
+            if mapping.get(table) is not None and getattr(project.params.ingest, key) is not None:
+                names = [mapping.get("person"), *needed_of(columns_of(mapping, table))]
+                faults += _header_faults(project, key, names)[1]
     else:
         constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
         words = "one category only, which costs noise and holds no information; kind drop is cheaper"
@@ -176,7 +165,7 @@ def columns_of(mapping: Any, section: str = "columns") -> list[tuple[str, Any]]:
         return []
 
 
-def _needed(columns: Iterable[tuple[str, Any]]) -> list[str]:
+def needed_of(columns: Iterable[tuple[str, Any]]) -> list[str]:
     """The columns that a source must have."""
     return [name for name, spec in columns if not (isinstance(spec, Mapping) and spec.get("kind") == DROP)]
 
@@ -256,7 +245,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
         of_images = database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source)))
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
-    needed = _needed(columns.items())
+    needed = needed_of(columns.items())
     header, missing = ([], []) if of_images else _header_faults(project, "source", needed)
     if missing and not header:
         return missing
