@@ -38,9 +38,11 @@ from likeness.core.paths import Outputs, json_text
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
+from likeness.inference.relations import summary
 from likeness.ledger.budget import budget_of
 from likeness.ledger.records import SALT
 from likeness.methods.fit import fit_all
+from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.account import Standing, notes, privacy_json
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_figures, card_queries
@@ -206,6 +208,7 @@ def restate(folder: Path) -> None:
         {one.receipt.query: len(one.keys) for one in answers},
         bundle.schema.rules,
         card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
+        summary(bundle.row_sets, answers, [SavedGenerator.load(folder / rows.generator) for rows in bundle.row_sets]),
     )
     (folder / names.PRIVACY).write_text(json_text({**account, "software": privacy["software"]}))
 

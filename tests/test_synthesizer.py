@@ -1,6 +1,7 @@
 """The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -318,6 +319,11 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert loaded.model_.marginal(["c", "y"]).equals(fitted.model_.marginal(["c", "y"]))
     shares = fitted.estimate("c", by="y", sampling=True)
     assert loaded.estimate(["c"], by=["y"], sampling=True).equals(shares) and shares.loc[("u", "No"), "noise_error"] > 0
+    relations, found = fitted.relations_, fitted.privacy["relations"]
+    assert loaded.relations_.equals(relations) and len(relations) == math.comb(len(fitted.schema_.names), 2)
+    kept = [list(pair) for pair in relations.index[relations.verdict == "kept"]]
+    assert found["kept"] == kept and found["unknown"] == (relations.verdict == "unknown").sum()
+    assert "## What a reader may believe" in fitted.statement
     line = fitted.regression("y", ["c"], "Yes", sampling=True)
     assert loaded.regression("y", "c", "Yes", sampling=True).equals(line) and (line.noise_error > 0).all()
     tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)

@@ -12,7 +12,7 @@ RUN_AGAIN = {
     "bundle": set(),
     "cli": set(),
     "synthesizer": set(),
-    "inference": {"report"},
+    "inference": {"account", "report"},
     "flows": set(),
     "onboarding": set(),
     "verify": set(),

@@ -91,6 +91,16 @@ def test_the_page_has_every_column_the_rows_and_no_script_and_equal_bytes(privac
     assert pages[0].count('<table class="bars">') == len(SCHEMA.names)
 
 
+def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privacy: dict[str, Any]) -> None:
+    cut = [{"column": "money", "low": 0.0, "high": 40.5}]
+    found = {"kept": [["c", "y"]], "not_kept": [["c", "age"]], "unknown": 13, "rules": [], "cut": cut}
+    page = render({**privacy, "relations": found}, "", {}, None, section())
+    for words in ("c × y", "c × age", ">13<", "all others", "money has no value outside 0 to 40.5."):
+        assert words in page
+    assert "None differ" not in page and "Noise and sampling may explain all differences." in page
+    assert "What a reader may believe" not in render(privacy, "", {}, None, section())
+
+
 def test_a_category_is_text_on_the_page(privacy: dict[str, Any]) -> None:
     given = section()
     column = {**given["numbers"]["columns"][0], "name": "<script>alert(1)</script>"}

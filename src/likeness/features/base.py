@@ -120,6 +120,24 @@ class PairedMap(FeatureMap, Protocol):
         ...
 
 
+@runtime_checkable
+class ProductsMap(PairedMap, Protocol):
+    """A map of products of two columns alone. The feature of a column depends on its cell."""
+
+    @property
+    def columns(self) -> "tuple[Cells, ...]":
+        """Cells of each column."""
+        ...
+
+    def contents(self) -> list[NDArray[np.float64]]:
+        """The feature of each cell of each column as the door sums it, shapes (cells, slots)."""
+        ...
+
+    def blocks(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """The sums of each pair, shapes (slots of i, slots of j), from released sums (1, width)."""
+        ...
+
+
 class Map(FeatureMap):
     """What the dataclasses of maps share: a specification that lists their fields, and what others may check.
 

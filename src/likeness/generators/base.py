@@ -3,7 +3,7 @@
 import inspect
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -126,6 +126,19 @@ class Generator(ABC):
     def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
         """Probability of each cell of some :attr:`tabled` columns in each class, shape (num_classes, cells of each)."""
         raise NotImplementedError
+
+    @property
+    def support(self) -> tuple[tuple[float, float], ...]:
+        """The least and the largest value on the unit scale that each tabled column has; (0, 1) of categories."""
+        return ()
+
+    def pairs(self, places: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """Expected counts of pairs of :attr:`tabled` columns, shapes (num_classes, cells, cells), of records by class.
+
+        By default one table after the other.
+        """
+        for i, j in places:
+            yield self.table((self.tabled[i], self.tabled[j])) * records[:, None, None]
 
     @abstractmethod
     def draw(

@@ -1,8 +1,8 @@
 """Released files as noisy tables: what each coordinate counts, and the variance of its noise, from the receipts alone.
 
 A coordinate counts the records of one cell, times the unit of its part. The noise of a coordinate is independent of all
-others, with the σ of the receipt. Releases of other kinds, such as products of pairs, are left out. Three things keep a
-count from the rows as they were written, and none of them is noise:
+others, with the σ of the receipt. Products of pairs are no counts: they stand apart. Releases of other kinds are left
+out. Three things keep a count from the rows as they were written, and none of them is noise:
 
 - A value beyond the public bounds counts in the first or last cell.
 - A person's rows beyond ``ingest.unit.max_rows`` count nowhere.
@@ -29,7 +29,7 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.row_sets import prefix_of, prefix_with
 from likeness.data.schema.schema import Schema
-from likeness.features.base import TablesMap, blocks_of, width
+from likeness.features.base import ProductsMap, TablesMap, blocks_of, width
 from likeness.features.cells import Cells
 from likeness.inference.axes import Axis
 from likeness.inference.terms import Histogram, Table, Terms
@@ -51,6 +51,7 @@ class Measurements:
         fine: finer cells of numbers.
         tables: the released tables behind the terms, but for finer histograms.
         cells: of the columns in the dense row, but for a label that only groups have.
+        products: of pairs of columns, in the order of the axes.
     """
 
     terms: Terms
@@ -58,6 +59,22 @@ class Measurements:
     fine: Mapping[str, Axis]
     tables: tuple[Table, ...]
     cells: Mapping[str, Cells]
+    products: Mapping[tuple[str, str], "Products"]
+
+
+@dataclass(frozen=True)
+class Products:
+    """Noisy sums of products of two columns' features.
+
+    Attributes:
+        features: of each cell of either column, shapes (cells, slots).
+        sums: shape (slots of the first, slots of the second).
+        variance: of the noise of each sum.
+    """
+
+    features: tuple[NDArray[np.float64], NDArray[np.float64]]
+    sums: NDArray[np.float64]
+    variance: float
 
 
 @dataclass(frozen=True)
@@ -119,6 +136,8 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     """
     label = schema.label if len(schema.classes) > 1 else None
     starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
+    # Cells of the embedding come first: those of earlier releases of single columns may be finer.
+    released = sorted(released, key=lambda one: one.receipt.stage != "privatize")
     parts = [part for one in released for part in _parts(one, schema, starts)]
     if not parts:
         raise ReleaseError(
@@ -144,30 +163,60 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     sizes = {name: axis.size for name, axis in axes.items()}
     histograms = {name: histogram for name, (histogram, _) in finer.items()}
     fine = {name: axis for name, (_, axis) in finer.items()}
-    return Measurements(Terms(sizes, tables, histograms, total), axes, fine, tuple(tables), cells)
+    terms = Terms(sizes, tables, histograms, total)
+    return Measurements(terms, axes, fine, tuple(tables), cells, _products(released, schema, starts, cells))
+
+
+def _feature(one: Released, schema: Schema) -> Any:
+    """The map of a release that is a sum over all records; None of another."""
+    receipt, spec = one.receipt, dict(one.receipt.feature)
+    terms = spec.pop("terms", None)
+    by_class = terms == "each_record" and receipt.num_groups == len(schema.classes)
+    together = terms in ("all_records", "each_person") and receipt.num_groups == 1
+    if spec.get("map") == DISTANCES or receipt.threshold is not None or not (by_class or together):
+        return None
+    feature = _map(spec, receipt)
+    if isinstance(feature, TablesMap | ProductsMap) and width(feature) != one.values.shape[1]:
+        raise ReleaseError(f"{receipt.query}.safetensors has another width than its map. Restore the file.")
+    return feature
 
 
 def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
     """The tables of one release; none where it is no sum of cells over all records."""
-    receipt, spec = one.receipt, dict(one.receipt.feature)
-    terms, classes = spec.pop("terms", None), len(schema.classes)
-    by_class = terms == "each_record" and receipt.num_groups == classes
-    if spec.get("map") == DISTANCES:
-        return
-    together = terms in ("all_records", "each_person") and receipt.num_groups == 1
-    if receipt.threshold is not None or not (by_class or together):
-        return
-    feature = _map(spec, receipt)
+    feature, classes = _feature(one, schema), one.receipt.num_groups
     if not isinstance(feature, TablesMap):
         return
-    if width(feature) != one.values.shape[1]:
-        raise ReleaseError(f"{receipt.query}.safetensors has another width than its map. Restore the file.")
     for columns, (part, block) in zip(feature.axes, blocks_of(tuple(feature.parts), one.values), strict=True):
-        named = {_name(cells, schema, starts, receipt.query): cells for cells in columns}
+        named = {_name(cells, schema, starts, one.receipt.query): cells for cells in columns}
         unit = np.sqrt(float(part.norm_bound_squared))
-        groups = (classes,) if classes > 1 and by_class else ()
+        groups = (classes,) if classes > 1 else ()
         counts = (block / unit).reshape((*groups, *(cells.size for cells in columns)))
         yield _Part(named, counts, (one.noise_std / unit) ** 2)
+
+
+def _products(
+    released: Iterable[Released], schema: Schema, starts: Mapping[int, str], cells: Mapping[str, Cells]
+) -> dict[tuple[str, str], Products]:
+    """Products of pairs of columns in the cells of the tables: the mean of all releases by inverse variance."""
+    products: dict[tuple[str, str], Products] = {}
+    for one in released:
+        feature = _feature(one, schema)
+        if not isinstance(feature, ProductsMap) or one.receipt.num_groups > 1:
+            continue
+        names, contents = (
+            [_name(column, schema, starts, one.receipt.query) for column in feature.columns],
+            feature.contents(),
+        )
+        fit = [cells.get(name) == column for name, column in zip(names, feature.columns, strict=True)]
+        for (i, j), sums in zip(feature.pairs, feature.blocks(one.values), strict=True):
+            pair, variance = (names[i], names[j]), one.noise_std**2
+            before = products.get(pair)
+            if before is not None and variance:
+                weight = variance / (before.variance + variance)
+                sums, variance = weight * before.sums + (1 - weight) * sums, weight * before.variance
+            if fit[i] and fit[j]:
+                products[pair] = Products((contents[i], contents[j]), sums, variance)
+    return products
 
 
 def _map(spec: dict[str, Any], receipt: Receipt) -> Any:
@@ -193,9 +242,9 @@ def _name(cells: Cells, schema: Schema, starts: Mapping[int, str], query: str) -
 
 
 def _cells(parts: list[_Part]) -> dict[str, Cells]:
-    """The cells of each column in tables: those of the table with most columns that comes first."""
+    """The cells of each column in tables: those of the table with most axes that comes first."""
     cells: dict[str, Cells] = {}
-    for part in sorted(parts, key=lambda part: -len(part.columns)):
+    for part in sorted(parts, key=lambda part: -part.counts.ndim):
         for name, column in part.columns.items():
             cells.setdefault(name, column)
     return cells

@@ -218,6 +218,16 @@ class Terms:
                 result += estimate.variance * flat @ flat.T
         return result + self.total_variance * np.outer(growth, growth)
 
+    def interaction(self, first: str, second: str) -> tuple[Floats, float]:
+        """The term of two columns, first axis first in the order of the axes, and τ²: its covariance is τ² C."""
+        term = self._term(self.in_order((first, second)))
+        return term.values, term.variance
+
+    def spread(self, column: str) -> Floats:
+        """The covariance of the noise in the term of one column, shape (cells, cells)."""
+        term, size = self._term((column,)), self.sizes[column]
+        return term.variance * (np.eye(size) - 1 / size) if term.covariance is None else term.covariance
+
     def fine(self, column: str, form: Floats) -> Floats:
         """Estimates of linear functions of the fine cells of a column; ``form`` has shape (m, fine cells)."""
         coarse, rest = self._split(column, form)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
 from likeness.config.params import Params
@@ -14,6 +14,7 @@ from likeness.core.hashing import plain, sha256_bytes
 from likeness.core.paths import read_json
 from likeness.data.schema.rule import Rule
 from likeness.data.schema.schema import Schema
+from likeness.inference.relations import summary
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Method
@@ -27,6 +28,9 @@ from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.released import Released, check_against, load_released
+
+if TYPE_CHECKING:
+    from likeness.methods.saved_generator import SavedGenerator
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
@@ -50,7 +54,8 @@ def account(project: Project) -> dict[str, Any]:
     for path, one in released.items():
         check_against(commits, path, one.receipt, ledger_id)
     check_run(project, plan, released)
-    return stated(project, plan, project.schema, list(released.values()), with_table=True)
+    generators = project.model.saved(project.paths.generator)
+    return stated(project, plan, project.schema, list(released.values()), generators, with_table=True)
 
 
 def account_elsewhere(project: Project) -> dict[str, Any]:
@@ -68,7 +73,8 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     there, account = list(released.values()), read_json(project.paths.privacy)
     digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
     unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
-    made = stated(project, plan, project.schema, there, True, Standing("", unknown, digests))
+    generators = project.model.saved(project.paths.generator)
+    made = stated(project, plan, project.schema, there, generators, True, Standing("", unknown, digests))
     words = {key: account.get(key) for key in ("ledger", "software")}
     ids = {one.receipt.ledger_id for one in there}
     if account != {**made, **words} or ids != {dict(words["ledger"] or {}).get("id")}:
@@ -84,6 +90,7 @@ def stated(
     plan: Plan,
     schema: Schema,
     released: Sequence[Released],
+    generators: "Sequence[SavedGenerator]",
     with_table: bool = False,
     standing: "Standing | None" = None,
 ) -> dict[str, Any]:
@@ -94,6 +101,7 @@ def stated(
         plan: of the releases.
         schema: of a table, or of a row a person, with released categories.
         released: all of them, in order.
+        generators: of each row set, fitted to them.
         with_table: the account is about the synthetic table of the project, too.
         standing: what a ledger says; None: that of the project.
 
@@ -101,7 +109,7 @@ def stated(
         ReleaseError: the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    params, receipts = project.params, [one.receipt for one in released]
+    params, receipts, row_sets = project.params, [one.receipt for one in released], project.row_sets_of(schema)
     return privacy_json(
         params,
         plan,
@@ -110,10 +118,11 @@ def stated(
         standing or Standing.of(project.ledger, params.privacy.population),
         sample_request(project.sample) if with_table else _NO_TABLE,
         check_synthetic(project) if with_table else {},
-        notes(project.method, project.row_sets_of(schema), auxiliary_of(released)),
+        notes(project.method, row_sets, auxiliary_of(released)),
         {one.receipt.query: len(one.keys) for one in released},
         schema.rules,
         card_figures(project.context_of(schema), {one.receipt.query: one for one in released}),
+        summary(row_sets, released, generators),
     )
 
 
@@ -171,6 +180,7 @@ def privacy_json(
     keys: Mapping[str, int] | None = None,
     rules: Sequence[Rule] = (),
     card: Sequence[Mapping[str, Any]] = (),
+    relations: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The account as JSON.
 
@@ -186,6 +196,7 @@ def privacy_json(
         keys: number of released partitions, by the name of the query.
         rules: of the schema, which every row keeps.
         card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
+        relations: what a reader may believe, see :func:`likeness.inference.relations.summary`.
     """
     private, plugins = plan.private, sorted({receipt.plugin for receipt in receipts} - {""})
     return {
@@ -205,6 +216,7 @@ def privacy_json(
         "notes": list(facts),
         **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"card": list(card)} if card else {}),
+        **({"relations": dict(relations)} if relations else {}),
         "sample": dict(sample),
         "outputs": dict(outputs) if private else {},  # without noise, a digest would reveal exact values
         "ledger": {"id": standing.ledger_id, "lifetime": lifetime_of(standing.budget)},

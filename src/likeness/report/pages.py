@@ -30,7 +30,7 @@ from likeness.report.headline import write_public
 from likeness.report.markup import to_html
 from likeness.report.padding import padded_html
 from likeness.report.rows import internal_rows
-from likeness.report.statement import CARD_WORDS
+from likeness.report.statement import CARD_WORDS, RELATIONS, VERDICTS, cut_lines, pair_names
 
 
 def render(
@@ -77,6 +77,7 @@ def render(
             rdp_image=embed(curves.rdp_curve(privacy["rdp_curve"])) if privacy["private"] else None,
             internal=section,
             table=table,
+            relations=_relations(privacy.get("relations")),
         )
     except UndefinedError as error:
         raise ArtifactError(f"{PRIVACY}: {error.message}. Run `dvc repro account` to write it again.") from None
@@ -109,6 +110,15 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
         (root / ProjectPaths.internal).chmod(0o700)  # a person who copied the results back may have opened it to all
         page = render(privacy, statement, losses, read_internal(root / ProjectPaths.evaluation), table)
         (root / ProjectPaths.internal_report).write_bytes(padded_html(page))
+
+
+def _relations(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a reader may believe, ready to print; None where the account says nothing."""
+    if not found:
+        return None
+    listed = {word: (len(found[key]), pair_names(found[key])) for key, word in VERDICTS.items()}
+    verdicts = [*listed.items(), ("unknown", (found["unknown"], "all others"))]
+    return {"verdicts": [(word, *rest) for word, rest in verdicts], "words": RELATIONS, "cut": cut_lines(found)}
 
 
 def _without_title(statement: str) -> str:

@@ -1,6 +1,6 @@
 """The privacy statement: the account of a run for a person."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from likeness.core.text import in_code, in_markdown
@@ -46,6 +46,7 @@ def statement(privacy: dict[str, Any]) -> str:
         *_notes(privacy),
         *_rules(privacy),
         *_card(privacy),
+        *_relations(privacy),
         *_not_covered(privacy),
         "",
         "PRIVACY.md tells the threat model and the side channels.",
@@ -185,6 +186,49 @@ def _card(privacy: Mapping[str, Any]) -> list[str]:
         "them. The intervals cover the noise, not the choice of the training rows."
     )
     return ["", "## Quality card", "", about, "", "| figure | value | 95 % interval |", "| --- | ---: | ---: |", *rows]
+
+
+def _relations(privacy: Mapping[str, Any]) -> list[str]:
+    """What a reader may believe of pairs of columns, and values that the table does not have."""
+    found = privacy.get("relations")
+    if not found:
+        return []
+    lists = [
+        f"**{word}**, {len(found[key]):,}: {in_markdown(pair_names(found[key]))}" for key, word in VERDICTS.items()
+    ]
+    lines = [*lists, f"**unknown**, {found['unknown']:,}: all others", *map(in_markdown, cut_lines(found))]
+    return ["", "## What a reader may believe", "", RELATIONS, "", *(f"- {line}" for line in lines)]
+
+
+RELATIONS = (
+    "These verdicts follow from released values and the model, at no further cost. A relation is kept where the "
+    "release shows it and the model has at least half of it. It is not kept where the model has less, or more than "
+    "twice. It is unknown where noise may hide it, or nothing measured it: then the columns may depend on each other."
+)
+"""What verdicts mean."""
+
+
+VERDICTS = {"kept": "kept", "not_kept": "not kept", "rules": "of a public rule"}
+"""Words for each list of pairs."""
+MOST_PAIRS = 20
+"""Pairs of a list that are named."""
+
+
+def pair_names(pairs: Sequence[Sequence[str]]) -> str:
+    """The first pairs of a list, by name."""
+    more = f", and {len(pairs) - MOST_PAIRS:,} more in privacy.json" if len(pairs) > MOST_PAIRS else ""
+    return ", ".join(" × ".join(pair) for pair in pairs[:MOST_PAIRS]) + more or "–"
+
+
+def cut_lines(relations: Mapping[str, Any]) -> list[str]:
+    """The range of each number whose bounds are wider, in words."""
+    ends = [
+        [end if isinstance(end, str) else _number(end) for end in (one["low"], one["high"])] for one in relations["cut"]
+    ]
+    return [
+        f"{one['column']} has no value outside {low} to {high}."
+        for one, (low, high) in zip(relations["cut"], ends, strict=True)
+    ]
 
 
 CARD_WORDS = {

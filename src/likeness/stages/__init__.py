@@ -23,7 +23,7 @@ FOLDERS = {
     "sample": "data features privacy release generators methods",
     "card": "engine data features privacy ledger release methods",
     "evaluate": "data features privacy release evaluation report",
-    "account": "data features privacy ledger release generators methods report",
+    "account": "data features privacy ledger release generators methods inference report",
     "report": "data features privacy ledger release methods inference report",
     "track": "data features privacy ledger release report tracking",
 }

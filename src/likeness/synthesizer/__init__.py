@@ -316,6 +316,22 @@ class Synthesizer(Estimator):
         return FittedModel(self.schema_, self.generator_)
 
     @property
+    def relations_(self) -> "DataFrame":
+        """What a reader may believe of each pair of columns, from released numbers and the model. It costs nothing.
+
+        A frame with a row a pair. ``verdict`` is ``kept``, ``not kept`` or ``unknown``, where noise explains everything
+        or the pair was never measured. ``strength`` is that of the release: the absolute correlation of ranks, Cramér's
+        V of two columns with two values, and alike for others. ``detectable`` is the strength that noise does not hide,
+        ``synthetic`` that of the model. ``rule`` says whether a public rule speaks of the pair. See
+        :mod:`likeness.inference.relations` for the test. Images have no pairs.
+
+        Raises:
+            NotFittedError: :meth:`fit` was not called.
+        """
+        self.check_fitted("releases_")
+        return self._fitted.relations(self.params())
+
+    @property
     def card_(self) -> "DataFrame":
         """The figures of the card about the table of :meth:`sample` without arguments, each with its 95 % interval.
 

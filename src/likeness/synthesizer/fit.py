@@ -56,7 +56,7 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     compute = Compute(train.device, train.threads, train.precision)
     generators, losses = fit_all(project.method, row_sets, released.values(), compute)
     released |= _card(project, schema, generators[0], released, doors[0])
-    privacy = stated(project, plan, schema, list(released.values()))
+    privacy = stated(project, plan, schema, list(released.values()), generators)
     types = {name: frame_type.of(model.tables[name].names) for name, (_, frame_type) in tables.items()}
     return Fitted(model, plan, released, privacy, losses, types, generators)
 

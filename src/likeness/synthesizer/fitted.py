@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from likeness.config.params import Params, Sample
 from likeness.config.typed import require, whole
 from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
+from likeness.inference.relations import Relation, relations
 from likeness.methods.base import Context
 from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
@@ -22,6 +24,9 @@ from likeness.pipeline.synthetic_table import numbered
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,12 @@ class Fitted:
         compute = Compute(train.device, train.threads, train.precision)
         models = replicates(*source, compute, count, seed)
         return [self._drawn(generators, rows, stream, where or {}) for generators, stream in models]
+
+    def relations(self, params: Params) -> "DataFrame":
+        """See :attr:`likeness.Synthesizer.relations_`."""
+        row_sets = Project(Path(), params, self.model.schema).row_sets
+        found = relations(row_sets, self.released.values(), self.generators)
+        return pd.DataFrame(found, columns=Relation._fields).set_index(["first", "second"])
 
     def _drawn(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:
         """Tables as frames like those of the training rows, or like the last one where there was none."""

@@ -144,6 +144,7 @@ def account(bundle: Bundle) -> str:
         {one.receipt.query: len(one.keys) for one in answers},
         bundle.schema.rules,
         card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
+        privacy.get("relations"),  # the check of the generator computes them
     )
     software = privacy["software"]
     ours = set(software) == set(again["software"])

@@ -23,6 +23,7 @@ from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
+from likeness.inference.relations import summary
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE, card_queries
@@ -74,9 +75,12 @@ def texts(bundle: Bundle) -> str:
 
 
 def generator(bundle: Bundle) -> str:
-    """The generator's specification follows from settings and releases. The training check covers its weights."""
-    for rows in bundle.row_sets:
-        saved = SavedGenerator.load(bundle.folder / rows.generator)
+    """The generator's specification follows from settings and releases. The training check covers its weights.
+
+    The relations of the account follow from releases and generator.
+    """
+    generators = [SavedGenerator.load(bundle.folder / rows.generator) for rows in bundle.row_sets]
+    for rows, saved in zip(bundle.row_sets, generators, strict=True):
         spec = _untrained(bundle, rows, saved).spec()
         require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
         where = saved.provenance["environment"]
@@ -85,6 +89,9 @@ def generator(bundle: Bundle) -> str:
         device = where["device"] if "torch" in where else bundle.params.train.device
         asked = bundle.params.train.device in ("auto", device)
         require(asked, f"the generator was trained on another device than {names.SETTINGS} asks for")
+    found = summary(bundle.row_sets, bundle.answers, generators)
+    stated = bundle.json(names.PRIVACY).get("relations", {})
+    require(stated == found, f"{names.PRIVACY}: relations are not those of releases and generator")
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 

@@ -75,6 +75,14 @@ class MixtureColumn:
         within = np.add.reduceat(parts * shares, starts, axis=0)
         return np.concatenate([probabilities[:, :bins] @ within, probabilities[:, bins:]], axis=1)
 
+    @property
+    def support(self) -> tuple[float, float]:
+        """The least and the largest value of a piece with a share."""
+        if self.cells.edges is None:
+            return 0.0, 1.0
+        held = [place for place, share in enumerate(self.shares or [1.0] * len(self.lows)) if share > 0]
+        return self.lows[held[0]], self.highs[held[-1]]
+
     def weights(self, condition: Condition) -> NDArray[np.float64]:
         """The part of each cell that a condition allows, shape (cells,), in [0, 1]."""
         weights = np.zeros(self.cells.size)
@@ -193,6 +201,11 @@ class ProductMixture(Generator):
         """Of all columns."""
         return tuple(column.cells for column in self.columns)
 
+    @property
+    def support(self) -> tuple[tuple[float, float], ...]:
+        """Of all columns."""
+        return tuple(column.support for column in self.columns)
+
     def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
         """Probability of each cell of some columns in each class, shape (num_classes, cells of each column).
 
@@ -206,7 +219,7 @@ class ProductMixture(Generator):
         return table
 
     def pairs(self, places: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Expected counts of pairs of columns, shapes (num_classes, cells, cells), of records by class."""
+        """See the base; the mixture's cells are computed once."""
         parts, weights = self.exact()
         shares = records[:, None] * weights
         for i, j in places:
