@@ -151,6 +151,13 @@ def two_days_back(found: list[Json]) -> None:
     of("cap")(found)["time"] = "2026-01-01"
 
 
+def noted_day(found: list[Json]) -> None:
+    """A person confirms the last day, with a note."""
+    body = found[-1]["body"]
+    salts = {name: body[name] for name in (SALT, "content_salt")}
+    found.insert(len(found) - 1, {**found[-1], "kind": "day", "body": {**salts, "note": p.NOTE}})
+
+
 def twice(found: list[Json]) -> None:
     """The last reservation a second time, and cheaper, before its commit."""
     place = found.index(of("reserve")(found))
@@ -392,6 +399,7 @@ OF_LEDGERS: tuple[Told, ...] = (
       for day in ("9999-99-99", "2026-02-30", "2999-01-01", "20260101", "2026-W01-1", "2026-1-1", "2026-01-01T09:00")),
     ("a ledger begins in 1970", CHAIN, "no day until today", chain(
         lambda found: of("genesis")(found).update(time="1970-01-01"))),
+    ("a person confirms a day with a note", CHAIN, "unknown keys", chain(noted_day)),
     ("a cap is of a day before the ledger's first", CHAIN, "before that of an earlier record", chain(two_days_back)),
     ("a record has a truth value for its number", CHAIN, "is broken", numbered_true, {"seal": f.Seal.TEXTS}),
     # --- words in records

@@ -1,5 +1,6 @@
 """What is asked of a fit: rows, seeds, conditions, places and labels in every form that Python has, or a refusal."""
 
+import errno
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from verdicts import verify
 import likeness
 from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
+from likeness.cli.sample import sample
 from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.allowed import plain_condition
 from likeness.ledger.home import locate
@@ -91,8 +93,23 @@ def test_more_rows_than_fit_in_memory_are_refused(fitted: Synthesizer, home: Pat
         fitted.sample(rows, where={"ward": "x"}, replicates=2)
     with pytest.raises(LikenessError, match=words):
         fitted.bundle("~/bundle", n=rows)
+    assert "ulimit" in str(storage_refusal(OSError(errno.EMFILE, "Too many open files")))
     assert words in str(storage_refusal(MemoryError("Unable to allocate 7 TiB")))
     assert not (home / "bundle").exists()
+
+
+def test_a_full_disk_leaves_no_part_of_a_table(
+    fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object, path: Path, **__: object) -> None:
+        path.write_text("half a ro")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    fitted.save(tmp_path / "saved")
+    monkeypatch.setattr("pandas.DataFrame.to_csv", full)
+    with pytest.raises(OSError, match="No space"):
+        sample(tmp_path / "saved", tmp_path / "x.csv", rows=3)
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 
 @pytest.mark.parametrize("folder", ["~/file/x", "~/a\0b", "x" * 5000, None, 5])

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,8 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 from toys import ledger_of_people
 
+from likeness.bundle.extract import chain_extract
+from likeness.bundle.verdict import Wrong
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import canonical_json, sha256_json
 from likeness.ledger import chain
@@ -30,6 +33,7 @@ from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
+from likeness.verify.ledger import chain as chain_of
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -296,13 +300,42 @@ def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
     ledger.reserve(request("k", CAP / 2))
     assert all(str(datetime.date.fromisoformat(record.time)) == record.time for record in ledger.records())
     reserved = ledger.records()[-1].time
-    monkeypatch.setattr("likeness.ledger.records._now", lambda: "2999-01-01")
+    tomorrow = str(datetime.date.fromisoformat(reserved) + datetime.timedelta(1))
+    monkeypatch.setattr("likeness.ledger.records._now", lambda: tomorrow)
     assert ledger.commit("k", "00").time == reserved
     ledger.change_cap("people", 2.0, 1e-5)
-    assert ledger.records()[-1].time == "2999-01-01"
-    monkeypatch.setattr("likeness.ledger.records._now", lambda: "2000-01-01")
+    assert ledger.records()[-1].time == tomorrow
+    monkeypatch.setattr("likeness.ledger.records._now", lambda: reserved)
     ledger.change_cap("people", 1.0, 1e-5)
-    assert ledger.records()[-1].time == "2999-01-01"  # a clock that is set back
+    assert ledger.records()[-1].time == tomorrow  # a clock that is set back
+
+
+def test_a_day_far_ahead_or_back_needs_the_word_of_a_person(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def clock(day: str) -> None:
+        monkeypatch.setattr("likeness.ledger.records._now", lambda: day)
+
+    def verified() -> str:
+        return chain_of(SimpleNamespace(chain=chain_extract(ledger.records(), "people")))  # type: ignore[arg-type]
+
+    right = ledger.records()[-1].time
+    clock("2999-01-01")
+    with pytest.raises(LedgerError, match="run: likeness ledger day 2999-01-01"):
+        ledger.change_cap("people", 2.0, 1e-5)
+    ledger.confirm_day("2999-01-01", {"asked_by": "ada"})  # in error
+    clock(right)
+    ledger.change_cap("people", 2.0, 1e-5)
+    assert ledger.records()[-1].time == "2999-01-01" and f"likeness ledger day {right}" in caplog.text
+    with pytest.raises(Wrong, match="the last record is of 2999-01-01"):
+        verified()
+    with pytest.raises(LedgerError, match=r"you say 2000-01-01\. Set the clock"):
+        ledger.confirm_day("2000-01-01", {"asked_by": "ada"})
+    ledger.confirm_day(right, {"asked_by": "ada"})
+    ledger.change_cap("people", 1.0, 1e-5)
+    assert ledger.records()[-1].time == right and "6 records linked, 6 of them whole" in verified()
+    late = [record for record in chain_extract(ledger.records(), "others") if record.get("kind") != "cap"]
+    assert [record["kind"] for record in late if "kind" in record] == ["genesis", "day", "day"]
 
 
 @pytest.mark.parametrize(

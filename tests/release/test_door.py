@@ -77,6 +77,13 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
     assert receipt.key == sha256_json(request_of(query(), "add_remove_one", receipt.noise_scale, DATASET))
 
 
+def test_a_library_that_does_not_load_costs_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opendp.measurements", None)
+    with pytest.raises(ImportError):
+        Door(plan(), ledger, DATASET, forbidden).release(query())
+    assert len(ledger.records()) == 2
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from likeness.ledger.records import SALT, Record, content_of, population_of
+from likeness.ledger.records import OF_ALL, SALT, Record, content_of, population_of
 
 
 def chain_extract(records: Sequence[Record], population: str, open_others: bool = False) -> list[dict[str, Any]]:
@@ -22,7 +22,7 @@ def chain_extract(records: Sequence[Record], population: str, open_others: bool 
     for record in records:
         body = record.body
         parts: dict[str, Any] = {"population": population_of(body), "content": content_of(record)}
-        if record.kind == "genesis" or body["identity"] == population:
+        if record.kind in OF_ALL or body["identity"] == population:
             parts = {"time": record.time, "kind": record.kind, "body": dict(body)}
         elif open_others:
             parts |= {"identity": body["identity"], SALT: body[SALT]}

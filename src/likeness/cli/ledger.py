@@ -16,7 +16,7 @@ from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.chain import Chain
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.records import Record
+from likeness.ledger.records import DAY, Record
 from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness, trailer, write_trailer
 from likeness.methods import method_named
 from likeness.pipeline.project import Project
@@ -80,7 +80,7 @@ def _text(record: Record) -> str:
         return f"{body['identity']}  bytes given up, next draw is charged  key {body['key'][:12]}  by {who}"
     if record.kind == "published":
         return f"{body['identity']}  {', '.join(sorted(body['files']))}  from {len(body['releases'])} releases"
-    return f"ledger {body['ledger_id']}"
+    return f"by {body.get('asked_by', 'unknown')}" if record.kind == DAY else f"ledger {body['ledger_id']}"
 
 
 def _origin(body: Mapping[str, Any]) -> str:
@@ -265,6 +265,14 @@ def ledger_reanchor(
 def ledger_recover() -> None:
     """Append the records that a restored or lost ledger lacks, from their copies beside the anchor."""
     say(f"{Ledger.recover(_home())} lost records are back")
+
+
+@ledger_app.command("day")
+def ledger_day(day: Annotated[str, typer.Argument(help="Today in UTC, as 2026-11-26.")]) -> None:
+    """Say which day it is, after a clock was wrong or a year's rest. It stays on record for ever."""
+    ledger = _open()
+    ledger.confirm_day(day, {"asked_by": provenance()["asked_by"]})
+    say(f"the ledger goes on at {day}")
 
 
 @ledger_app.command("witness")

@@ -9,6 +9,7 @@ import typer
 from likeness.bundle.files import opened
 from likeness.cli.console import JSON, say, say_json
 from likeness.core.errors import LikenessError
+from likeness.core.files import whole_file
 from likeness.core.remote import ending
 from likeness.pipeline.where import pairs
 from likeness.synthesizer.published import Published
@@ -55,7 +56,8 @@ def sample(
             stem = out.stem if replicates is None else f"{out.stem}_{place}"
             for name, table in tables.items():
                 file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
-                table.to_csv(file, index=False) if ending(file) == ".csv" else table.to_parquet(file, index=False)
+                with whole_file(file) as part:
+                    table.to_csv(part, index=False) if ending(file) == ".csv" else table.to_parquet(part, index=False)
                 facts = {"rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
                 written.append({"file": str(file), **facts})
     if as_json:

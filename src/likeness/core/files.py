@@ -75,6 +75,17 @@ def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
     sync_folder(path.parent)
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to. It gets the file's name at the end of the block, so a full disk leaves no part of a file."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def append_durably(path: Path, lines: Iterable[str]) -> None:
     """Append lines to a file that only its owner may read. A crash can cut the last one, and spoils no other."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -25,7 +25,7 @@ from likeness.ledger.budget import (
 from likeness.ledger.chain import Anchor, Chain, anchor_path, anchors
 from likeness.ledger.database import make_engine
 from likeness.ledger.home import Home, locate
-from likeness.ledger.records import Record, append
+from likeness.ledger.records import DAY, Record, append, moment
 from likeness.ledger.reservation import Reservation, check_owner, open_queries, sealed
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -241,6 +241,21 @@ class Ledger(Chain):
                 seq = entries["lost"].seq
                 raise LedgerError(f"release {key[:12]} was declared lost in entry {seq} already. Run: dvc repro")
             return append(records, "lost", {**by, "key": key, "identity": entries["reserve"].body["identity"]})
+
+    def confirm_day(self, day: str, by: Mapping[str, Any]) -> Record:
+        """Record by a person's word which day it is, after a clock was wrong or a ledger rested for long.
+
+        Args:
+            day: today in UTC, as 2026-11-26.
+            by: who says so.
+
+        Raises:
+            LedgerError: this machine's clock says another day.
+        """
+        if day != moment([]):
+            raise LedgerError(f"the clock says {moment([])}, and you say {day}. Set the clock, or give that day.")
+        with self.appending() as records:
+            return append(records, DAY, dict(by), time=day)
 
     def commit(self, key: str, sha256: str, data: bytes | None = None) -> Record:
         """Record the digest of the file that was drawn for a reservation.

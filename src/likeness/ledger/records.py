@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from json.encoder import encode_basestring
 from typing import Any
 
+from likeness.core.errors import LedgerError
 from likeness.core.hashing import canonical_json, sha256_bytes
+from likeness.core.messages import LOG
 from likeness.core.rng import secret_bytes
 
 START = "0" * 64
@@ -16,6 +18,12 @@ START = "0" * 64
 
 SALT = "population_salt"
 """Key of the secret in a body that hides its population."""
+
+DAY = "day"
+"""Kind of a record by which a person confirms its day. The days before may be later, or much earlier."""
+OF_ALL = {"genesis", DAY}
+"""Kinds of records that are about nobody. Every reader of the chain sees them."""
+_MOST_AHEAD, _MOST_BACK = 400, 2  # days: a ledger may rest for a year, and clocks of a team differ by a day
 
 _NUMBERS = ("delta_keys", "dimension", "noise_scale", "reserve_seq", "rho")
 _ALONE = {key: f'"{key}":' for key in (SALT, "digest", "identity", "key", "sha256", *_NUMBERS)}
@@ -59,8 +67,8 @@ class Record:
 
     Attributes:
         seq: number of the record, from 1. It gives the order.
-        time: a day in UTC, which never goes back.
-        kind: genesis, cap, reserve, commit, lost or published.
+        time: a day in UTC, which goes back to that of a :data:`DAY` only.
+        kind: genesis, cap, reserve, commit, lost, published or day.
         body: content of the record.
         previous: digest of the record before.
         digest: see :func:`digest_of`.
@@ -100,9 +108,25 @@ def moment(records: list[Record]) -> str:
     """Today in UTC, or the last record's day if that is later.
 
     A day, because a bundle shows whole records: seconds would tell how long the door read private rows.
+
+    Raises:
+        LedgerError: today is far after the last record's day, by a clock that nobody has confirmed.
     """
     now = _now()
-    return max(now, records[-1].time) if records else now
+    if not records:
+        return now
+    ahead = (date.fromisoformat(now) - date.fromisoformat(records[-1].time)).days
+    if ahead > _MOST_AHEAD:
+        raise LedgerError(
+            f"the clock says {now}, and the ledger's last record is of {records[-1].time}. Set the clock. If it is "
+            f"right, run: likeness ledger day {now}"
+        )
+    if ahead < -_MOST_BACK:
+        LOG.warning(
+            f"the clock says {now}, and the ledger's last record is of {records[-1].time}. If that day was wrong, run: "
+            f"likeness ledger day {now}"
+        )
+    return max(now, records[-1].time)
 
 
 def _now() -> str:

@@ -110,6 +110,8 @@ def storage_refusal(error: Exception) -> str | None:
         what = f"the ledger's database cannot be used ({inner})"
     elif isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
         return f"the locale's encoding, {error.encoding}, cannot write a name or text. Set PYTHONUTF8=1, and run again."
+    elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "it needs more open files than the system allows. Raise the limit, as by ulimit -n 1024, and run again."
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
     else:

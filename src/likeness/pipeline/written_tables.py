@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import ArtifactError
+from likeness.core.files import whole_file
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema
@@ -33,8 +34,10 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
     for name, table in tables.items():
         path = _path(project, f"{name}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".csv").write_bytes(csv_bytes(table))
-        path.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
+        with whole_file(path.with_suffix(".csv")) as part:
+            part.write_bytes(csv_bytes(table))
+        with whole_file(path) as part:
+            part.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
 
 
 def check_synthetic(project: Project) -> dict[str, str]:

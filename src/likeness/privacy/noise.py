@@ -13,6 +13,7 @@ here. So each coordinate of a release has noise exactly once.
 import hashlib
 import math
 import sys
+from importlib import import_module
 from importlib.metadata import version
 
 import numpy as np
@@ -25,7 +26,8 @@ _FITS = 2.0**50  # up to this σ, noise reaches 2**62, the bound of sums, with p
 
 
 def sampler_name() -> str:
-    """Library and version, for the receipt."""
+    """Library and version, for the receipt. The library is loaded then."""
+    import_module("opendp.measurements")
     return f"opendp {version('opendp')} discrete gaussian"
 
 

@@ -93,9 +93,9 @@ class Door:
             _, commit = ledger.find(key)
             if commit is not None:
                 return _stored(ledger, key, str(commit.body["sha256"]))
+            sampler = sampler_name() if plan.private else "none"  # a library that does not load costs nothing
             reserved = ledger.reserve(_reservation(query, plan, dataset, request, self.provenance))
             # A plan that died may have reserved it: then the receipt names that plan.
-            sampler = sampler_name() if plan.private else "none"
             receipt = Receipt.of(reserved.body, ledger.id, reserved.seq, sampler)
             data = _drawn_once(ledger, receipt, partial(self._drawn, query))
             digest = sha256_bytes(data)

@@ -18,7 +18,7 @@ from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import NEXT
 from likeness.ledger.budget import Budget, Cost
-from likeness.ledger.records import SALT, Record, digest_of
+from likeness.ledger.records import DAY, SALT, Record, digest_of
 from likeness.ledger.reservation import REDRAW
 from likeness.methods import METHODS, Method, method_named
 from likeness.methods.maps import SHARED, known_maps
@@ -46,6 +46,7 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "commit": ({"key", "identity", "reserve_seq", "sha256"}, set()),
     "lost": ({"key", "identity"}, _ASKED),
     "published": ({"identity", "files", "releases"}, set()),
+    DAY: (set(), _ASKED),
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
@@ -82,7 +83,7 @@ _MOST_NAMES = 9  # of other people in one sentence
 
 def chain(bundle: Bundle) -> str:
     """Links and digests of the ledger's extract hold, and each key and text is one that Likeness writes."""
-    previous, whole, time, salts = "0" * 64, 0, "", list[str]()
+    previous, whole, time, salts, last = "0" * 64, 0, "", list[str](), (datetime.now(UTC).date() + _AHEAD).isoformat()
     for place, record in enumerate(bundle.chain, start=1):
         linked = type(record["seq"]) is int and record["seq"] == place and record["previous"] == previous
         require(linked, f"{names.LEDGER}: the chain is broken at record {place}")
@@ -94,7 +95,8 @@ def chain(bundle: Bundle) -> str:
             require(set(record) == _WHOLE, f"record {place} has unknown keys")
             require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
             require(_is_day(record["time"]), f"record {place} is of {record['time']!r}, which is no day until today")
-            require(record["time"] >= time, f"record {place} is of a day before that of an earlier record")
+            day = record["kind"] == DAY  # a person's word corrects the days before
+            require(record["time"] >= time or day, f"record {place} is of a day before that of an earlier record")
             require((record["kind"] == "genesis") is (place == 1), "the first record is not the ledger's first")
             _check_body(record["kind"], record["body"], place)
             whole, time = whole + 1, record["time"]
@@ -108,15 +110,15 @@ def chain(bundle: Bundle) -> str:
         salts += [shown[name] for name in sorted(_SALTS) if name in shown]
         previous = record["digest"]
     require(whole > 0 and "body" in bundle.chain[0], "the first record is not the ledger's first")
+    require(time <= last, f"the last record is of {time}, which is no day until today")
     require(len({*salts}) == len(salts), "two records have one salt, which nobody draws twice")
     return f"{len(bundle.chain)} records linked, {whole} of them whole; head {previous[:16]}"
 
 
 def _is_day(text: str) -> bool:
-    """Whether a text is a day of the calendar on which a ledger may have been written."""
+    """Whether a text is a day of the calendar since the first ledger."""
     with contextlib.suppress(ValueError):
-        last = (datetime.now(UTC).date() + _AHEAD).isoformat()
-        return date.fromisoformat(text).isoformat() == text and _FIRST_DAY <= text <= last
+        return date.fromisoformat(text).isoformat() == text and text >= _FIRST_DAY
     return False
 
 
@@ -265,6 +267,8 @@ class _Spending:
             Wrong: no ledger of Likeness has such a record at this place.
         """
         name, body = f"record {record.seq}", record.body
+        if record.kind == DAY:
+            return
         require(body["identity"] == self.population, f"{name} is shown, and is about other people")
         if record.kind == "cap":
             self._cap(name, body)
