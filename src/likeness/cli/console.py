@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 
 from likeness.config.explain import keys
 from likeness.config.params import Params
+from likeness.core.hashing import plain
 from likeness.core.text import did_you_mean, doc_of, escaped
 
 _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
@@ -73,16 +74,16 @@ def wrapped(text: str, err: bool = False) -> str:
 
 
 def say_json(value: Any) -> None:
-    """Print JSON, for scripts."""
-    typer.echo(json.dumps(value, indent=1))
+    """Print JSON, for scripts. It has no infinity, which is the text ``inf`` as in every document of a run."""
+    typer.echo(json.dumps(plain(value), indent=1))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
     """Rows in columns, as text for standard output. Behind so many columns of words, numbers are aligned right."""
     console = _console()
     grid = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
-    for place, name in enumerate(header):
-        grid.add_column(name, justify="left" if place < words else "right", overflow="fold")
+    for index, name in enumerate(header):
+        grid.add_column(name, justify="left" if index < words else "right", overflow="fold")
     for row in rows:
         grid.add_row(*map(Text, row))
     with console.capture() as captured:

@@ -1,6 +1,5 @@
 """The ledger of every release of this machine or team."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ import typer
 from likeness.cli.console import JSON, App, say, say_json, table
 from likeness.config.typed import require
 from likeness.core.errors import ArtifactError, LedgerError, LikenessError
-from likeness.core.hashing import plain, sha256_bytes
+from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.chain import Chain
@@ -52,7 +51,7 @@ def ledger_show(as_json: JSON = False) -> None:
     """Print every record, oldest first: query, cost, user, commit and software."""
     ledger = _open()
     if as_json:
-        say_json([dict(sorted(plain(vars(record)).items())) for record in ledger.records()])
+        say_json([dict(sorted(vars(record).items())) for record in ledger.records()])
         return
     committed, rows = ledger.commits(), []
     for record in ledger.records():
@@ -165,16 +164,11 @@ def _budget(ledger: Ledger, name: str) -> dict[str, Any]:
     return {
         "identity": name,
         "adjacency": str(budget.adjacency),
-        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta, **cap},
-        "spent": {"epsilon": _finite(budget.spent_epsilon), "rho": _finite(budget.spent_rho), **spent},
-        "remaining_rho": _finite(budget.remaining_rho),
+        "cap": {"epsilon": budget.cap_epsilon, "delta": budget.cap_delta, **cap},
+        "spent": {"epsilon": budget.spent_epsilon, "rho": budget.spent_rho, **spent},
+        "remaining_rho": budget.remaining_rho,
         "uncommitted": budget.uncommitted,
     }
-
-
-def _finite(value: float) -> float | str:
-    """JSON has no infinity, so every document of a run has ``"inf"``."""
-    return value if math.isfinite(value) else str(value)
 
 
 @ledger_app.command("afford")
@@ -194,11 +188,11 @@ def ledger_afford(
     costs, budget = afford(projects)
     total = Cost.total(costs)
     grid = [
-        {"method": run.method, "epsilon": _finite(run.privacy.epsilon), "rho": _finite(cost.rho)}
+        {"method": run.method, "epsilon": run.privacy.epsilon, "rho": cost.rho}
         for run, cost in zip(runs, costs, strict=True)
     ]
     if as_json:
-        of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": _finite(total.rho)}
+        of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": total.rho}
         say_json({**of_runs, "delta_keys": total.delta, **_cap_after(budget, total)})
         return
     names = [f"{run.method} at epsilon {run.privacy.epsilon:g}" for run in runs]
@@ -223,10 +217,10 @@ def _grid(project: Project, methods: list[str], epsilons: list[float]) -> list[P
 def _cap_after(budget: Budget, cost: Cost) -> dict[str, Any]:
     """The cap for scripts, and its rest after a cost."""
     return {
-        "cap": {"epsilon": _finite(budget.cap_epsilon), "delta": budget.cap_delta},
-        "spent_rho": _finite(budget.spent_rho),
+        "cap": {"epsilon": budget.cap_epsilon, "delta": budget.cap_delta},
+        "spent_rho": budget.spent_rho,
         "spent_delta_keys": budget.spent_delta,
-        "remaining_rho": _finite(budget.after(cost).remaining_rho),
+        "remaining_rho": budget.after(cost).remaining_rho,
     }
 
 

@@ -52,8 +52,8 @@ def sample(
             if replicates is None
             else published.replicates(rows, seed, given, replicates)
         )
-        for place, tables in enumerate(draws):
-            stem = out.stem if replicates is None else f"{out.stem}_{place}"
+        for index, tables in enumerate(draws):
+            stem = out.stem if replicates is None else f"{out.stem}_{index}"
             for name, table in tables.items():
                 file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
                 with whole_file(file) as part:

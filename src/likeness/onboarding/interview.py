@@ -201,7 +201,7 @@ class Interview:
 
     def _numbered(self) -> str:
         """All columns with their numbers; columns in a row whose names differ in digits only, as one."""
-        places = {name: place for place, name in enumerate(self.draft, start=1)}
+        places = {name: index for index, name in enumerate(self.draft, start=1)}
         texts: list[str] = []
         for _, run in groupby(self.draft, _stem):
             names = list(run)

@@ -54,17 +54,17 @@ class MissingInputs:
 
         ``known`` holds places that name a ledger, beside those of a project here.
         """
-        self.tried(lambda: self._ledger(home, population, known))
 
-    def _ledger(self, home: str | None, population: str | None, known: Iterable[Named]) -> None:
-        place = locate(home)
-        ledger = Ledger.open(place) if Ledger.exists(place) or read_anchor(place) is not None else None
-        if population is not None:
-            refuse_other_ledger(Path(), population, place, ledger, known)
-        if ledger is not None:
-            return
-        start = f"likeness.Ledger.start({'' if home is None else repr(home)})"
-        self.line(f"import likeness\n{start}  # once a machine; or run: likeness ledger init", LedgerError)
+        def check() -> None:
+            place = locate(home)
+            ledger = Ledger.open(place) if Ledger.exists(place) or read_anchor(place) is not None else None
+            if population is not None:
+                refuse_other_ledger(Path(), population, place, ledger, known)
+            if ledger is None:
+                start = f"likeness.Ledger.start({'' if home is None else repr(home)})"
+                self.line(f"import likeness\n{start}  # once a machine; or run: likeness ledger init", LedgerError)
+
+        self.tried(check)
 
     def schema(self, given: Any, frame: "DataFrame | Any") -> None:
         """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""

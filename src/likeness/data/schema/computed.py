@@ -251,7 +251,7 @@ class OneOf(Computing):
 
     def computed(self, values: Values) -> Values:
         chosen = values[self.modeled[0].name]
-        return {name: (chosen == place).astype("float64") for place, name in enumerate(self.columns)}
+        return {name: (chosen == index).astype("float64") for index, name in enumerate(self.columns)}
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
         """None of them has it, or several."""

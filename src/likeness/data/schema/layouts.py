@@ -47,7 +47,7 @@ _WRITTEN: dict[str, Callable[[datetime], str]] = {
 }
 DIRECTIVES = ", ".join(f"%{letter}" for letter in sorted(_WRITTEN) if letter != "%")
 _PIECES = re.compile(r"%(?P<letter>.?)|(?P<blank>\s+)|(?P<sign>.)", re.DOTALL)
-_NUMBERS = {name[:_SHORT].lower(): place for place, name in enumerate(MONTHS, start=1)}
+_NUMBERS = {name[:_SHORT].lower(): index for index, name in enumerate(MONTHS, start=1)}
 
 
 def has_two_digit_years(layout: str) -> bool:
@@ -117,11 +117,11 @@ def _pattern(layout: str) -> "re.Pattern[str] | None":
     if not set(letters) <= set(_WRITTEN) or len(set(letters)) < len(letters):
         return None
     pieces, pattern = [*_PIECES.finditer(layout)], ""
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         letter = piece["letter"]
         if letter in _DIGITS:
             # Between other digits a number has all of its own.
-            beside = pieces[max(place - 1, 0) : place] + pieces[place + 1 : place + 2]
+            beside = pieces[max(index - 1, 0) : index] + pieces[index + 1 : index + 2]
             fixed = letter in "Yy" or any(other["letter"] in _DIGITS or other[0].isdecimal() for other in beside)
             pattern += rf"(?P<{letter}>\d{{{'' if fixed else '1,'}{_DIGITS[letter]}}})"
         elif letter in _OTHERS:

@@ -102,7 +102,7 @@ class Schema:
         released = {}
         for column in self.open_columns:
             taken = {column.other, *column.missing_values}
-            names = (name for name in (f"category {place}" for place in count(1)) if name not in taken)
+            names = (name for name in (f"category {index}" for index in count(1)) if name not in taken)
             released[column.name] = list(islice(names, most))
         return self.completed(released)
 
@@ -284,7 +284,7 @@ def pixel_columns(shape: tuple[int, ...]) -> tuple[Column, ...]:
     A pixel is an integer column from 0 to 255, so that all rules for tables hold for images. In color it is three
     columns: red, green and blue.
     """
-    return tuple(Column(f"pixel_{place + 1}", "integer", 0.0, float(BRIGHTEST)) for place in range(math.prod(shape)))
+    return tuple(Column(f"pixel_{index + 1}", "integer", 0.0, float(BRIGHTEST)) for index in range(math.prod(shape)))
 
 
 def check_texts(mapping: Mapping[str, Any], where: str) -> None:

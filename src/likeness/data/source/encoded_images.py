@@ -42,15 +42,13 @@ def decoded(images: Iterable[bytes | None], shape: tuple[int, ...], where: str) 
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # their texts say sizes of private images
-        rows = [_values(image, shape, where) for image in images]
+        rows = []
+        for image in images:
+            values = _read(image, shape)
+            if isinstance(values, str):
+                raise DataError(f"{where} an image {values}.")
+            rows.append(values)
     return np.stack(rows) if rows else np.empty((0, int(np.prod(shape))), np.uint8)
-
-
-def _values(data: bytes | None, shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
-    values = _read(data, shape)
-    if isinstance(values, str):
-        raise DataError(f"{where} an image {values}.")
-    return values
 
 
 def _read(data: bytes | None, shape: tuple[int, ...]) -> NDArray[np.uint8] | str:

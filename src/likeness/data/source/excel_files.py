@@ -99,7 +99,7 @@ def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
 def _frame(header: Sequence[str], rows: Sequence[_Row], where: str) -> pd.DataFrame:
     if any(max(row) > len(header) for row in rows):
         raise DataError(f"{where}: a row has more cells than the header. Name each column in the first row.")
-    columns = [python_texts(_plain(row.get(place)) for row in rows) for place in range(1, 1 + len(header))]
+    columns = [python_texts(_plain(row.get(index)) for row in rows) for index in range(1, 1 + len(header))]
     if any(column is None for column in columns):
         raise ValueError("a cell has no text")
     return pd.DataFrame(dict(enumerate(columns))).set_axis(list(header), axis="columns")

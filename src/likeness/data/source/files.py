@@ -179,7 +179,7 @@ def _frame_cells(
     check_names(present, names, where, IN_FRAME)
     # The digest of the source covers all columns, also those outside the schema.
     wanted = present if source is not None else names
-    columns = {name: raw_cells(df.iloc[:, place]) for place, name in enumerate(present) if name in wanted}
+    columns = {name: raw_cells(df.iloc[:, index]) for index, name in enumerate(present) if name in wanted}
     if source is not None:
         source.add_frame(pd.DataFrame({name: cells for name, cells in columns.items() if cells is not None}))
     check_texts(columns, names, where, "Convert them to texts or numbers")

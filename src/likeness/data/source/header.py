@@ -59,10 +59,10 @@ def guesses_of(source: Place | Database, layout: FileFormat = _PLAIN) -> tuple[d
         if len(set(names)) < len(names):
             raise DataError(f"{source.name}: {source.key} gives a name twice. Rename columns in it with AS.")
         texts = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
-        return {name: _kind_of_cells([row[place] for row in texts]) for place, name in enumerate(names)}, {}
+        return {name: _kind_of_cells([row[index] for row in texts]) for index, name in enumerate(names)}, {}
     chunk = next(_chunks(source, layout, _ROWS))
     names = [str(name) for name in chunk.columns]
-    columns = [chunk.iloc[:, place].fillna("").str.strip().tolist() for place in range(chunk.shape[1])]
+    columns = [chunk.iloc[:, index].fillna("").str.strip().tolist() for index in range(chunk.shape[1])]
     if any(name in column for name, column in zip(names, columns, strict=True)):
         _refuse_header(source.name, "a name stands among the values below it")
     _check_header(names, source.name, are_public=False)
@@ -83,7 +83,7 @@ def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
     _check_header(texts, "the DataFrame", are_public=False)
     names = [normal_text(str(name)) for name in empty.columns]
     _check_header(names, "the DataFrame", are_public=True)
-    return {name: _kind_of_series(empty.iloc[:, place]) for place, name in enumerate(names)}
+    return {name: _kind_of_series(empty.iloc[:, index]) for index, name in enumerate(names)}
 
 
 def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
@@ -97,7 +97,7 @@ def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
         _refuse_header(where, "a name is a number or a date")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        places = [str(place) for place, name in enumerate(names, start=1) if name == twice]
+        places = [str(index) for index, name in enumerate(names, start=1) if name == twice]
         raise DataError(
             f"{where}: columns {' and '.join(places)} of its header have one name. Rename them, so that each "
             "column has its own name. Nothing was written."

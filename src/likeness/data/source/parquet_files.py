@@ -141,7 +141,7 @@ def group_sizes(part: SourcePart) -> list[int]:
 
 def _group_sizes(file: pq.ParquetFile) -> list[int]:
     about = file.metadata
-    return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+    return [about.row_group(index).num_rows for index in range(about.num_row_groups)]
 
 
 def _opened(part: SourcePart) -> pq.ParquetFile:

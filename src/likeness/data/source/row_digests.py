@@ -111,7 +111,7 @@ class SourceDigest:
     def add_frame(self, raw: pd.DataFrame) -> None:
         """Add rows of raw cells."""
         pixels = leading_pixels(raw)
-        columns = [raw.iloc[:, place] for place in range(len(pixels), raw.shape[1])]
+        columns = [raw.iloc[:, index] for index in range(len(pixels), raw.shape[1])]
         # A column of objects would get one type.
         plain = [values.astype(TEXT) if values.dtype == "object" else values for values in columns]
         cells = [pa.Array.from_pandas(values) for values in plain]
@@ -130,8 +130,8 @@ class SourceDigest:
             return
         start = pa.scalar(json.dumps([name for name, _ in read]).encode(), pa.large_binary())
         step = max(1, _CELLS // len(read))
-        for place in range(0, len(read[0][1]), step):
-            some = [cells[place : place + step] for _, cells in read]
+        for index in range(0, len(read[0][1]), step):
+            some = [cells[index : index + step] for _, cells in read]
             rows = joined([one if isinstance(one, np.ndarray) else framed(_plain(one), _texts) for one in some])
             self.put(_sum(hashes_of(pc.binary_join_element_wise(start, rows, _NOTHING).to_pylist())))
 
@@ -172,4 +172,4 @@ def _texts(cells: Any) -> Any:
 def _sum(hashes: Hashes) -> int:
     """The hashes as numbers, the first digit first, added up."""
     words = hashes.view(">u4").sum(axis=0, dtype=np.uint64)
-    return sum(int(word) << (32 * place) for place, word in enumerate(reversed(words)))
+    return sum(int(word) << (32 * index) for index, word in enumerate(reversed(words)))

@@ -60,7 +60,7 @@ class Categorical(Kind):
 
     def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
         """The place of each text; of a text without one that of ``other``."""
-        places = {category: float(place) for place, category in enumerate(column.categories)}
+        places = {category: float(index) for index, category in enumerate(column.categories)}
         rest = places.get(str(column.other), math.nan)
         found = (places.get(self.spelling(text, column), rest) if isinstance(text, str) else math.nan for text in texts)
         return np.fromiter(found, np.float64)
