@@ -32,7 +32,7 @@ from likeness.generators.training import train
 from likeness.methods import method_from
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.marginals.method import Marginals
-from likeness.methods.marginals.objective import MarginalObjective
+from likeness.methods.marginals.objective import MarginalObjective, Singles
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.pipeline.project import Project
@@ -165,7 +165,8 @@ def mixture_step(repetitions: int, steps: int = 10) -> None:
     generator, ends = np.random.default_rng(0), np.cumsum(CELLS)
     blocks = [(i, j, generator.normal(10, 40, (2, CELLS[i], CELLS[j]))) for i, j in combinations(range(len(CELLS)), 2)]
     shares = np.array([0.75, 0.25])
-    objective = MarginalObjective(blocks, CELLS, (1,) * len(blocks), shares, 32_000.0, 40.0, 1.5)
+    single = Singles(np.repeat(1 / np.array(CELLS), CELLS), np.full(ends[-1], np.inf))
+    objective = MarginalObjective(blocks, CELLS, (1,) * len(blocks), shares, 32_000.0, 40.0, 0.025, 1.5, single)
     given = [generator.standard_normal(shape, dtype=np.float32) for shape in ((1000, ends[-1]), (2, 1000))]
     pairs, weights = objective._pairs, torch.from_numpy(shares.astype(np.float32))
     assert pairs is not None

@@ -314,6 +314,18 @@ def test_many_conditions_do_not_vanish() -> None:
     assert (x == 0.7).all()
 
 
+def test_a_column_differs_between_classes_by_what_stands_out_of_the_noise() -> None:
+    """Two columns of two cells: the first differs by .3 within classes, the second by less than its noise."""
+    shares, weights = np.array([0.5, 0.5, 0.25, 0.75]), np.array([0.8, 0.2])
+    apart = np.array([[0.24, -0.24, 0.01, -0.01], [-0.06, 0.06, -0.01, 0.01]])
+    found = Singles(shares, np.ones(4), weights[:, None] * shares + apart, 1e4).in_classes([2, 2], weights)
+    assert found[:, 0] == pytest.approx([0.8, 0.2], abs=0.01) and found[:, 2:] == pytest.approx(
+        np.tile(shares[2:], (2, 1))
+    )
+    assert found[:, :2].sum(axis=1) == pytest.approx(1)
+    assert Singles(shares, np.ones(4)).in_classes([2, 2], weights) == pytest.approx(np.tile(shares, (2, 1)))
+
+
 @pytest.mark.parametrize("asked", [PAIRS_OF_FIVE, ((0, 1), (0, 4), (1, 2), (3, 4))], ids=["all pairs", "some"])
 @pytest.mark.parametrize("tables", [(), ((0, 1, 3), (0, 1, 2, 4))], ids=["pairs", "tables"])
 @pytest.mark.parametrize("more", ["", "singles", "products", "adapted"])
@@ -334,7 +346,8 @@ def test_the_gradient_is_that_of_the_loss(
     if more == "products":
         targets = random.standard_normal((12, 12))
         contents = [random.standard_normal((size, size - 1 + place % 2)) for place, size in enumerate(sizes)]
-        others["products"] = Products(contents, targets[:11, :11] + targets[:11, :11].T, 800.0)
+        targets = targets[:11, :11] + targets[:11, :11].T
+        others["products"] = Products(contents, targets, np.full(targets.shape, 800.0))
     made = objective(blocks, 3_000, 0.3, sizes=sizes, squared_weights=weights, **others)
     at = [random.standard_normal(shape) for shape in ((6, sum(sizes)), (2, 6))]
     if more == "adapted":

@@ -55,7 +55,6 @@ _SHARES = {  # of ρ
 _HISTORY_BINS = 10  # most cells of a number of histories
 _RATE, _REFIT_RATE = 0.2, 0.1  # of Adam: of the fit, and of a replicate
 _REFIT = 200  # steps of a replicate
-_TRUSTED = 20.0  # precision of products without their noise, over that of noisy ones
 
 
 def product_mixture() -> "type[ProductMixture]":
@@ -302,12 +301,14 @@ class Marginals(Method):
         noises = [max(single.noise, 1.0) / records for single in known.singles]
         products = None
         if of_products:
-            blocks, noise = known.dependence(*of_products)
+            noisy, noise = known.dependence(*of_products)
             given = known.feature
+            cells_too = () if known.hidden else feature.column_pairs
+            targets, trust = denoised(noisy, given.pairs, given.column_sizes, noise, cells_too)
             products = Products(
                 [content - mean for content, mean in zip(given.contents(), known.means, strict=True)],
-                denoised(blocks, given.pairs, given.column_sizes, noise),
-                _TRUSTED / max(noise, 1 / records) ** 2,
+                targets,
+                trust / max(noise, 1 / records) ** 2,
             )
         named = [(table, weight) for table, weight in zip(tables, weights, strict=True) if len(table[0]) > 1]
         return MarginalObjective(

@@ -19,8 +19,8 @@ _WEIGHT = 1000  # squared weights sum to this times the number of all pairs: the
 _KEY = "marginals.privatize.workload"
 _LARGEST_WEIGHT = 100  # beside a pair with ten thousand times the budget, others are noise
 _TABLES_LEAST, _TABLES_MOST = 0.1, 0.9  # of the embedding's budget, for all tables of three columns or more together
-_GAIN = 0.4  # of the noise of all cells of a pair, which its strength must exceed
-_BY_CLASS, _ONLY = 0.3, 0.95  # of the weight, for single columns by class: beside pairs, and where these show nothing
+_GAIN = 0.1  # of the noise of all cells of a pair, which its strength must exceed
+_UNSEEN = 0.1  # what a pair may hold that its products do not show
 _Pairs = tuple[tuple[int, int], ...]
 _Weights = Mapping[tuple[int, ...], int]
 
@@ -58,8 +58,9 @@ class Workload(Section):
         """The map of the embedding: cells of pairs, tables, and single columns by class.
 
         Named pairs come first. The stronger another pair, the earlier it is taken. As many are taken as make the sum of
-        what they show, beyond 0.4 of the noise of all their cells, largest. Budgets of pairs go with their weights in
-        the settings. Where noise hides the cells of pairs, one is taken, and single columns have the rest.
+        what they show and may hold, beyond a tenth of the noise of all their cells, largest. So little noise takes all.
+        Budgets of pairs go with their weights in the settings. A single column by class has that of a mean pair. Where
+        noise hides the cells of pairs, one is taken.
 
         Args:
             columns: cells of each feature column.
@@ -85,13 +86,13 @@ class Workload(Section):
             best = fits = len(every)
         for count in [] if hidden else _counts(best, min(fits, len(order))):
             spread = _GAIN * noise_of_cell * math.sqrt(count)
-            gain = math.fsum(max(0.0, strengths[at] - spread * cells[at]) for at in order[:count])
+            gain = math.fsum(max(0.0, strengths[at] + _UNSEEN - spread * cells[at]) for at in order[:count])
             if gain > most:
                 best, most = count, gain
         chosen, total, whole = sorted(order[:best]), _WEIGHT * len(every), sum(tables.values())
         share = min(_TABLES_MOST, max(_TABLES_LEAST, whole / (len(every) + whole))) if tables else 0.0
         of_tables = round(share * total)
-        of_singles = round((_ONLY if hidden else _BY_CLASS) * (total - of_tables))
+        of_singles = round((total - of_tables) * len(columns) / (len(columns) + best))
         singles: list[tuple[int, ...]] = [(at,) for at in range(len(columns))]
         shared = _whole_weights([*tables.values()], of_tables) + _whole_weights([1] * len(singles), of_singles)
         parts = dict(sorted(zip([*tables, *singles], shared, strict=True)))
