@@ -11,7 +11,7 @@ from pathlib import Path
 from evidence.forgery import Plant
 from evidence.lie_plants import NOTE
 from likeness.bundle import contents as names
-from likeness.bundle.write import _zip
+from likeness.bundle.files import pack
 
 
 def instead(name: str, put: Callable[[Path], object]) -> Plant:
@@ -35,7 +35,7 @@ def zipped(change: Callable[[bytes], bytes] = lambda data: data, **items: bytes)
 
     def plant(folder: Path) -> Path:
         target = folder.with_suffix(".zip")
-        _zip(folder, files_of(folder), target)
+        pack(folder, files_of(folder), target)
         target.write_bytes(change(target.read_bytes()))
         return target
 

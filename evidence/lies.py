@@ -480,7 +480,7 @@ LIES: tuple[Lie, ...] = (
     Lie("bytes between the files of the zip and their list", OPENED, "beside the files", h.zipped(h.between)),
     Lie("a comment of the zip", OPENED, "beside the files", h.zipped(h.comment)),
     Lie("dates in the zip", OPENED, "beside the files", h.zipped(h.dated)),
-    Lie("bytes after the end of a packed file", OPENED, "can be read",
+    Lie("bytes after the end of a packed file", OPENED, "beside the files",
         h.one_packed(lambda text: h.deflated(text) + p.NOTE.encode())),
     Lie("a packed file that is longer than it says", OPENED, "can be read",
         h.one_packed(lambda text: h.deflated(bytes(1 << 26)))),

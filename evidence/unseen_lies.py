@@ -31,7 +31,7 @@ from evidence.lie_plants import field, weights_of
 from evidence.lies import campaign, judged
 from likeness import Synthesizer
 from likeness.bundle import contents as names
-from likeness.bundle.files import Bundle, _headers
+from likeness.bundle.files import Bundle
 from likeness.core.errors import LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, json_text
@@ -375,6 +375,15 @@ def events_of_others(table: pd.DataFrame) -> pd.DataFrame:
     low, high = table[column].min(), table[column].max()
     changed = table.assign(**{column: table[column].replace({low: high, high: low})})
     return changed.sort_values(column, kind="stable", ignore_index=True)
+
+
+def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
+    """The header of a file in a zip file of Likeness, and its entry in the list at the end."""
+    name = item.filename.encode()
+    common = struct.pack("<5H3L2H", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, item.CRC, item.compress_size, item.file_size,
+                         len(name), 0)  # fmt: skip
+    rest = struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, item.header_offset)
+    return b"PK\3\4" + common + name, b"PK\1\2" + struct.pack("<H", 20 | 3 << 8) + common + rest + name
 
 
 def zipped(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = deflated) -> Path:

@@ -4,19 +4,21 @@ The author of a bundle may be hostile. The verifier opens regular files only, an
 unpacks no more bytes than an honest zip file of this size can hold.
 """
 
+import filecmp
 import json
 import math
+import shutil
 import stat
 import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
@@ -50,7 +52,6 @@ _OTHER_BYTES = "holds bytes beside the files of a bundle, or somebody packed it 
 _MOST_RATIO = 200  # unpacked bytes to packed ones: noise has 1, and tables of texts have a tenth of this
 _MOST_TOTAL = 20  # this ratio of a whole bundle
 _SMALL = 1 << 20  # bytes that may have any ratio
-_PIECE = 1 << 20
 _MOST_NUMBER = 1 << 64  # of a setting: a longer seed is a text
 _FOLDERS = {str(parent) for name in names.ALWAYS for parent in Path(name).parents} - {"."} | {names.RELEASED}
 
@@ -190,9 +191,9 @@ def opened(path: Path) -> Iterator[Path]:
         raise ArtifactError(f"{shown(path)} is neither a folder nor a file. Give the path of a bundle.")
     with tempfile.TemporaryDirectory() as temporary:
         try:
-            with zipfile.ZipFile(path) as archive, path.open("rb") as file:
-                _unpack(archive, file, path, Path(temporary))
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, zlib.error):
+            with zipfile.ZipFile(path) as archive:
+                _unpack(archive, path, Path(temporary))
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, struct.error, zlib.error):
             words = "is neither a folder nor a zip file that can be read. Get it again."
             raise ArtifactError(f"{shown(path)} {words}") from None
         _check_regular(Path(temporary))
@@ -218,77 +219,39 @@ def _check_regular(folder: Path) -> None:
             raise ArtifactError(f"{name} is longer than Likeness writes it")
 
 
-def _unpack(archive: zipfile.ZipFile, file: BinaryIO, path: Path, target: Path) -> None:
-    """Unpack in pieces. Refuse each byte that Likeness does not write, and a name that occurs twice."""
-    place, seen = 0, set()
-    if sum(item.file_size for item in archive.infolist()) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
+def _unpack(archive: zipfile.ZipFile, path: Path, target: Path) -> None:
+    """Unpack, and pack again: so no byte is another than Likeness writes. Empty blocks of zlib may hold a text."""
+    items, seen = archive.infolist(), set[str]()
+    if sum(item.file_size for item in items) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
         raise ArtifactError(f"{shown(path)} is packed more densely than a bundle of Likeness")
-    for item in sorted(archive.infolist(), key=lambda item: item.filename):  # the order in which a bundle is packed
+    for item in items:
         name = item.filename
         if not names.allowed_name(name) or name in seen:
             raise ArtifactError(f"{shown(path)}: '{shown(name)}' does not belong in a bundle, or occurs twice")
         if item.file_size > max(_SMALL, _MOST_RATIO * item.compress_size):
             raise ArtifactError(f"{shown(path)}: '{shown(name)}' is packed more densely than a file of Likeness")
-        header = _headers(item)[0]
-        file.seek(place)
-        if item.header_offset != place or file.read(len(header)) != header:
+        if (item.compress_type, item.flag_bits) != (zipfile.ZIP_DEFLATED, 0):
             raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        _inflate(file, item, target / name)
-        file.seek(place + len(header))
-        if not _packed_as_here(file, target / name):
-            raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
-        place += len(header) + item.compress_size
+        with archive.open(item) as packed, (target / name).open("wb") as unpacked:  # it reads no more than the size
+            shutil.copyfileobj(packed, unpacked)
         seen.add(name)
-    directory = b"".join(_headers(item)[1] for item in sorted(archive.infolist(), key=lambda item: item.filename))
-    count = len(archive.infolist())
-    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(directory), place, 0)
-    file.seek(place)
-    if file.read(len(directory) + len(end) + 1) != directory + end:
-        raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
+    with tempfile.TemporaryDirectory() as temporary:
+        again = Path(temporary) / "bundle.zip"
+        pack(target, sorted(seen), again)
+        if not filecmp.cmp(path, again, shallow=False):
+            raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
 
 
-def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
-    """The header of a file in a zip file of Likeness, and its entry in the list at the end."""
-    name = item.filename.encode()
-    common = struct.pack("<5H3L2H", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, item.CRC, item.compress_size, item.file_size,
-                         len(name), 0)  # fmt: skip
-    rest = struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, item.header_offset)
-    return b"PK\3\4" + common + name, b"PK\1\2" + struct.pack("<H", 20 | 3 << 8) + common + rest + name
-
-
-def _inflate(file: BinaryIO, item: zipfile.ZipInfo, target: Path) -> None:
-    """Unpack one file.
-
-    Raises:
-        ValueError: its bytes, or their number, are not those that the zip file states.
-    """
-    stream, checksum, length, left = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0, item.compress_size
-    with target.open("wb") as unpacked:
-        while left and not stream.eof:
-            packed = file.read(min(left, _PIECE))
-            left -= len(packed)
-            while packed and not stream.eof:
-                piece = stream.decompress(packed, _PIECE)
-                packed, length = stream.unconsumed_tail, length + len(piece)
-                checksum = zlib.crc32(piece, checksum)
-                unpacked.write(piece)
-                if length > item.file_size:
-                    raise ValueError
-    if left or not stream.eof or stream.unused_data or (length, checksum) != (item.file_size, item.CRC):
-        raise ValueError
-
-
-def _packed_as_here(file: BinaryIO, unpacked: Path) -> bool:
-    """Whether zlib packs a file into the bytes that stand here. Empty blocks and bits at an end may hold a text."""
-    packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS)
-    with unpacked.open("rb") as content:
-        while piece := content.read(_PIECE):
-            packed = packer.compress(piece)
-            if file.read(len(packed)) != packed:
-                return False
-    packed = packer.flush()
-    return file.read(len(packed)) == packed
+def pack(folder: Path, files: Iterable[str], target: Path) -> None:
+    """Pack files of a folder without times and in the given order, so that equal files give an equal zip file."""
+    with zipfile.ZipFile(target, "w") as archive:
+        for name in files:
+            item = zipfile.ZipInfo(name)
+            item.compress_type, item.create_system = zipfile.ZIP_DEFLATED, 3  # Unix, also where the system is another
+            item.file_size = (folder / name).stat().st_size
+            with (folder / name).open("rb") as unpacked, archive.open(item, "w") as packed:
+                shutil.copyfileobj(unpacked, packed)
 
 
 def files(bundle: Bundle) -> str:

@@ -2,14 +2,12 @@
 
 import shutil
 import tempfile
-import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from likeness.bundle import contents
 from likeness.bundle.data_card import data_card
 from likeness.bundle.extract import chain_extract, chain_text
-from likeness.bundle.files import sums
+from likeness.bundle.files import pack, sums
 from likeness.bundle.settings import settings_of
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.hashing import sha256_bytes
@@ -72,7 +70,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         names = sorted([*names, contents.CHECKSUMS])
         if ending(target) == ".zip":
             packed = Path(temporary) / "bundle.zip"
-            _zip(folder, names, packed)
+            pack(folder, names, packed)
             packed.replace(target)
         else:
             folder.replace(target)
@@ -98,10 +96,3 @@ def _copy(project: Project, folder: Path) -> None:
     for name, file in public.items():
         if sha256_bytes((folder / name).read_bytes()) != file.sha256:
             raise ReleaseError(f"{file.path} must have the SHA-256 {file.sha256} of the settings. Restore the file.")
-
-
-def _zip(folder: Path, names: Sequence[str], target: Path) -> None:
-    """Pack without times and in fixed order, so that equal files give an equal zip file."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in names:
-            archive.writestr(zipfile.ZipInfo(name), (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
