@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from likeness.core.errors import PlanError
+from likeness.data.schema.rules import learned
 from likeness.methods.base import EMBEDDING, Context, Method
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -58,6 +60,13 @@ class RowSet:
             PlanError: the method could not release them.
         """
         method.check(self.context)
+        rules = learned(self.context.schema.rules)
+        if rules and not method.learns_functions:
+            first, second = rules[0]
+            raise PlanError(
+                f"{method.name} cannot learn how '{first}' determines '{second}'. Give that rule of the schema a "
+                "table, or use method marginals."
+            )
         shares = method.shares(self.context)
         if not self.by_person:
             return shares

@@ -1,6 +1,5 @@
 """The account of a run: all its releases, composed and checked against ledger and target."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -199,29 +198,27 @@ def privacy_json(
         relations: what a reader may believe, see :func:`likeness.inference.relations.summary`.
     """
     private, plugins = plan.private, sorted({receipt.plugin for receipt in receipts} - {""})
-    return {
+    value = {
         "format": 1,
         "private": private,
         "method": params.method,
         **({"plugin": ", ".join(plugins)} if plugins else {}),
         **_whose(params, plan),
-        "target": {"epsilon": _finite(params.privacy.epsilon), "delta": params.privacy.delta},
+        "target": {"epsilon": params.privacy.epsilon, "delta": params.privacy.delta},
         "total": _total(total),
-        "rdp_curve": {
-            "orders": list(total.orders),
-            "total": [_finite(value) for value in total.curve],
-            "stages": {stage: [_finite(value) for value in curve] for stage, curve in total.stages.items()},
-        },
+        "rdp_curve": {"orders": total.orders, "total": total.curve, "stages": total.stages},
         "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
-        "notes": list(facts),
+        "notes": facts,
         **({"rules": [rule.text for rule in rules]} if rules else {}),
-        **({"card": list(card)} if card else {}),
-        **({"relations": dict(relations)} if relations else {}),
-        "sample": dict(sample),
-        "outputs": dict(outputs) if private else {},  # without noise, a digest would reveal exact values
+        **({"card": card} if card else {}),
+        **({"relations": relations} if relations else {}),
+        "sample": sample,
+        "outputs": outputs if private else {},  # without noise, a digest would reveal exact values
         "ledger": {"id": standing.ledger_id, "lifetime": lifetime_of(standing.budget)},
         "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
     }
+    stated: dict[str, Any] = plain(value)
+    return stated
 
 
 def _whose(params: Params, plan: Plan) -> dict[str, Any]:
@@ -230,7 +227,7 @@ def _whose(params: Params, plan: Plan) -> dict[str, Any]:
     return {
         "identity": params.privacy.population,
         "unit": protected(unit, params.privacy.unit),
-        **({} if unit is None else {"rows_of_a_person": plain(unit)}),
+        **({} if unit is None else {"rows_of_a_person": unit}),
         "adjacency": str(plan.adjacency),
         "num_records": plan.num_records,
     }
@@ -238,32 +235,36 @@ def _whose(params: Params, plan: Plan) -> dict[str, Any]:
 
 def _total(total: Account) -> dict[str, Any]:
     """The composed cost."""
-    return {
-        "rho": _finite(total.rho),
-        "epsilon": _finite(total.epsilon),
-        "epsilon_rdp": _finite(total.epsilon_rdp),
-        "epsilon_gaussian": _finite(total.epsilon_gaussian),
-        "delta": total.delta,
-        **({"delta_keys": total.delta_keys} if total.delta_keys else {}),
-    }
+    names = (
+        "rho",
+        "epsilon",
+        "epsilon_rdp",
+        "epsilon_gaussian",
+        "delta",
+        *(("delta_keys",) if total.delta_keys else ()),
+    )
+    return {name: getattr(total, name) for name in names}
 
 
 def _query(receipt: Receipt, plan: Plan, standing: Standing, keys: int) -> dict[str, Any]:
     """A release with its noise and its cost; ``keys`` is the number of released partitions."""
+    names = (
+        "query",
+        "stage",
+        "sensitivity",
+        "noise_multiplier",
+        "rho",
+        "dimension",
+        "mechanism",
+        "sampler",
+        "ledger_seq",
+    )
     step = 2.0**-receipt.lattice_bits
     value = {
-        "query": receipt.query,
-        "stage": receipt.stage,
-        "map": dict(receipt.feature),
-        "sensitivity": receipt.sensitivity,
-        "noise_multiplier": receipt.noise_multiplier,
+        **{name: getattr(receipt, name) for name in names},
+        "map": receipt.feature,
         "noise_scale": receipt.noise_scale * step,
-        "rho": _finite(receipt.rho),
         "share": plan.query(receipt.query).share,
-        "dimension": receipt.dimension,
-        "mechanism": receipt.mechanism,
-        "sampler": receipt.sampler,
-        "ledger_seq": receipt.ledger_seq,
         "sha256": standing.digests[receipt.key],
     }
     if receipt.threshold is None:
@@ -273,20 +274,11 @@ def _query(receipt: Receipt, plan: Plan, standing: Standing, keys: int) -> dict[
 
 def lifetime_of(budget: Budget) -> dict[str, Any]:
     """What the population has spent of its lifetime cap."""
-    value = {
-        "spent_rho": _finite(budget.spent_rho),
-        "spent_epsilon": _finite(budget.spent_epsilon),
-        "cap_epsilon": _finite(budget.cap_epsilon),
-        "cap_delta": budget.cap_delta,
-        "uncommitted": budget.uncommitted,
-    }
+    names = ("spent_rho", "spent_epsilon", "cap_epsilon", "cap_delta", "uncommitted")
+    value: dict[str, Any] = plain({name: getattr(budget, name) for name in names})
     if not (budget.selection_delta or budget.spent_delta):
         return value
     return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
-
-
-def _finite(value: float) -> float | str:
-    return value if math.isfinite(value) else "inf"
 
 
 def protected(unit: PrivacyUnit | None, words: str) -> str:

@@ -11,13 +11,11 @@ from pathlib import Path
 
 from likeness.core.errors import ReleaseError
 from likeness.core.paths import Outputs, ProjectPaths, read_json
-from likeness.data.encoding.layout import encoding_digest
 from likeness.generators.weights import check_weights
 from likeness.ledger.reservation import base_attempt
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.project import Project
-from likeness.pipeline.written_tables import queries_of_card
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import partition_queries
 from likeness.release.released import Released
@@ -41,8 +39,7 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     check_plan(project, plan)
     _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
-    encoding = encoding_digest(project.schema)
-    queries |= {query.name: (query, encoding) for query in queries_of_card(project)}
+    queries |= {query.name: (query, project.row_sets[0].encoding) for query in project.card_queries}
     for path, one in released.items():
         check_answer(*queries[one.receipt.query], one, str(path))
     _check_generator(project, released)
@@ -118,7 +115,7 @@ def queries_of(
         auxiliary: answers of the auxiliary stage, by the name of their query.
     """
     written, recipe = project.written_schema, project.method
-    encoding = encoding_digest(written)
+    encoding = project.written_model.encoding(written)
     selections = partition_queries(written, plan, project.params.categories.most)
     queries: dict[str, tuple[AnyQuery, str]] = {query.name: (query, encoding) for query in selections}
     for rows in row_sets:

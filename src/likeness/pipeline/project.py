@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params
 from likeness.config.params import AUTO, Params
-from likeness.core.errors import ArtifactError, PlanError, SchemaError
+from likeness.core.errors import ArtifactError, SchemaError
 from likeness.core.files import expanded
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.data.histories.schema import read_schema
-from likeness.data.schema.rules import learned
 from likeness.engine import open_engine
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.sources import Sources, digest_of
@@ -25,12 +24,15 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, SelectionShares, make_plan
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.schema import Schema
     from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
+    from likeness.pipeline.card import CardQuery
     from likeness.pipeline.datasets.model import DataModel
     from likeness.pipeline.ledger_session import LedgerSession
     from likeness.pipeline.synthetic_table import Request
@@ -200,6 +202,32 @@ class Project:
         return numbered(sample, self.context, load_folder(self.paths.auxiliary))
 
     @cached_property
+    def tables(self) -> "dict[str, DataFrame]":
+        """The synthetic tables as typed rows, by name.
+
+        Raises:
+            DataError: a value is none of its column.
+        """
+        from likeness.pipeline.synthetic_table import read_synthetic
+
+        places = {name: self.root / Outputs.place(f"{name}.parquet") for name in self.model.tables}
+        return {name: read_synthetic(places[name], schema) for name, schema in self.model.tables.items()}
+
+    @cached_property
+    def card_queries(self) -> "list[CardQuery]":
+        """The queries of the card about the synthetic table; none without a card."""
+        from likeness.data.schema.constrained_tables import forward_transform
+        from likeness.pipeline.card import card_queries
+        from likeness.release.released import load_folder
+
+        card = self.params.evaluate.card
+        if card is None:
+            return []
+        (table,) = self.tables.values()
+        auxiliary, rows = load_folder(self.paths.auxiliary), forward_transform(table, self.schema)
+        return card_queries(card, self.written_plan, self.context, auxiliary, rows)
+
+    @cached_property
     def plan(self) -> "Plan":
         """The plan, from public settings alone.
 
@@ -210,15 +238,7 @@ class Project:
         from likeness.pipeline.card import card_shares
         from likeness.release.partition_selection import STAGE, query_name
 
-        privacy, categories = self.params.privacy, self.params.categories
-        foreseen = self.foreseen_schema
-        facts = self.context_of(foreseen)
-        if learned(facts.schema.rules) and not self.method.learns_functions:
-            first, second = learned(facts.schema.rules)[0]
-            raise PlanError(
-                f"{self.method.name} cannot learn how '{first}' determines '{second}'. Give that rule of the schema a "
-                "table, or use method marginals."
-            )
+        privacy, categories, foreseen = self.params.privacy, self.params.categories, self.foreseen_schema
         shares = [share for rows in self.row_sets_of(foreseen) for share in rows.shares(self.method)]
         names = tuple(query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1))
         return make_plan(
@@ -231,7 +251,7 @@ class Project:
             num_records=privacy.num_records,
             unit=self.complete_params.ingest.unit,
             selection=SelectionShares(names, STAGE, categories.share, categories.delta_share) if names else None,
-            card=card_shares(self.params.evaluate.card, facts),
+            card=card_shares(self.params.evaluate.card, self.context_of(foreseen)),
             plugin=distribution_of(self.params.method),
         )
 
@@ -333,5 +353,4 @@ class Project:
         """User, commit, settings and software: public facts."""
         from likeness.pipeline.provenance import provenance, public_settings
 
-        settings = {"params_sha256": sha256_json(public_settings(self.params))}
-        return {**provenance(self.root), **settings}
+        return {**provenance(self.root), "params_sha256": sha256_json(public_settings(self.params))}

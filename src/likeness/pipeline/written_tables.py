@@ -11,17 +11,10 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import LINEAGE, csv_bytes, parquet_bytes, read_synthetic, sample_request
+from likeness.pipeline.synthetic_table import LINEAGE, csv_bytes, parquet_bytes, sample_request
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from likeness.pipeline.card import CardQuery
-
-
-def read_tables(project: Project) -> "dict[str, DataFrame]":
-    """The synthetic tables of a project as typed rows, by name."""
-    return {name: read_synthetic(_path(project, f"{name}.parquet"), one) for name, one in project.model.tables.items()}
 
 
 def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None:
@@ -53,19 +46,6 @@ def check_synthetic(project: Project) -> dict[str, str]:
     return {str(place): _digest(project.root / place) for place in places}
 
 
-def queries_of_card(project: Project) -> "list[CardQuery]":
-    """The queries of the card about the written table; none without a card."""
-    from likeness.data.schema.constrained_tables import forward_transform
-    from likeness.pipeline.card import card_queries
-    from likeness.release.released import load_folder
-
-    card = project.params.evaluate.card
-    if card is None:
-        return []
-    table = forward_transform(read_synthetic(project.paths.synthetic, project.schema), project.schema)
-    return card_queries(card, project.written_plan, project.context, load_folder(project.paths.auxiliary), table)
-
-
 def _check_table(project: Project, table: str, schema: Schema) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -87,7 +67,7 @@ def _check_table(project: Project, table: str, schema: Schema) -> None:
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
-    if csv_bytes(in_dtypes(read_synthetic(path, schema), schema)) != csv.read_bytes():
+    if csv_bytes(in_dtypes(project.tables[table], schema)) != csv.read_bytes():
         raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
 
 

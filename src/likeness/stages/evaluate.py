@@ -5,11 +5,9 @@ Reads: data/private/typed, data/synthetic. Writes: reports/internal/evaluation. 
 
 from likeness.core.files import make_private_folder
 from likeness.pipeline.project import Project
-from likeness.pipeline.written_tables import read_tables
 
 
 def main(project: Project) -> None:
     """Score against the ceiling (real training rows) and the floor (nothing depends on anything)."""
-    settings, tables = project.params.evaluate, read_tables(project)
     make_private_folder(project.paths.internal)
-    project.model.evaluate(project.written_schema, tables, settings, project.paths)
+    project.model.evaluate(project.written_schema, project.tables, project.params.evaluate, project.paths)

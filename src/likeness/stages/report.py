@@ -7,7 +7,6 @@ reports/figures, and reports/internal/index.html (NOT private). Spends: nothing.
 from typing import Any
 
 from likeness.pipeline.project import Project
-from likeness.pipeline.written_tables import read_tables
 from likeness.release.released import load_released
 from likeness.report.pages import write_report
 
@@ -22,6 +21,6 @@ def main(project: Project) -> None:
 
 def _table(project: Project) -> dict[str, Any]:
     """The part about the tables, from public files alone."""
-    tables, released = read_tables(project), [load_released(path) for path in project.paths.training_files]
+    tables, released = project.tables, [load_released(path) for path in project.paths.training_files]
     most = None if project.params.sample.where else MOST_ROWS
     return project.model.section(released, project.params.privacy.num_records, tables, most)
