@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
-from likeness.config.params import AUTO, LedgerSettings, Params, Privacy, Sample, Train
+from likeness.config.params import AUTO, Sample
 from likeness.config.typed import build, whole
 from likeness.core.errors import ArtifactError, ParamsError
-from likeness.core.estimator import Estimator
 from likeness.core.files import expanded
 from likeness.data.schema.allowed import plain_condition
 from likeness.inference.estimates import Question, estimate
@@ -25,53 +24,25 @@ from likeness.pipeline.run_stage import in_words
 from likeness.pipeline.where import named
 from likeness.report.statement import statement
 from likeness.synthesizer.files import bundle, load, save
-from likeness.synthesizer.parameters import settings_of
+from likeness.synthesizer.parameters import Parameters
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.data.encoding.frames import FrameType
-    from likeness.data.histories.schema import HistorySchema
-    from likeness.data.schema.draft import SchemaDraft
     from likeness.data.schema.schema import Schema
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
     from likeness.synthesizer.fitted import Fitted
 
 
-class Synthesizer(Estimator):
+class Synthesizer(Parameters):
     """Differentially private synthetic rows, in the conventions of scikit-learn.
 
     Every parameter is public. A ledger must exist (``likeness.Ledger.start()``, once a machine). What a fit lacks, it
     lists in one refusal.
 
-    Args:
-        method: a name in :data:`likeness.methods.METHODS`.
-        epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
-        delta: δ, well below 1 / number of records.
-        schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
-            ``likeness.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
-            a :class:`~likeness.data.histories.schema.HistorySchema`.
-        adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
-        num_records: number of rows; with ``replace_one`` only, and then always.
-        population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
-        unit: words of the statement for the protected unit. With ``unit_column``, the default means one person.
-        unit_column: the column of the table whose values name the people, if a person may have several rows. It is no
-            column of the schema, and never released. None: a row is a person.
-        max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise grows
-            with it.
-        ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
-        cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
-            ``likeness params ledger`` for people who are new to the ledger.
-        attempt: another value is a deliberate second release, at the full cost.
-        settings: the method's section of params.yaml, or a part of it; other keys have their defaults.
-        categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
-        card: section ``evaluate.card`` of params.yaml, such as ``{"share": 0.03}``: that part of ρ pays for noisy
-            numbers about the table of :meth:`sample` without arguments. They may be published. None: no card.
-        seed: public seed of the training.
-        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
-        threads: of the training, part of its reproducibility.
-        precision: of the products in a network while it trains, ``float32`` or ``bfloat16``.
+    Its parameters are those of :class:`~likeness.synthesizer.parameters.Parameters`, by name.
 
     Attributes:
         schema_: the schema as an object, with released categories.
@@ -95,52 +66,6 @@ class Synthesizer(Estimator):
     loss_curve_: "list[tuple[int, float]] | dict[str, list[tuple[int, float]]]"
     privacy_: dict[str, Any]
     _fitted: "Fitted"
-
-    def __init__(
-        self,
-        *,
-        method: str = DEFAULT,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        schema: "Schema | SchemaDraft | HistorySchema | Mapping[str, Any] | str | Path | None" = None,
-        adjacency: str = Privacy.adjacency,
-        num_records: int | None = None,
-        population: str | None = None,
-        unit: str = Privacy.unit,
-        unit_column: str | None = None,
-        max_rows: int | None = None,
-        ledger_home: str | None = None,
-        cap: tuple[float, float] | None = None,
-        attempt: str = LedgerSettings.attempt,
-        settings: Mapping[str, Any] | None = None,
-        categories: Mapping[str, Any] | None = None,
-        card: Mapping[str, Any] | None = None,
-        seed: int = Train.seed,
-        device: str = Train.device,
-        threads: int = Train.threads,
-        precision: str = Train.precision,
-    ) -> None:
-        """Store the parameters. :meth:`fit` checks them."""
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.schema = schema
-        self.adjacency = adjacency
-        self.num_records = num_records
-        self.population = population
-        self.unit = unit
-        self.unit_column = unit_column
-        self.max_rows = max_rows
-        self.ledger_home = ledger_home
-        self.cap = cap
-        self.attempt = attempt
-        self.settings = settings
-        self.categories = categories
-        self.card = card
-        self.seed = seed
-        self.device = device
-        self.threads = threads
-        self.precision = precision
 
     def fit(
         self,
@@ -428,7 +353,3 @@ class Synthesizer(Estimator):
         sample = build(Sample, {"rows": rows, "seed": seed, "where": where}, "sample")
         with in_words():
             return bundle(self._fitted, replace(self.params(), sample=sample), expanded(path), open_others)
-
-    def params(self) -> Params:
-        """The parameters as the stages have them, checked by their rules."""
-        return settings_of(self)

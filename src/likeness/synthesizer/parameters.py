@@ -1,9 +1,9 @@
 """Parameters of a synthesizer: what is wrong with them, as the settings of params.yaml, and as JSON."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from likeness.config.params import (
     ONE_PERSON,
@@ -19,55 +19,104 @@ from likeness.config.params import (
 )
 from likeness.config.typed import build, require
 from likeness.core.errors import ParamsError
+from likeness.core.estimator import Estimator
 from likeness.core.hashing import plain
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
-from likeness.methods import method_named
+from likeness.methods import DEFAULT, method_named
 from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.other_ledgers import Named
 from likeness.pipeline.project import Project
 
-if TYPE_CHECKING:
-    from likeness.synthesizer import Synthesizer
-
 _PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records")
 
 
-def settings_of(given: "Synthesizer") -> Params:
-    """The parameters as the stages have them, checked by their rules.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Parameters(Estimator):
+    """What a synthesizer is told. All of it is public; a fit checks it.
 
-    Args:
-        given: whose parameters.
-
-    Raises:
-        ParamsError: a parameter is wrong.
+    Attributes:
+        method: a name in :data:`likeness.methods.METHODS`.
+        epsilon: ε of the whole fit; ``inf`` turns noise off and states NOT PRIVATE.
+        delta: δ, well below 1 / number of records.
+        schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
+            ``likeness.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
+            a :class:`~likeness.data.histories.schema.HistorySchema`.
+        adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
+        num_records: number of rows; with ``replace_one`` only, and then always.
+        population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
+        unit: words of the statement for the protected unit. With ``unit_column``, the default means one person.
+        unit_column: the column of the table whose values name the people, if a person may have several rows. It is no
+            column of the schema, and never released. None: a row is a person.
+        max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise grows
+            with it.
+        ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
+        cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
+            ``likeness params ledger`` for people who are new to the ledger.
+        attempt: another value is a deliberate second release, at the full cost.
+        settings: the method's section of params.yaml, or a part of it; other keys have their defaults.
+        categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
+        card: section ``evaluate.card`` of params.yaml, such as ``{"share": 0.03}``: that part of ρ pays for noisy
+            numbers about the table of ``sample()``. They may be published. None: no card.
+        seed: public seed of the training.
+        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        threads: of the training, part of its reproducibility.
+        precision: of the products in a network while it trains, ``float32`` or ``bfloat16``.
     """
-    method_named(given.method)
-    unit = _unit(given)
-    privacy = {name: plain(getattr(given, name)) for name in _PRIVACY_KEYS}
-    privacy["population"] = "?" if given.population is None else given.population  # a fit refuses None
-    if unit is not None and given.unit == ONE_ROW:
-        privacy["unit"] = ONE_PERSON
-    cap = {} if given.cap is None else plain(given.cap)
-    if isinstance(cap, list):
-        require(len(cap) == 2, "cap", given.cap, "a pair of epsilon and delta")
-        cap = dict(zip(("epsilon", "delta"), cap, strict=True))
-    ledger = {"home": _home(given), "cap": cap, "attempt": given.attempt}
-    training = {name: plain(getattr(given, name)) for name in ("device", "seed", "threads", "precision")}
-    return Params(
-        method=given.method,
-        privacy=build(Privacy, privacy, "privacy"),
-        ledger=build(LedgerSettings, ledger, "ledger"),
-        ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
-        train=build(Train, training, "train"),
-        sections={given.method: plain(given.settings or {})},
-        categories=build(Categories, plain(given.categories or {}), "categories"),
-        evaluate=Evaluate(card=None if given.card is None else build(Card, plain(given.card), "card")),
-    )
+
+    method: str = DEFAULT
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    schema: Schema | SchemaDraft | HistorySchema | Mapping[str, Any] | str | Path | None = None
+    adjacency: str = Privacy.adjacency
+    num_records: int | None = None
+    population: str | None = None
+    unit: str = Privacy.unit
+    unit_column: str | None = None
+    max_rows: int | None = None
+    ledger_home: str | None = None
+    cap: tuple[float, float] | None = None
+    attempt: str = LedgerSettings.attempt
+    settings: Mapping[str, Any] | None = None
+    categories: Mapping[str, Any] | None = None
+    card: Mapping[str, Any] | None = None
+    seed: int = Train.seed
+    device: str = Train.device
+    threads: int = Train.threads
+    precision: str = Train.precision
+
+    def params(self) -> Params:
+        """The parameters as the stages have them, checked by their rules.
+
+        Raises:
+            ParamsError: a parameter is wrong.
+        """
+        method_named(self.method)
+        unit = _unit(self)
+        privacy = {name: plain(getattr(self, name)) for name in _PRIVACY_KEYS}
+        privacy["population"] = "?" if self.population is None else self.population  # a fit refuses None
+        if unit is not None and self.unit == ONE_ROW:
+            privacy["unit"] = ONE_PERSON
+        cap = {} if self.cap is None else plain(self.cap)
+        if isinstance(cap, list):
+            require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
+            cap = dict(zip(("epsilon", "delta"), cap, strict=True))
+        ledger = {"home": _home(self), "cap": cap, "attempt": self.attempt}
+        training = {name: plain(getattr(self, name)) for name in ("device", "seed", "threads", "precision")}
+        return Params(
+            method=self.method,
+            privacy=build(Privacy, privacy, "privacy"),
+            ledger=build(LedgerSettings, ledger, "ledger"),
+            ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
+            train=build(Train, training, "train"),
+            sections={self.method: plain(self.settings or {})},
+            categories=build(Categories, plain(self.categories or {}), "categories"),
+            evaluate=Evaluate(card=None if self.card is None else build(Card, plain(self.card), "card")),
+        )
 
 
-def _unit(given: "Synthesizer") -> dict[str, Any] | None:
+def _unit(given: Parameters) -> dict[str, Any] | None:
     """Section ``ingest.unit``; None where a row is a person."""
     column, most = given.unit_column, given.max_rows
     said = getattr(given.schema, "unit", None)
@@ -81,11 +130,11 @@ def _unit(given: "Synthesizer") -> dict[str, Any] | None:
     return None if column is None else {"column": column, "max_rows": plain(most)}
 
 
-def _home(given: "Synthesizer") -> str | None:
+def _home(given: Parameters) -> str | None:
     return None if given.ledger_home is None else str(given.ledger_home)
 
 
-def refuse_faults(given: "Synthesizer", frame: Any = None) -> None:
+def refuse_faults(given: Parameters, frame: Any = None) -> None:
     """Refuse everything that is missing or wrong in ledger, parameters and schema, in one list.
 
     Args:
@@ -109,7 +158,7 @@ def refuse_faults(given: "Synthesizer", frame: Any = None) -> None:
     first.refuse()
 
 
-def project_of(given: "Synthesizer", schema: Schema | HistorySchema) -> Project:
+def project_of(given: Parameters, schema: Schema | HistorySchema) -> Project:
     """The project of a fit, with the cap on record if the caller gives none.
 
     Raises:
@@ -125,7 +174,7 @@ def project_of(given: "Synthesizer", schema: Schema | HistorySchema) -> Project:
     return replace(project, params=replace(params, ledger=replace(params.ledger, cap=cap)))
 
 
-def schema_of(given: "Synthesizer") -> Schema | HistorySchema:
+def schema_of(given: Parameters) -> Schema | HistorySchema:
     """The checked schema; :func:`refuse_faults` made sure that there is one."""
     schema = given.schema
     assert schema is not None
