@@ -235,8 +235,6 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("merf", "privatize", "lengthscale"), [], r"merf\.privatize\.lengthscale must be a number greater than 0"),
         (("merf", "privatize", "lengthscale"), None, r"merf\.privatize\.lengthscale must be a number"),
         (("merf", "privatize", "lengthscale"), ["a"], r"merf\.privatize\.lengthscale\[0\] must be a number"),
-        (("merf", "privatize", "lengthscale_weights"), [1.0], r"lengthscale_weights must be a list of numbers"),
-        (("merf", "privatize", "lengthscale_weights"), 1.0, r"lengthscale_weights must be a list, got"),
         (("merf_ae", "privatize", "encoder"), "private", r"encoder: private is refused: .* preprint's fault"),
         (("merf_ae", "privatize", "encoder"), "dp_sgd", r"encoder: dp_sgd is refused: .* from torch"),
         (("merf_ae", "privatize", "encoder"), "weights.pt", r"encoder must be random or a \.safetensors file"),

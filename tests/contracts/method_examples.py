@@ -17,7 +17,7 @@ from likeness.methods.marginals.pair_products import PairProducts
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.merf_ae.encoded_map import EncodedFourier, EncodedMoments
 from likeness.methods.moments.clusters_map import ClassHalves
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, Shaded
+from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
@@ -196,7 +196,7 @@ FROM_ELSEWHERE: list[tuple[FeatureMap, int]] = [
     (replace(feature, gray=True), inputs)
     for maps in (EXAMPLES, LARGE)
     for feature, inputs in maps.values()
-    if isinstance(feature, Shaded)
+    if hasattr(feature, "gray")
 ] + [
     (replace(feature, centers=tuple(place * 37 % 90 - 40 for place in range(2 * feature.num_coefficients))), inputs + 2)
     for maps in (EXAMPLES, LARGE)

@@ -145,13 +145,3 @@ def test_from_gray_levels_are_distances_from_even_shares() -> None:
     expected = (brighter @ cosine_basis((2, 2), 4).T).reshape(3, -1) / np.sqrt(16 * squares)[:, None]
     assert levels(x) == pytest.approx(expected, abs=1e-12)
     assert np.linalg.norm(levels(x), axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
-
-
-def test_the_specification_says_gray_only_where_it_is() -> None:
-    for build in (
-        lambda gray: CosineMoments((2, 3), 4, 1.3, 0.3, gray),
-        lambda gray: CosineNorms((2, 3), 5, 8, gray),
-        lambda gray: LevelCounts((2, 3), 5, 8, gray),
-        lambda gray: CosineLevels((2, 3), 4, 3, 0.4, gray),
-    ):
-        assert build(True).spec() == {**build(False).spec(), "gray": True} and "gray" not in build(False).spec()

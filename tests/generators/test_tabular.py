@@ -52,7 +52,7 @@ def test_the_most_probable_category_on_request() -> None:
     assert torch.equal(x[:, 1], relaxed[:, 1])
 
 
-@pytest.mark.parametrize("changed", [{"sampling": "softmax"}, {"sampling": None}, {"draws_missing": 1}])
+@pytest.mark.parametrize("changed", [{"sampling": "softmax"}, {"sampling": None}])
 def test_another_kind_of_sampling_is_refused(changed: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="sampling"):
         TabularGenerator.from_spec({**network().spec(), **changed})

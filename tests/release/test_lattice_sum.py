@@ -34,7 +34,7 @@ MODES = (Modes(0, False, (0.4, 0.6), (0.2, 0.8), (0.05, 0.1)), Modes(1, False, (
 FEATURES: list[FeatureMap] = [
     CharacteristicFunction(12, 4, 1.5, seed=0),
     Constant(),
-    MixedFourierFeatures(9, (0.05, 0.5, 3.0), 0, (0, 1), (2, 3), 1, lengthscale_weights=(1.0, 2.0, 3.0)),
+    MixedFourierFeatures(9, (0.05, 0.5, 3.0), 0, (0, 1), (2, 3), 1),
     HermiteFeatures((0, 1), (), ((2, 4),), (0.7, 0.99), (6.0, 1.0), 6, 4, ((0, 1), (1, 2)), 0.75),
     Modal(4, MODES, CharacteristicFunction(12, 8, 1.5, seed=0)),
     ModeStatistics(MODES),

@@ -1,5 +1,6 @@
 """Histograms of single columns as one mean embedding: one-hot cells, side by side."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,14 +39,15 @@ class ColumnMarginals(OneHotMap):
     columns: tuple[Cells, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", cells_of(self.columns, "column_marginals"))
+        object.__setattr__(self, "columns", cells_of(self.columns, self.name))
         if not self.columns:
-            raise ReleaseError("column_marginals needs at least one column")
+            raise ReleaseError(f"{self.name} needs at least one column")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """One part a column."""
-        return tuple(Part(column.size, Fraction(1), nonnegative=True) for column in self.columns)
+        """One part for each of the :attr:`axes`."""
+        widths = (math.prod(column.size for column in columns) for columns in self.axes)
+        return tuple(Part(width, Fraction(1), nonnegative=True) for width in widths)
 
     @property
     def axes(self) -> tuple[tuple[Cells, ...], ...]:
@@ -53,8 +55,15 @@ class ColumnMarginals(OneHotMap):
         return tuple((column,) for column in self.columns)
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The cell of each column that a row stands in, shape (n, columns)."""
-        return np.stack([column.places(x) for column in self.columns], axis=1)
+        """The cell of each part that a row stands in, shape (n, parts)."""
+        cells = {column: column.places(x) for column in self.columns}
+        parts = []
+        for first, *others in self.axes:
+            place = cells[first]
+            for column in others:
+                place = place * column.size + cells[column]
+            parts.append(place)
+        return np.stack(parts, axis=1)
 
     def blocks(self, values: NDArray[Any]) -> Iterator[tuple[Cells, NDArray[Any]]]:
         """Cells and counts (num_groups, size) of each column, from released sums (num_groups, width)."""

@@ -28,7 +28,6 @@ class TabularGenerator(LatentGenerator):
         latent_dim: int,
         hidden: Sequence[int],
         sampling: str = "categorical",
-        draws_missing: bool = True,
     ) -> None:
         """Build the network.
 
@@ -38,18 +37,16 @@ class TabularGenerator(LatentGenerator):
             hidden: widths of the hidden layers.
             sampling: how a category is chosen when rows are written: ``categorical`` draws it from the softmax, and
                 whether a number is missing from its indicator; ``argmax`` takes the most probable one.
-            draws_missing: False in files of earlier versions, which drew categories only.
 
         Raises:
-            ValueError: another kind of sampling, or ``draws_missing`` is no truth value.
+            ValueError: another kind of sampling.
         """
-        if sampling not in SAMPLING or type(draws_missing) is not bool:
-            raise ValueError(f"tabular: sampling must be one of {', '.join(SAMPLING)}, draws_missing true or false")
+        if sampling not in SAMPLING:
+            raise ValueError(f"tabular: sampling must be one of {', '.join(SAMPLING)}")
         super().__init__(latent_dim, layout.num_classes)
         self.layout = layout
         self.hidden = tuple(hidden)
         self.sampling = sampling
-        self.draws_missing = draws_missing
         widths = [latent_dim + layout.num_classes, *hidden]
         layers: list[nn.Module] = []
         for before, after in pairwise(widths):
@@ -82,6 +79,6 @@ class TabularGenerator(LatentGenerator):
             else:
                 chosen = block.argmax(dim=1)
             x[:, start:stop] = nn.functional.one_hot(chosen, stop - start).to(x)
-        if self.sampling == "categorical" and self.draws_missing and self._missing:
+        if self.sampling == "categorical" and self._missing:
             x[:, self._missing] = torch.bernoulli(x[:, self._missing], generator=generator)
         return x

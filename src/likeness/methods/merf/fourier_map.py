@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,27 +23,26 @@ class MixedFourierFeatures(FrequencyMap):
     .. math:: \phi(x) = [m^{-1/2} \cos(W x_{num}),\; m^{-1/2} \sin(W x_{num}),\; x_{cat} / \sqrt{d_{cat}}],
               \qquad W_{jk} \sim N(0, \ell^{-2})
 
-    With J length scales, scale j has a public weight w_j (sum 1) and m_j frequencies, about m/J. Their factor is
-    :math:`(w_j/m_j)^{1/2}` in place of :math:`m^{-1/2}`. Then the kernel is
-    :math:`\sum_j w_j \exp(-\|x - x'\|^2 / 2 \ell_j^2)`, in one vector with one bound.
+    With J length scales, scale j has :math:`m_j` frequencies, about m/J. Then the kernel is
+    :math:`\sum_j (m_j/m) \exp(-\|x - x'\|^2 / 2 \ell_j^2)`, in one vector with one bound.
 
-    Norm of the Fourier part: exactly 1, since each of the m frequencies adds (cos² + sin²)/m, and those of scale j add
-    w_j. (The phase-shifted form √2·cos(Wx + b) has the larger bound √2.) Norm of the categorical part: exactly
-    :math:`\sqrt{n_{cat}/d_{cat}}`, one 1 in each of n_cat blocks of d_cat columns in all; it is non-negative. The paper
-    bounds both by 1. Sources: Rahimi and Recht (2007); Harder, Adamczewski and Park (2021).
+    Norm of the Fourier part: exactly 1, since each of the m frequencies adds (cos² + sin²)/m. (The phase-shifted form
+    √2·cos(Wx + b) has the larger bound √2.) Norm of the categorical part: exactly :math:`\sqrt{n_{cat}/d_{cat}}`, one 1
+    in each of n_cat blocks of d_cat columns in all; it is non-negative. The paper bounds both by 1. Sources: Rahimi and
+    Recht (2007); Harder, Adamczewski and Park (2021).
 
     Attributes:
         num_frequencies: m.
-        lengthscale: ℓ, in units of the unit cube; one, or several that share the frequencies in order.
+        lengthscale: ℓ, in units of the unit cube; one, or several that share the frequencies in order. One that stands
+            twice counts twice.
         seed: public.
         numeric: indices of the numeric columns of x.
         categorical: indices of its one-hot columns.
         num_categorical: n_cat, number of one-hot blocks.
         digest: of the frequencies; empty to compute it.
-        lengthscale_weights: w_j of several length scales; empty: equal.
 
     Raises:
-        ReleaseError: fewer frequencies than length scales, or weights that do not fit.
+        ReleaseError: fewer frequencies than length scales.
     """
 
     name: ClassVar[str] = "mixed_fourier"
@@ -54,7 +53,6 @@ class MixedFourierFeatures(FrequencyMap):
     categorical: tuple[int, ...]
     num_categorical: int
     digest: str = ""
-    lengthscale_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Draw the frequencies once."""
@@ -63,21 +61,12 @@ class MixedFourierFeatures(FrequencyMap):
     def _scales(self) -> "float | NDArray[np.float64]":
         """Standard deviation of the frequencies: of all, or of each, shape (m, 1)."""
         if not isinstance(self.lengthscale, tuple):
-            if self.lengthscale_weights:
-                raise ReleaseError("mixed_fourier: lengthscale_weights need a list of length scales")
             return 1 / self.lengthscale
-        weights = self.lengthscale_weights or (1.0,) * len(self.lengthscale)
         if not 0 < len(self.lengthscale) <= self.num_frequencies:
             raise ReleaseError("mixed_fourier needs at least one frequency for each length scale")
-        if len(weights) != len(self.lengthscale) or min(weights) <= 0:
-            raise ReleaseError("mixed_fourier needs a positive weight for each length scale")
-        return np.repeat(1 / np.array(self.lengthscale), self._counts())[:, None]
-
-    def _counts(self) -> list[int]:
-        """Frequencies of each length scale: m/J, and one more for the first ones where that is not whole."""
-        assert isinstance(self.lengthscale, tuple)
         each, left = divmod(self.num_frequencies, len(self.lengthscale))
-        return [each + (place < left) for place in range(len(self.lengthscale))]
+        counts = [each + (place < left) for place in range(len(self.lengthscale))]
+        return np.repeat(1 / np.array(self.lengthscale), counts)[:, None]
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -99,7 +88,7 @@ class MixedFourierFeatures(FrequencyMap):
         features = []
         if self.numeric:
             angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
-            features.append(self._weighted(cosine_sine(angles)))
+            features.append(cosine_sine(angles) / math.sqrt(self.num_frequencies))
         if self.categorical:
             features.append(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)))
         return torch.cat(features, dim=1)
@@ -113,23 +102,8 @@ class MixedFourierFeatures(FrequencyMap):
         means = []
         if self.numeric:
             angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
-            means.append(self._weighted(mean_cosine_sine(angles, counts)))
+            means.append(mean_cosine_sine(angles, counts) / math.sqrt(self.num_frequencies))
         if self.categorical:
             groups = torch.split(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)), counts)
             means.append(torch.stack([group.mean(dim=0) for group in groups]))
         return torch.cat(means, dim=1)
-
-    def _weighted(self, features: "Tensor") -> "Tensor":
-        """Cosines and sines with the factors of their length scales."""
-        if not isinstance(self.lengthscale, tuple):
-            return features / math.sqrt(self.num_frequencies)
-        counts, weights = self._counts(), self.lengthscale_weights or (1.0,) * len(self.lengthscale)
-        shares = [weight / math.fsum(weights) / count for weight, count in zip(weights, counts, strict=True)]
-        return features * features.new_tensor(np.sqrt(np.tile(np.repeat(shares, counts), 2)))
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification. One length scale has no weights."""
-        spec = super().spec()
-        if not isinstance(self.lengthscale, tuple):
-            del spec["lengthscale_weights"]
-        return spec

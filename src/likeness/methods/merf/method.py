@@ -27,7 +27,6 @@ class Privatize(Section):
         "of the Gaussian kernel on the unit cube, or a list: a sum of kernels in one release; public (the paper's "
         "median heuristic leaks). 784 pixels: 10",
     )
-    lengthscale_weights: tuple[float, ...] | None = setting(None, "of a list; null: equal")
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -39,11 +38,6 @@ class Privatize(Section):
         )
         rule = f"at least one for each of {len(scales)} length scales"
         require(self.num_frequencies >= len(scales), "merf.privatize.num_frequencies", self.num_frequencies, rule)
-        if self.lengthscale_weights is not None:
-            good = isinstance(self.lengthscale, tuple) and len(self.lengthscale_weights) == len(scales)
-            good = good and all(0 < value < math.inf for value in self.lengthscale_weights)
-            rule = "a list of numbers greater than 0, one for each of a list of length scales"
-            require(good, "merf.privatize.lengthscale_weights", self.lengthscale_weights, rule)
 
 
 @dataclass(frozen=True)
@@ -65,6 +59,5 @@ class Merf(TwoQueryMethod):
             numeric=tuple(int(column) for column in layout.numeric_columns),
             categorical=tuple(int(column) for column in layout.onehot_columns),
             num_categorical=sum(block.kind == "onehot" for block in layout.blocks),
-            lengthscale_weights=self.privatize.lengthscale_weights or (),
         )
         return Query(EMBEDDING, "privatize", feature, num_groups=layout.num_classes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OneHotMap
-from likeness.methods.moments.cosine_map import Shaded, check_cosine, rounded, squared_coefficients
+from likeness.methods.moments.cosine_map import check_cosine, rounded, squared_coefficients
 from likeness.methods.moments.estimates import Moments
 from likeness.methods.moments.settings import MOST_SPLITS
 
@@ -21,7 +21,7 @@ _CENTER_BITS = 16  # of a center, and of a coefficient
 
 
 @dataclass(frozen=True)
-class ClassHalves(Shaded, OneHotMap):
+class ClassHalves(OneHotMap):
     r"""For each class, the cluster of an image: the signs along J directions of its class, read as a binary number.
 
     .. math:: k_y(x) = \sum_j 2^j \, 1\{ v_{yj} \cdot u > t_{yj} \}, \qquad u = c(x) / \max(\|c(x)\|, C)

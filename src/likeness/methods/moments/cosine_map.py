@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import Map, OneHotMap, width
+from likeness.features.base import OneHotMap, width
 from likeness.features.frequencies import FLOAT_BITS, INPUT_BITS, fitting_bits
 from likeness.features.second_moments import SecondMoments
 
@@ -20,19 +20,6 @@ _BASIS_BITS = 20
 _GRAY = 0.5
 CENTER_UNIT = 64  # of a coefficient
 _LONGEST = 8  # times the norm of a white image: no entry of a center is larger
-
-
-class Shaded(Map):
-    """A map of images that measures them from black, from gray, or from a center of their class.
-
-    Photographs are about gray, and images of a class about their mean. So their distance from it is shorter than their
-    distance from black, and so is what bounds it. Where distances begin is public.
-    """
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification. What says that distances do not begin at black stands in it only where they do not."""
-        spec = super().spec()
-        return {key: value for key, value in spec.items() if key not in ("gray", "centers") or value}
 
 
 @lru_cache(maxsize=8)
@@ -154,7 +141,7 @@ def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class CosineNorms(Shaded, OneCell):
+class CosineNorms(OneCell):
     r"""The one-hot cell that the norm of an image's low-frequency cosine coefficients lies in.
 
     Cells are of equal width from 0 to :math:`\sqrt{d}`, the norm of a white image of d values, or to half of it from
@@ -204,7 +191,7 @@ class CosineNorms(Shaded, OneCell):
 
 
 @dataclass(frozen=True)
-class CosineMoments(Shaded, SecondMoments):
+class CosineMoments(SecondMoments):
     r"""First and second moments of an image's K low-frequency cosine coefficients, clipped to a ball.
 
     .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = c(x) / \max(\|c(x)\|, C)

@@ -182,11 +182,6 @@ class GaussianImages(Generator):
         brighter = ndtr(-field / np.sqrt(np.maximum(variances, _LEAST**2)))
         return brightness(brighter, self.shares[group]).astype(np.float32)
 
-    def spec(self) -> dict[str, Any]:
-        """The arguments, without those that a file may lack: one cluster, no warp, no variety."""
-        absent = {"clusters": 1, "warp": 0.0, "variety": 0.0}
-        return {key: value for key, value in super().spec().items() if value != absent.get(key)}
-
     def argument(self, name: str) -> Any:
         """An argument of the constructor; of detail, warp and variety their strength."""
         if name in ("texture", "warp", "variety"):

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS
-from likeness.methods.moments.cosine_map import OneCell, Shaded, check_cosine, cosine_basis, rounded
+from likeness.methods.moments.cosine_map import OneCell, check_cosine, cosine_basis, rounded
 
 
 def thresholds(levels: int) -> list[float]:
@@ -30,7 +31,7 @@ def _check(name: str, levels: int) -> None:
 
 
 @dataclass(frozen=True)
-class LevelCounts(Shaded, OneCell):
+class LevelCounts(OneCell):
     r"""The one-hot cell that an image's mean share of pixels above J levels lies in, or its distance from gray.
 
     The share is the number of pairs of a pixel and a level among 0, 1/J, ..., (J - 1)/J below it, divided by dJ, for d
@@ -82,7 +83,7 @@ class LevelCounts(Shaded, OneCell):
 
 
 @dataclass(frozen=True)
-class CosineLevels(Shaded):
+class CosineLevels(Map):
     r"""Low-frequency cosine coefficients of the sets of pixels brighter than 0, 1/J, ..., (J - 1)/J.
 
     .. math:: \phi(x) = \frac{1}{\sqrt{dJ \max(s, S)}} \, [B 1_{x > 0},\; B 1_{x > 1/J},\; \dots,\; B 1_{x > (J-1)/J}]

@@ -31,14 +31,13 @@ class ModalGenerator(TabularGenerator):
         latent_dim: int,
         hidden: Sequence[int],
         sampling: str = "categorical",
-        draws_missing: bool = True,
     ) -> None:
         """Build the network from the layout of rows that are not split, and the modes of the numbers to split.
 
         For the others see :class:`TabularGenerator`.
         """
         split = layout.with_modes({c.place: c.size for c in columns})
-        super().__init__(split, latent_dim, hidden, sampling, draws_missing)
+        super().__init__(split, latent_dim, hidden, sampling)
         self.original = layout
         self.columns = tuple(columns)
 
