@@ -33,7 +33,7 @@ from likeness.methods import METHODS, method_from
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.datasets import model_of
-from likeness.pipeline.private_rows import SPLIT, used_rows
+from likeness.pipeline.ingest import SPLIT, used_rows
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import in_memory
 from likeness.privacy.adjacency import Adjacency

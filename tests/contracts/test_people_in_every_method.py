@@ -20,7 +20,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.private_rows import PERSON, SPLIT, used_rows
+from likeness.pipeline.ingest import PERSON, SPLIT, used_rows
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, Records

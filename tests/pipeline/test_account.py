@@ -24,7 +24,7 @@ from likeness.pipeline import account as statement
 from likeness.pipeline.account import account
 from likeness.pipeline.consistency import check_run
 from likeness.pipeline.doors import rows_of
-from likeness.pipeline.private_rows import manifest_of
+from likeness.pipeline.ingest import manifest_of
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
 from likeness.release.released import load_released

@@ -22,7 +22,7 @@ from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
 from likeness.data.source.split import split_by_person
-from likeness.pipeline.private_rows import PERSON, SPLIT, manifest_of, read_place
+from likeness.pipeline.ingest import PERSON, SPLIT, manifest_of, read_place
 from likeness.pipeline.sources import Sources
 
 if TYPE_CHECKING:

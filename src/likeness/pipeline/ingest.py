@@ -1,40 +1,158 @@
 """From the source to the private tables, in chunks: memory does not grow with the number of rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeness.config.params import Params
+from likeness.config.params import FileFormat, Params
+from likeness.core.errors import DataError
+from likeness.core.hashing import plain
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
+from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
-from likeness.data.source.files import iter_part, parquet_rows, source_parts
-from likeness.data.source.row_digests import SourceDigest, row_hashes
+from likeness.data.source.contribution_bounding import bound_contributions, numbered
+from likeness.data.source.databases import Database
+from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
+from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
+from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
 from likeness.engine import LOCAL, Engine
-from likeness.pipeline.private_rows import (
-    BESIDE,
-    SPLIT,
-    manifest_of,
-    read_place,
-    split_of,
-    training_digest,
-    used_rows,
-)
-from likeness.pipeline.sources import Sources
+from likeness.pipeline.sources import Sources, check_number
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
+    from numpy import str_
+    from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
+    from likeness.core.remote import Place
     from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import Hashes
 
+SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
+BESIDE = [SPLIT, PERSON]  # columns of private tables that no schema has; the second only under ingest.unit
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _ENCODED_ROWS, _ENCODED_CELLS = 1 << 18, 1 << 22  # encoded at once
+
+
+def manifest_of(
+    params: Params,
+    ledger_id: str,
+    digest: str,
+    count: int,
+    rows_digests: Sequence[str] = (),
+    held_out: int | None = None,
+) -> dict[str, Any]:
+    """The manifest of an ingested table; it holds the number of training rows only where that is public.
+
+    Args:
+        params: the settings.
+        ledger_id: of the ledger whose key made the digests.
+        digest: of the training rows.
+        count: number of training rows.
+        rows_digests: of the rows of each table of the source.
+        held_out: number of test rows; None: there is no split.
+
+    Raises:
+        DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
+            training row: noise on nothing would cost as much as noise on rows. Or the split leaves no test row, which
+            a stage after the release needs.
+    """
+    for part, rows in (("training", count), ("test", held_out)):
+        if rows == 0:
+            raise DataError(
+                f"ingest.source has no {part} rows. Nothing was spent. Give a source with more rows, or change "
+                "ingest.split."
+            )
+    public = params.privacy.adjacency == Adjacency.REPLACE_ONE
+    check_number(params, count if public else None)
+    return {
+        "identity": params.privacy.population,
+        "adjacency": params.privacy.adjacency,
+        "ledger": ledger_id,
+        "digest": digest,
+        "rows_digests": [digest for digest in rows_digests if digest],
+        "num_records": count if public else None,
+        "unit": plain(params.ingest.unit),
+    }
+
+
+def read_place(
+    place: "Place | Database",
+    schema: Schema,
+    split: str | None,
+    person: str | None,
+    source: "SourceDigest | None",
+    layout: FileFormat,
+) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
+    """The typed rows of a file, a folder or a query, and the columns of split and person.
+
+    Raises:
+        DataError: the source is missing or does not fit the schema.
+    """
+    if isinstance(place, Database):
+        return place.read(schema, split, person, source)
+    return read_source(place, schema, split, person, source, layout)
+
+
+def used_rows(
+    params: Params,
+    schema: Schema,
+    table: "DataFrame",
+    column: "Series[str] | None",
+    persons: "Series[str] | None" = None,
+) -> "tuple[DataFrame, Hashes]":
+    """The typed rows that are used, each with its part and, under ``ingest.unit``, the number of its person.
+
+    The second value are their hashes.
+
+    Args:
+        params: the settings.
+        schema: the written schema.
+        table: the typed rows of the source.
+        column: the public split column, if there is one.
+        persons: whose row each is, under ``ingest.unit``.
+    """
+    hashes, unit, split = row_hashes(table, schema), params.ingest.unit, params.ingest.split
+    if persons is not None and column is None:
+        parts = split_by_person(persons, split.test_fraction, split.seed)
+    else:
+        parts = split_of(params, len(table))(hashes, column)
+    if persons is None or unit is None:
+        return with_columns(table, {SPLIT: parts}), hashes
+    keep = bound_contributions(hashes, persons, parts, unit.max_rows)
+    used = with_columns(table[keep], {SPLIT: parts[keep], PERSON: numbered(persons[keep])})
+    return used.reset_index(drop=True), hashes[keep]
+
+
+def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], NDArray[str_]]":
+    """The rule that fits the adjacency: from hashes and split column of each chunk in order to its parts.
+
+    Args:
+        params: the settings; a row is a person.
+        count: number of rows of all chunks. It counts under ``replace_one`` without a split column only.
+    """
+    split = params.ingest.split
+    if split.column is not None:
+        return lambda _, column: split_by_column(column, split.train, split.test)  # type: ignore[arg-type]
+    if params.privacy.adjacency == Adjacency.REPLACE_ONE:
+        by_position = SplitByPosition(count, split.test_fraction, split.seed)
+        return lambda hashes, _: by_position.parts(hashes)
+    by_content = SplitByContent(split.test_fraction, split.seed)
+    return lambda hashes, _: by_content.parts(hashes)
+
+
+def training_digest(params: Params, schema: Schema) -> TypedDigest:
+    """The digest of the training rows in a request, without rows yet.
+
+    Under ``replace_one`` the places of rows fix their pairs, so the order belongs to the request. Else no sum depends
+    on the order, and rows in any order are one request.
+    """
+    return TypedDigest(schema, ordered=params.privacy.adjacency == Adjacency.REPLACE_ONE)
 
 
 def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: Engine = LOCAL) -> "Iterator[DataFrame]":
@@ -73,7 +191,7 @@ class IngestedRows:
         self.source, self.training, self.held_out = SourceDigest(), training_digest(params, schema), 0
 
     def manifest(self, params: Params, ledger_id: str, key: bytes) -> dict[str, Any]:
-        """The manifest of these rows, as :func:`likeness.pipeline.private_rows.manifest_of`.
+        """The manifest of these rows, as :func:`manifest_of`.
 
         Args:
             params: the settings.

@@ -15,13 +15,8 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, numbered
 from likeness.data.source.row_digests import row_hashes
-from likeness.pipeline.private_rows import (
-    PERSON,
-    _texts,
-    encoded_chunks,
-    manifest_of,
-    training_digest,
-)
+from likeness.pipeline.ingest import manifest_of, training_digest
+from likeness.pipeline.private_rows import PERSON, _texts, encoded_chunks
 from likeness.release.door import Door
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
@@ -127,7 +122,7 @@ def dataset_in_memory(
         encoding: of the first row set as it is written.
 
     Raises:
-        DataError: see :func:`likeness.pipeline.private_rows.manifest_of`.
+        DataError: see :func:`likeness.pipeline.ingest.manifest_of`.
     """
     manifest = manifest_of(params, ledger.id, digest, count, rows_digests)
     whose = manifest["identity"], digest, params.ledger.attempt, encoding, params.ingest.unit

@@ -124,3 +124,12 @@ def digest_of(sources: "Iterable[Place | Database]", key: bytes) -> str:
     return " ".join(
         keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in sources
     )
+
+
+def check_number(params: Params, count: int | None) -> None:
+    """Insist on the number of training rows of the settings; None where it is not public."""
+    if count != params.privacy.num_records:
+        raise DataError(
+            f"params.yaml: privacy.num_records is {params.privacy.num_records}, the training table has {count} rows. "
+            "Under replace_one the number of records is public and must be right. Correct it."
+        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from likeness.config.params import Evaluate, Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import Outputs, ProjectPaths
+from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, Where
 
@@ -65,12 +66,11 @@ class Table(DataModel):
         """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
         from likeness.data.private_tables import sample_private
         from likeness.data.source.cells import closed
-        from likeness.pipeline.private_rows import BESIDE, SPLIT
         from likeness.report.internal import evaluate
 
         table = closed(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
-        beside = [name for name in BESIDE if name in table]
-        train, test = (table[table[SPLIT] == part].drop(columns=beside) for part in ("train", "test"))
+        beside = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
+        train, test = (table[table[SPLIT_COLUMN] == part].drop(columns=beside) for part in ("train", "test"))
         evaluate(
             train,
             test,
