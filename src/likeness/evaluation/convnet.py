@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core import rng
+from likeness.core.lazy import torch
 from likeness.evaluation.images import Shape
 
 if TYPE_CHECKING:
@@ -74,8 +75,6 @@ class ConvNet:
 
     def fit(self, x: Array, y: Array) -> "ConvNet":
         """Train on images (n, values) in [0, 1] with labels (n,) from 0 ... C - 1."""
-        import torch
-
         self.classes_ = np.arange(int(y.max()) + 1 if len(y) else 1)
         self._draw_weights(len(self.classes_))
         images, labels = (
@@ -112,8 +111,6 @@ class ConvNet:
         return self._pass(x, 0)
 
     def _pass(self, x: Array, which: int) -> NDArray[np.float64]:
-        import torch
-
         images = torch.from_numpy(np.ascontiguousarray(x, np.float32))
         with torch.no_grad():
             parts = [self._forward(part)[which].numpy() for part in torch.split(images, _AT_ONCE)]
@@ -125,8 +122,6 @@ class ConvNet:
 
     def _draw_weights(self, classes: int) -> None:
         """Uniform with variance 2 / inputs for the rectified layers (He et al., 2015); biases are zero."""
-        import torch
-
         stream = rng.public(self.seed, "evaluation.convnet.weights")
         self._weights = []
         for shape in self._shapes(classes):
@@ -148,16 +143,15 @@ class ConvNet:
 
     def _forward(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
         """Features and class scores of images (n, values)."""
-        from torch.nn.functional import conv2d, linear, max_pool2d
-
+        functional = torch.nn.functional
         pairs = list(zip(self._weights[::2], self._weights[1::2], strict=True))
         count, hidden = len(self.sizes[0]), self._planes(images)
         for weight, bias in pairs[:count]:
-            hidden = max_pool2d(conv2d(hidden, weight, bias, padding=_KERNEL // 2).relu(), 2)
+            hidden = functional.max_pool2d(functional.conv2d(hidden, weight, bias, padding=_KERNEL // 2).relu(), 2)
         hidden = hidden.flatten(1)
         for weight, bias in pairs[count:-1]:
-            hidden = linear(hidden, weight, bias).relu()
-        return hidden, linear(hidden, *pairs[-1])
+            hidden = functional.linear(hidden, weight, bias).relu()
+        return hidden, functional.linear(hidden, *pairs[-1])
 
 
 class ResNet(ConvNet):
@@ -179,14 +173,12 @@ class ResNet(ConvNet):
         return [*shapes, (classes, channels[-1])]
 
     def _forward(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
-        from torch.nn.functional import conv2d, group_norm, linear
-
-        pairs = iter(zip(self._weights[::2], self._weights[1::2], strict=True))
+        functional, pairs = torch.nn.functional, iter(zip(self._weights[::2], self._weights[1::2], strict=True))
 
         def layer(hidden: "Tensor", stride: int = 1) -> "Tensor":
             weight, bias = next(pairs)
-            out = conv2d(hidden, weight, stride=stride, padding=weight.shape[-1] // 2)
-            return group_norm(out, _GROUPS) + bias[:, None, None]
+            out = functional.conv2d(hidden, weight, stride=stride, padding=weight.shape[-1] // 2)
+            return functional.group_norm(out, _GROUPS) + bias[:, None, None]
 
         hidden = layer(self._planes(images)).relu()
         for place in range(len(self.sizes[0])):
@@ -194,7 +186,7 @@ class ResNet(ConvNet):
             deep = layer(layer(hidden, stride).relu())
             hidden = (deep + layer(hidden, stride)).relu()
         means = hidden.mean(dim=(2, 3))
-        return means, linear(means, *next(pairs))
+        return means, functional.linear(means, *next(pairs))
 
 
 def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int | None = None) -> ConvNet:

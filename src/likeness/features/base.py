@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.hashing import plain
+from likeness.core.lazy import torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -195,8 +196,6 @@ def evaluate(feature: FeatureMap, function: Callable[[Any], Any], x: NDArray[np.
     """
     if not getattr(feature, "takes_tensors", True):
         return function(x)
-    import torch
-
     with torch.no_grad():
         return _arrays(function(torch.from_numpy(x)))
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.errors import ReleaseError
+from likeness.core.lazy import torch
 from likeness.core.rng import public
 from likeness.features.base import Map
 
@@ -86,8 +87,6 @@ class FrequencyMap(Map):
     @property
     def frequencies(self) -> "Tensor":
         """One row a frequency, float64."""
-        import torch
-
         return torch.from_numpy(self._frequencies)  # type: ignore[attr-defined]
 
 

@@ -10,6 +10,7 @@ from likeness.config.training import TrainingSettings
 from likeness.config.typed import setting
 from likeness.core.errors import PlanError
 from likeness.core.extras import need
+from likeness.core.lazy import torch
 from likeness.features.base import FeatureMap
 from likeness.methods.base import (
     CLASS_COUNTS,
@@ -26,7 +27,6 @@ from likeness.release.query import Query
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
     from likeness.generators.base import Compute, Generator, Trained
@@ -110,8 +110,6 @@ class EmbeddingMethod(Method):
 
     def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "Generator":
         """The network on PyTorch's device ``meta``."""
-        import torch
-
         with torch.device("meta"):
             return self.build_generator(context, auxiliary)
 
@@ -159,8 +157,6 @@ class EmbeddingMethod(Method):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, device: "torch.device"
     ) -> "Objective":
         """Distance of mean embeddings; by class when ``class_weighting: per_class``."""
-        import torch
-
         from likeness.generators.objective import EmbeddingObjective, LatentBatches, guarded_class_scale, rows_per_class
 
         feature = self.trained_feature(self.embedding_query(context, auxiliary).feature)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.core.lazy import torch
 from likeness.features.base import Map
 
 if TYPE_CHECKING:
@@ -120,8 +121,6 @@ class HermiteFeatures(Map):
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, width)."""
-        import torch
-
         numbers = self._numbers(x)
         features = [self._sum(x, numbers)] if self.product_share < 1 else []
         if self.subsets:
@@ -154,8 +153,6 @@ class HermiteFeatures(Map):
         The mean of an outer product is a matrix product of two halves of it. So a batch costs little even where its
         features would not fit in memory.
         """
-        import torch
-
         numbers = self._numbers(x)
         means = []
         if self.product_share < 1:
@@ -177,8 +174,6 @@ class HermiteFeatures(Map):
         γ applies to kernels of norm 1, whatever their shares of ρ. None weighs every coordinate 1, as the likelihood
         does: all have equal noise.
         """
-        import torch
-
         weights = torch.ones(sum(part.width for part in self.parts), dtype=torch.float64)
         if gamma is not None and 0 < self.product_share < 1:
             weights[: self.sum_width] = 1 / (1 - self.product_share)
@@ -214,8 +209,6 @@ class HermiteFeatures(Map):
 
     def _sum(self, x: "Tensor", numbers: "Tensor") -> "Tensor":
         """Features of the sum kernel: orders of all numbers, indicators, categories."""
-        import torch
-
         features = []
         if self.numeric:
             values = numbers[:, : self.order + 1] / x.new_tensor(self._divisors[0])
@@ -232,8 +225,6 @@ class HermiteFeatures(Map):
 
     def _columns(self, x: "Tensor", numbers: "Tensor") -> "dict[int, Tensor]":
         """u_d of every column of a product at the order of the products, each of shape (n, its size)."""
-        import torch
-
         places = [d for d in self._used if d < len(self.numeric)]
         divisors = x.new_tensor([self._divisors[1][place] for place in places])
         values = (numbers[:, : self.product_order + 1, places] / divisors).transpose(1, 2).contiguous()
@@ -248,8 +239,6 @@ class HermiteFeatures(Map):
 
     def _mean_products(self, columns: "dict[int, Tensor]") -> "Tensor":
         """Mean outer products of all subsets within one group of rows, one after another."""
-        import torch
-
         count = max(1, len(next(iter(columns.values()))))
         if self._pair_places is not None:
             joint = torch.cat(list(columns.values()), dim=1)
@@ -269,8 +258,6 @@ class HermiteFeatures(Map):
     @cached_property
     def _pair_places(self) -> "Tensor | None":
         """Where blocks of pairs stand in the flat matrix of all used columns; None if most of it would be unused."""
-        import torch
-
         total, starts = 0, {}
         for place in self._used:
             starts[place] = total

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.core.lazy import torch
 from likeness.features.frequencies import FrequencyMap
 
 if TYPE_CHECKING:
@@ -81,8 +82,6 @@ class MixedFourierFeatures(FrequencyMap):
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, 2m + d_cat)."""
-        import torch
-
         from likeness.features.trigonometric import cosine_sine
 
         features = []
@@ -95,8 +94,6 @@ class MixedFourierFeatures(FrequencyMap):
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
         """Mean features of consecutive groups of rows, shape (groups, 2m + d_cat), without vectors of rows."""
-        import torch
-
         from likeness.features.trigonometric import mean_cosine_sine
 
         means = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.core.lazy import torch
 from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS, FrequencyMap
 from likeness.features.second_moments import SecondMoments
@@ -200,8 +201,6 @@ class EncodedMoments(EncodedMap, SecondMoments):
 
     def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """u, shape (n, code), and ``[√a, √(1 − a) u]``, shape (n, 1 + code)."""
-        import torch
-
         from likeness.features.numerics import sum_of_squares
 
         codes = self.codes(x)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.core.lazy import torch
 from likeness.features.base import Map
 
 if TYPE_CHECKING:
@@ -125,8 +126,6 @@ class NetworkTangent(Map):
 
         Left factors have norm 1 and no gradient in x. The squared norms of the right ones sum to 1.
         """
-        import torch
-
         from likeness.features.numerics import sum_of_squares
 
         network = self.network

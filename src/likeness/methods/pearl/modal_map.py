@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.core.lazy import torch
 from likeness.features.base import FeatureMap, Map
 from likeness.features.frequencies import INPUT_BITS
 from likeness.methods.pearl.mode import Modes, modes_of
@@ -48,8 +49,6 @@ class Modal(Map):
 
     def split(self, x: "Tensor") -> "Tensor":
         """m: encoded rows (n, d) to split rows (n, d + ΣK)."""
-        import torch
-
         pieces, position = [], 0
         for column in self.columns:
             values = x[:, column.place]

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
+from likeness.core.lazy import torch
 from likeness.features.base import Map
 from likeness.methods.pearl.mode import Modes, modes_of
 
@@ -49,8 +50,6 @@ class ModeStatistics(Map):
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, Σ 3K): of each column first all r u, then r (1 − u), then the rest."""
-        import torch
-
         features = []
         for column in self.columns:
             values = x[:, column.place]
