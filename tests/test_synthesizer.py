@@ -37,7 +37,7 @@ from likeness.core.errors import (
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.synthesizer.published import Published, draw
+from likeness.synthesizer.published import Published
 
 pytestmark = pytest.mark.long
 
@@ -334,7 +334,9 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, words).stdout.count("99 rows") == 3
     drawn = [pd.read_csv(tmp_path / f"r_{place}.csv") for place in (0, 1, 2)]
     assert [one.a.tolist() for one in drawn] == [pytest.approx(one.a.tolist()) for one in tables]
-    assert draw(tmp_path / "saved", 99, 4, {}).equals(loaded.sample(99, seed=4))  # as `likeness sample` does
+    assert (
+        Published.read(tmp_path / "saved").tables(99, 4, {})["synthetic"].equals(loaded.sample(99, seed=4))
+    )  # as `likeness sample` does
     spent = count()
     assert loaded.fit(rows()).sample(9).equals(fitted.sample(9)) and count() == spent
     released = tmp_path / "saved/released"
@@ -495,4 +497,4 @@ def test_a_file_of_another_form_is_named_when_rows_are_drawn(
     (tmp_path / "saved" / file).write_text(text)
     (tmp_path / "saved/SHA256SUMS").write_text(sums(tmp_path / "saved"))
     with pytest.raises(LikenessError, match=f"{file} was changed by hand"):
-        draw(tmp_path / "saved", 9, 0, {})
+        Published.read(tmp_path / "saved").tables(9, 0, {})

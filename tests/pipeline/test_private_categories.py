@@ -30,7 +30,7 @@ from likeness.preflight.cost import afford, new_releases
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.release.released import load_released, to_bytes
-from likeness.synthesizer.published import draw
+from likeness.synthesizer.published import Published
 from likeness.verify import CHECKS
 
 STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
@@ -45,6 +45,10 @@ SCHEMA: dict[str, Any] = {
         "job": {"kind": "categorical", "categories": "private", "other": "rest", "nullable": True},
     },
 }
+
+
+def drawn(folder: Path, rows: int, seed: int, where: dict[str, str]) -> pd.DataFrame:
+    return Published.read(folder).tables(rows, seed, where)["synthetic"]
 
 
 def staff() -> pd.DataFrame:
@@ -100,8 +104,8 @@ def test_a_run_with_private_categories(project: Path) -> None:
     verdict = {check.name: check.passed for check in verify(Path("bundle"))}
     assert False not in verdict.values()
     assert all(verdict[name] for name in ("sensitivity", "epsilon", "account", "statement", "ledger entries", "table"))
-    assert list(draw(Path("bundle"), 5, 0, {"job": "nurse"})["job"]) == ["nurse"] * 5
-    assert draw(project, 5, 0, {}).equals(draw(Path("bundle"), 5, 0, {}))
+    assert list(drawn(Path("bundle"), 5, 0, {"job": "nurse"})["job"]) == ["nurse"] * 5
+    assert Published.read(project).tables(5, 0, {})["synthetic"].equals(drawn(Path("bundle"), 5, 0, {}))
 
     # A lower threshold, a forgotten delta, a category that was not released: each is found.
     told, keys = Path("bundle/privacy.json"), Path("bundle/released/categories_1.safetensors")
@@ -149,7 +153,9 @@ def test_a_run_with_private_categories(project: Path) -> None:
         loaded.schema_ == synthesizer.schema_.published == Project.load().schema.published
         and loaded.schema.open_columns
     )
-    assert loaded.sample(5).equals(synthesizer.sample(5)) and draw(Path("saved"), 5, 0, {}).equals(loaded.sample(5))
+    assert loaded.sample(5).equals(synthesizer.sample(5)) and Published.read(Path("saved")).tables(5, 0, {})[
+        "synthetic"
+    ].equals(loaded.sample(5))
     shown = CliRunner().invoke(app, ["ledger", "budget"])
     assert "thresholds of private categories: delta 1e-06 spent of the 5e-06" in shown.output
 

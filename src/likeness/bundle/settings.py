@@ -5,19 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from likeness.bundle.contents import SCHEMA, SETTINGS
-from likeness.config.params import (
-    Card,
-    Categories,
-    Evaluate,
-    Ingest,
-    LedgerSettings,
-    Params,
-    Privacy,
-    Sample,
-    Train,
-)
+from likeness.config.params import Params
 from likeness.config.typed import build
-from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ParamsError
 from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import plain
@@ -59,18 +48,15 @@ def params_of(settings: Mapping[str, Any]) -> Params:
         KeyError: a section is missing.
     """
     check_known(settings, ("format", "recipe"), SETTINGS, ParamsError)
-    name, unit = settings["method"], settings["unit"]
-    return Params(
-        method=name,
-        privacy=build(Privacy, settings["privacy"], "privacy"),
-        ledger=build(LedgerSettings, {"attempt": settings["attempt"], "cap": _NO_CAP}, "ledger"),
-        ingest=Ingest("", SCHEMA, unit=None if unit is None else build(PrivacyUnit, unit, "unit")),
-        train=build(Train, settings["train"], "train"),
-        sample=build(Sample, settings["sample"], "sample"),
-        evaluate=Evaluate(card=build(Card, settings["card"], "card") if "card" in settings else None),
-        sections={name: settings[name]},
-        categories=build(Categories, settings["categories"], "categories"),
-    )
+    name = settings["method"]
+    sections = {
+        **{key: settings[key] for key in ("method", "privacy", "train", "sample", "categories")},
+        "ledger": {"attempt": settings["attempt"], "cap": _NO_CAP},
+        "ingest": {"source": "", "schema": SCHEMA, "unit": settings["unit"]},
+        "evaluate": {"card": settings.get("card")},
+        "sections": {name: settings[name]},
+    }
+    return build(Params, sections, "")
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

@@ -5,18 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from likeness.config.params import (
-    ONE_PERSON,
-    ONE_ROW,
-    Card,
-    Categories,
-    Evaluate,
-    Ingest,
-    LedgerSettings,
-    Params,
-    Privacy,
-    Train,
-)
+from likeness.config.params import ONE_PERSON, ONE_ROW, LedgerSettings, Params, Privacy, Train
 from likeness.config.typed import build, require
 from likeness.core.errors import ParamsError
 from likeness.core.estimator import Estimator
@@ -104,16 +93,17 @@ class Parameters(Estimator):
             cap = dict(zip(("epsilon", "delta"), cap, strict=True))
         ledger = {"home": _home(self), "cap": cap, "attempt": self.attempt}
         training = {name: plain(getattr(self, name)) for name in ("device", "seed", "threads", "precision")}
-        return Params(
-            method=self.method,
-            privacy=build(Privacy, privacy, "privacy"),
-            ledger=build(LedgerSettings, ledger, "ledger"),
-            ingest=build(Ingest, {"source": "", "schema": "", "unit": unit}, "ingest"),
-            train=build(Train, training, "train"),
-            sections={self.method: plain(self.settings or {})},
-            categories=build(Categories, plain(self.categories or {}), "categories"),
-            evaluate=Evaluate(card=None if self.card is None else build(Card, plain(self.card), "card")),
-        )
+        sections = {
+            "method": self.method,
+            "privacy": privacy,
+            "ledger": ledger,
+            "ingest": {"source": "", "schema": "", "unit": unit},
+            "train": training,
+            "sections": {self.method: plain(self.settings or {})},
+            "categories": plain(self.categories or {}),
+            "evaluate": {"card": plain(self.card)},
+        }
+        return build(Params, sections, "")
 
 
 def _unit(given: Parameters) -> dict[str, Any] | None:

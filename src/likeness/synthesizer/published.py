@@ -10,7 +10,7 @@ from likeness.bundle.files import check_whole, checksums, files, form
 from likeness.bundle.settings import params_of
 from likeness.config.params import Params, Sample
 from likeness.config.typed import require
-from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.histories.schema import read_schema
 from likeness.generators.base import Compute
@@ -160,15 +160,3 @@ def _is_project(folder: Path) -> bool:
 
 def _changed(file: Path) -> ArtifactError:
     return ArtifactError(f"{file} was changed by hand. Restore the folder from a copy.")
-
-
-def draw(folder: Path, rows: int | None, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """The one table of a folder, see :meth:`Published.tables`.
-
-    Raises:
-        ParamsError: it is of people with histories, who have two.
-    """
-    tables = list(Published.read(folder).tables(rows, seed, where).values())
-    if len(tables) > 1:
-        raise ParamsError(f"{folder} is of people with histories, who have two tables. Call Published.tables.")
-    return tables[0]

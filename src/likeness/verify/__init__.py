@@ -15,10 +15,9 @@ from likeness.bundle.files import Bundle, opened
 from likeness.bundle.verdict import Check, asked
 from likeness.config.typed import allowed
 from likeness.methods import plugins
-from likeness.synthesizer.published import draw
 from likeness.verify import account, ledger, noise, outputs, process, receipts
 
-__all__ = ["CHECKS", "MOST_MINUTES", "Check", "checks_of", "draw", "verify"]
+__all__ = ["CHECKS", "MOST_MINUTES", "Check", "checks_of", "verify"]
 
 CHECKS: dict[str, Callable[[Bundle], str]] = {
     "files": files.files,
