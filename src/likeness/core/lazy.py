@@ -1,20 +1,26 @@
-"""Heavy packages that are imported when something of them is first used: a module may name them at its top."""
+"""Heavy libraries, each loaded at its first use: a module may name them at its top."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-
-class _Later:
-    """A package by name, without its import."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
-
-
 if TYPE_CHECKING:
-    import torch as torch
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    import torch
 else:
-    torch = _Later("torch")
+
+    class _Library:
+        """A module in the place of its import."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self._name), name)
+
+    pd, pa, pc, pq = map(_Library, ("pandas", "pyarrow", "pyarrow.compute", "pyarrow.parquet"))
+    torch = _Library("torch")
+
+__all__ = ["pa", "pc", "pd", "pq", "torch"]

@@ -1,24 +1,8 @@
-"""Table libraries, each loaded at its first use: a schema is read without them."""
+"""Table libraries, and what differs between versions of pandas."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-
-    class _Library:
-        """A module in the place of its import."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(import_module(self._name), name)
-
-    pd, pa, pc = map(_Library, ("pandas", "pyarrow", "pyarrow.compute"))
+from likeness.core.lazy import pa, pc, pd
 
 __all__ = ["pa", "pc", "pd"]
 

@@ -75,32 +75,19 @@ class Project:
 
     @cached_property
     def public_schema(self) -> "Schema | HistorySchema":
-        """The public schema, of a table or of people with histories.
-
-        Raises:
-            SchemaError: it is wrong.
-        """
+        """The public schema, of a table or of people with histories."""
         return self.given_schema or read_schema(self.schema_file)
 
     @cached_property
     def written_model(self) -> "DataModel":
-        """The data model of the public schema as it is written.
-
-        Raises:
-            SchemaError: the schema is wrong.
-            ParamsError: the settings do not go with it.
-        """
+        """The data model of the public schema as it is written."""
         model = model_of(self.public_schema)
         model.complete(self.params, self.given_schema is None)  # or refused
         return model
 
     @cached_property
     def model(self) -> "DataModel":
-        """The data model, with the released categories of its open columns.
-
-        Raises:
-            ArtifactError: no categories are released yet, or those of another schema.
-        """
+        """The data model, with the released categories of its open columns."""
         return self.written_model.with_records(self.schema)
 
     @cached_property
@@ -257,11 +244,7 @@ class Project:
 
     @cached_property
     def written_plan(self) -> "Plan":
-        """The plan as stage ``plan`` wrote it.
-
-        Raises:
-            ArtifactError: it is missing.
-        """
+        """The plan as stage ``plan`` wrote it."""
         return Plan.from_dict(read_json(self.paths.plan))
 
     @cached_property
@@ -298,11 +281,7 @@ class Project:
 
     @property
     def ledger(self) -> "Ledger":
-        """The ledger, verified once.
-
-        Raises:
-            LedgerError: it is damaged; or there is none, and files of the project name another one.
-        """
+        """The ledger, verified once."""
         return self.ledger_session.ledger
 
     @cached_property

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import AUTO, Sample
+from likeness.core.lazy import pa, pd, pq
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import allowed_values, named
 
@@ -55,8 +56,6 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     Raises:
         DataError: a value is none of its column.
     """
-    import pandas as pd
-
     from likeness.data.encoding.dtypes import typed_again
 
     return typed_again(pd.read_parquet(path), schema)
@@ -75,9 +74,6 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
         files: SHA-256 of the CSV and of the files of the generator, by path.
         request: see :func:`sample_request`.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     content = pa.Table.from_pandas(table, preserve_index=False)
     lineage = json.dumps({"files": files, "sample": request}, sort_keys=True).encode()
     content = content.replace_schema_metadata({**content.schema.metadata, LINEAGE: lineage})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.core.errors import ArtifactError
 from likeness.core.files import whole_file
 from likeness.core.hashing import sha256_bytes
+from likeness.core.lazy import pa, pq
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.project import Project
@@ -47,9 +48,6 @@ def check_synthetic(project: Project) -> dict[str, str]:
 
 
 def _check_table(project: Project, table: str, schema: Schema) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from likeness.data.encoding.dtypes import in_dtypes
 
     path = _path(project, f"{table}.parquet")
