@@ -23,9 +23,7 @@ def known_maps() -> dict[str, Any]:
 def from_spec(spec: Mapping[str, Any], method: str = DEFAULT) -> FeatureMap:
     """Build a map from its public specification; that of a map of a map holds the inner specification.
 
-    Args:
-        spec: the specification.
-        method: that asked for the map. If it is a plug-in, the map may be its own.
+    ``method`` asked for the map. If it is a plug-in, the map may be its own.
 
     Raises:
         ReleaseError: this version has no such map.

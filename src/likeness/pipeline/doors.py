@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
     """Whose rows an encoded table holds, and the function that opens it once the cost is on record.
 
-    Args:
-        project: whose rows they are.
-        place: of the row set.
-
     Raises:
         ArtifactError: the table has another population, adjacency, unit of privacy or encoding than the settings, or
             the key of another ledger.
@@ -53,13 +49,7 @@ def partitions_of(project: Project) -> "tuple[Dataset, Callable[[str], ColumnPar
 
 
 def door(project: Project, engine: Engine = LOCAL, place: int = 0) -> "Door":
-    """The door to encoded rows.
-
-    Args:
-        project: whose rows they are.
-        engine: where parts of the rows are summed.
-        place: of the row set.
-    """
+    """The door to encoded rows."""
     from likeness.release.door import Door
 
     plan, ledger = project.written_plan, project.ledger_to_spend

@@ -34,9 +34,7 @@ Conditions = dict[int, Condition]
 def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
     """The classes that ``where`` allows (empty: all), and its conditions on feature columns by their place.
 
-    Args:
-        where: from the name of a column to a value, a range, null for missing, or a list of these.
-        schema: of the table.
+    ``where`` has a value, a range, null for missing, or a list of these, by the name of a column.
 
     Raises:
         ParamsError: naming the key, the value and what is allowed.

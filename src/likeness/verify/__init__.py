@@ -87,11 +87,7 @@ def checks_of(
 ) -> Iterator[Check]:
     """Each check of a bundle when it is done, in this process.
 
-    Args:
-        folder: a bundle.
-        retrain: see :func:`verify`.
-        most_minutes: a training with a longer forecast does not start.
-        trusted: see :func:`verify`.
+    A training with a longer forecast than ``most_minutes`` does not start. See :func:`verify`.
     """
     verdict: dict[str, Check] = {}
     for name in _in_turn():
