@@ -28,16 +28,13 @@ import pandas as pd
 from evidence.common import SHARED
 from evidence.memory import peak_mb
 from likeness import Ledger, Synthesizer
+from likeness.core import rng
 from likeness.data.histories.rows import HistoryRows, history_rows
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.rules import GAP
+from likeness.data.histories.schema import LENGTH, HistorySchema
 from likeness.data.source.files import read_frame_people
-from likeness.evaluation.histories import (
-    discrimination,
-    distinct_people,
-    history_distances,
-    next_event_accuracy,
-    shuffled,
-)
+from likeness.evaluation.histories import discrimination, history_distances, shuffled, stepped
+from likeness.evaluation.marginals import cells
 
 RESULTS = Path("evidence/results/histories.csv")
 MOST = 20
@@ -57,6 +54,47 @@ LAGGED: dict[str, Any] = {
 }  # fmt: skip
 AMOUNTS = [-1, 10, 15, 20, 30, 50, np.inf]
 GAPS = [-1, 0, 7, 14, 30, 60, 90, 180, np.inf]
+
+
+def next_event_accuracy(
+    schema: HistorySchema, train: HistoryRows, test: HistoryRows, column: str, bins: int = 4, seed: int = 0
+) -> float:
+    """Share of next events whose cell a classifier predicts, which learns from ``train``.
+
+    It sees the person, the step and the last event. It does not see what lies in the future: the gap, the length, and
+    what is usual.
+
+    Args:
+        schema: public.
+        train: synthetic rows, or real ones for the ceiling.
+        test: real rows that neither trained the generator nor the ceiling.
+        column: a column of events that moves and is not the order.
+        bins: cells of a numeric column.
+        seed: public seed of the classifier.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    table, _ = stepped(schema, train)
+    names, later = table.names, {GAP, LENGTH, *(one.name for one in schema.usual)}
+    later |= {f"next {one.name}" for one in schema.states}
+    seen = [place for place, name in enumerate(names) if name not in later]
+    target = names.index(f"next {column}")
+    (learn, _), (judged, _) = (cells(stepped(schema, rows)[1], table, bins) for rows in (train, test))
+    number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits
+    if len(np.unique(learn[:, target])) == 1:
+        return float((judged[:, target] == learn[0, target]).mean())
+    model = HistGradientBoostingClassifier(max_iter=50, random_state=number).fit(learn[:, seen], learn[:, target])
+    return float((model.predict(judged[:, seen]) == judged[:, target]).mean())
+
+
+def distinct_people(schema: HistorySchema, rows: HistoryRows, bins: int = 16) -> float:
+    """Number of distinct histories over the number of people. Histories are equal if all their cells are."""
+    of_person, _ = cells(rows.people, schema.first_rows, bins)
+    codes, _ = cells(rows.transitions, schema.next_rows, bins)
+    ends = np.searchsorted(rows.numbers, np.arange(len(of_person)), side="right")
+    starts = np.searchsorted(rows.numbers, np.arange(len(of_person)), side="left")
+    parts = zip(of_person, starts, ends, strict=True)
+    return len({(one.tobytes(), codes[start:end].tobytes()) for one, start, end in parts}) / max(len(of_person), 1)
 
 
 def total_variation(first: "pd.Series[float]", second: "pd.Series[float]") -> float:

@@ -15,10 +15,13 @@ has those of NIST's dictionary, but for the density of an area, a number that no
 import argparse
 import dataclasses
 import time
+from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from evidence.common import SHARED, Results, Table, cell, load, on_page, synthesize
 from evidence.nist import excerpt, schema_of
@@ -26,7 +29,7 @@ from evidence.tables import CLONES, NAMES, run_peer, unlabeled, with_epsilon, wi
 from likeness.core.rng import public
 from likeness.data.schema.constrained_tables import values_of
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.marginals import marginal_table, strongest_pairs
+from likeness.evaluation.marginals import SEPARATOR, cells, marginal_table, total_variation
 from likeness.evaluation.utility import shuffle_columns, train_on_synthetic_test_on_real
 
 RESULTS = Results(Path("evidence/results/small.csv"), ["table", "rows", "epsilon", "method", "draw"])
@@ -50,6 +53,46 @@ COLUMNS = {
     "seconds": ("seconds", 0),
 }
 _MOST_TEST_ROWS = 10_000
+
+
+def strongest_pairs(
+    real: pd.DataFrame, other: pd.DataFrame, schema: Schema, bins: int = 16, count: int = 15
+) -> pd.DataFrame:
+    """The ``count`` pairs of columns that depend most on each other in the real table, strongest first.
+
+    Strength is the total variation between a pair's joint shares and the product of its single columns' shares.
+
+    Args:
+        real: typed reference table.
+        other: typed table to compare with it.
+        schema: public schema of both.
+        bins: cells of a numeric column, missing not counted.
+        count: most pairs.
+
+    Returns:
+        one row per pair: ``columns``, ``strength`` in the real table, ``kept``, the other table's strength over it, and
+        ``total_variation`` of the pair between both. Pairs of strength 0 are left out.
+    """
+    (a, sizes), (b, _) = cells(real, schema, bins), cells(other, schema, bins)
+    strengths = {pair: _strength(a, sizes, *pair) for pair in combinations(range(len(sizes)), 2)}
+    chosen = sorted((pair for pair in strengths if strengths[pair] > 0), key=lambda pair: -strengths[pair])[:count]
+    rows = [
+        (
+            SEPARATOR.join(schema.names[index] for index in pair),
+            strengths[pair],
+            _strength(b, sizes, *pair) / strengths[pair],
+            total_variation(a, b, sizes, pair),
+        )
+        for pair in chosen
+    ]
+    return pd.DataFrame(rows, columns=["columns", "strength", "kept", "total_variation"])
+
+
+def _strength(codes: NDArray[np.int64], sizes: Sequence[int], i: int, j: int) -> float:
+    """Total variation between a pair's joint shares and the product of its single ones."""
+    joint = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j]) / len(codes)
+    joint = joint.reshape(sizes[i], sizes[j])
+    return float(0.5 * np.abs(joint - np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum())
 
 
 def main() -> None:

@@ -6,16 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evidence.histories import distinct_people, next_event_accuracy
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.source.files import read_frame_people
-from likeness.evaluation.histories import (
-    discrimination,
-    distinct_people,
-    history_distances,
-    next_event_accuracy,
-    shuffled,
-)
+from likeness.evaluation.histories import discrimination, history_distances, shuffled
 
 STATES = ["a", "b", "c"]
 SPEC: dict[str, Any] = {

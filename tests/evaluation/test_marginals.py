@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evidence.small import strongest_pairs
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import marginals
-from likeness.evaluation.marginals import cells, cramers_v, marginal_table, strongest_pairs, total_variation, tuples
+from likeness.evaluation.marginals import cells, cramers_v, marginal_table, total_variation, tuples
 from likeness.evaluation.utility import shuffle_columns
 
 Tables = Callable[..., pd.DataFrame]

@@ -19,7 +19,7 @@ from likeness.core import rng
 from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, steps_of
 from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import LENGTH, NUMBER, STEP, HistorySchema
+from likeness.data.histories.schema import NUMBER, STEP, HistorySchema
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import cells, total_variation
@@ -45,7 +45,7 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
     events = [f"next {column.name}" for column in schema.states]
     pairs = [(f"last {column.name}", f"next {column.name}") for column in schema.states]
     gap = [(GAP,)] if schema.order is not None else []
-    steps, _ = _stepped(schema, real)
+    steps, _ = stepped(schema, real)
     groups: dict[str, tuple[Schema, str, list[tuple[str, ...]]]] = {
         "lengths": (schema.first_rows, "people", [(NUMBER,)]),
         "first_events": (schema.first_rows, "people", [(name,) for name in first]),
@@ -60,7 +60,7 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         {
             "people": rows.people,
             "transitions": rows.transitions,
-            "steps": _stepped(schema, rows)[1],
+            "steps": stepped(schema, rows)[1],
             "last": _last(schema, rows),
         }
         for rows in (real, other)
@@ -81,7 +81,7 @@ def _mean_distance(
     return float(np.mean([total_variation(codes_a, codes_b, sizes, chosen) for chosen in numbers]))
 
 
-def _stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
+def stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
     """Transitions with each step as a class of its own, and their schema."""
     column = Column(STEP, "categorical", categories=tuple(map(str, range(1, schema.most))), ordered=True)
     columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
@@ -153,44 +153,3 @@ def discrimination(schema: HistorySchema, real: HistoryRows, other: HistoryRows,
     judge = HistGradientBoostingClassifier(max_iter=50, random_state=number)
     scores = cross_val_predict(judge, np.vstack(parts), labels, cv=folds, method="predict_proba")[:, 1]
     return float(roc_auc_score(labels, scores))
-
-
-def next_event_accuracy(
-    schema: HistorySchema, train: HistoryRows, test: HistoryRows, column: str, bins: int = 4, seed: int = 0
-) -> float:
-    """Share of next events whose cell a classifier predicts, which learns from ``train``.
-
-    It sees the person, the step and the last event. It does not see what lies in the future: the gap, the length, and
-    what is usual.
-
-    Args:
-        schema: public.
-        train: synthetic rows, or real ones for the ceiling.
-        test: real rows that neither trained the generator nor the ceiling.
-        column: a column of events that moves and is not the order.
-        bins: cells of a numeric column.
-        seed: public seed of the classifier.
-    """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    table, _ = _stepped(schema, train)
-    names, later = table.names, {GAP, LENGTH, *(one.name for one in schema.usual)}
-    later |= {f"next {one.name}" for one in schema.states}
-    seen = [place for place, name in enumerate(names) if name not in later]
-    target = names.index(f"next {column}")
-    (learn, _), (judged, _) = (cells(_stepped(schema, rows)[1], table, bins) for rows in (train, test))
-    number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits
-    if len(np.unique(learn[:, target])) == 1:
-        return float((judged[:, target] == learn[0, target]).mean())
-    model = HistGradientBoostingClassifier(max_iter=50, random_state=number).fit(learn[:, seen], learn[:, target])
-    return float((model.predict(judged[:, seen]) == judged[:, target]).mean())
-
-
-def distinct_people(schema: HistorySchema, rows: HistoryRows, bins: int = 16) -> float:
-    """Number of distinct histories over the number of people. Histories are equal if all their cells are."""
-    of_person, _ = cells(rows.people, schema.first_rows, bins)
-    codes, _ = cells(rows.transitions, schema.next_rows, bins)
-    ends = np.searchsorted(rows.numbers, np.arange(len(of_person)), side="right")
-    starts = np.searchsorted(rows.numbers, np.arange(len(of_person)), side="left")
-    parts = zip(of_person, starts, ends, strict=True)
-    return len({(one.tobytes(), codes[start:end].tobytes()) for one, start, end in parts}) / max(len(of_person), 1)
