@@ -97,16 +97,6 @@ class Bundle:
         return read_schema(self.folder / names.SCHEMA, aliases=False)
 
     @property
-    def published(self) -> tuple[str, ...]:
-        """The files whose SHA-256 the ledger records."""
-        return names.published(self.project.outputs)
-
-    @property
-    def tables(self) -> dict[str, Schema]:
-        """Schemas of the tables, by name."""
-        return self.model.tables
-
-    @property
     def model(self) -> DataModel:
         """The data model, its open columns completed with the released categories."""
         return self.project.written_model.with_records(self.schema)
@@ -122,14 +112,11 @@ class Bundle:
         return Plan.from_dict(self.json(names.PLAN_FILE))
 
     @cached_property
-    def written_schema(self) -> Schema:
-        """The public schema, of people with histories that of a row a person."""
-        return self.project.written_schema
-
-    @cached_property
     def schema(self) -> Schema:
         """The public schema, its open columns completed with the released categories."""
-        return completed(self.written_schema, [one for one in self.answers if one.receipt.stage == SELECTION_STAGE])
+        return completed(
+            self.project.written_schema, [one for one in self.answers if one.receipt.stage == SELECTION_STAGE]
+        )
 
     @cached_property
     def facts(self) -> Context:

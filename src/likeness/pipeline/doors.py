@@ -1,6 +1,5 @@
 """The doors to the private rows of a project."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,21 +32,6 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
 
-def partitions_of(project: Project) -> "tuple[Dataset, Callable[[str], ColumnPartitions]]":
-    """Whose rows the ingested table holds, and the function that opens one of its open columns.
-
-    Raises:
-        ArtifactError: as :func:`rows_of`; or another schema typed the table.
-        DataError: ``privacy.num_records`` is not the number of training rows.
-    """
-    table, schema = project.paths.table, project.written_schema
-    dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {})
-    if not {column.name for column in schema.open_columns} <= set(text_columns(table)):
-        raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: dvc repro")
-    encoded = replace(dataset, encoding=encoding_digest(schema))
-    return encoded, lambda column: ColumnPartitions(table.absolute(), manifest, column)
-
-
 def door(project: Project, engine: Engine = LOCAL, place: int = 0) -> "Door":
     """The door to encoded rows."""
     from likeness.release.door import Door
@@ -57,9 +41,18 @@ def door(project: Project, engine: Engine = LOCAL, place: int = 0) -> "Door":
 
 
 def partition_door(project: Project, column: str) -> "Door":
-    """The door to the texts of an open column."""
+    """The door to the texts of an open column.
+
+    Raises:
+        ArtifactError: as :func:`rows_of`; or another schema typed the table.
+        DataError: ``privacy.num_records`` is not the number of training rows.
+    """
     from likeness.release.door import Door
 
-    plan, ledger = project.written_plan, project.ledger_to_spend
-    dataset, read = partitions_of(project)
-    return Door(plan, ledger, dataset, read(column), project.provenance)
+    table, schema = project.paths.table, project.written_schema
+    dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {})
+    if not {open_column.name for open_column in schema.open_columns} <= set(text_columns(table)):
+        raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: dvc repro")
+    dataset = replace(dataset, encoding=encoding_digest(schema))
+    read = ColumnPartitions(table.absolute(), manifest, column)
+    return Door(project.written_plan, project.ledger_to_spend, dataset, read, project.provenance)

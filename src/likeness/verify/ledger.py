@@ -167,7 +167,7 @@ def entries(bundle: Bundle) -> str:
     reserved = {record.body["key"]: record for record in bundle.records if record.kind == "reserve"}
     committed = {record.body["key"]: record.body for record in bundle.records if record.kind == "commit"}
     lost = {record.body["key"] for record in bundle.records if record.kind == "lost"}
-    written, ledger_id = encoding_digest(bundle.written_schema), bundle.records[0].body["ledger_id"]
+    written, ledger_id = encoding_digest(bundle.project.written_schema), bundle.records[0].body["ledger_id"]
     for name, one in bundle.released.items():
         receipt, facts = one.receipt, one.receipt.to_dict()
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
@@ -202,7 +202,9 @@ def _check_card(bundle: Bundle, commits: Mapping[str, int]) -> None:
 
 def _check_published(bundle: Bundle) -> None:
     """The ledger has the files of the bundle, made from exactly these releases."""
-    digests = {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in bundle.published}
+    digests = {
+        name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.published(bundle.project.outputs)
+    }
     published = {
         "identity": bundle.params.privacy.population,
         "files": digests,

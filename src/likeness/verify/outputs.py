@@ -60,7 +60,7 @@ def texts(bundle: Bundle) -> str:
 
     The curator's words in them stand on one line each. No check can compute them, so this one repeats them.
     """
-    privacy, schema = bundle.json(names.PRIVACY), bundle.written_schema
+    privacy, schema = bundle.json(names.PRIVACY), bundle.project.written_schema
     short = not any(fault_of(text, _MOST_TEXT) for _, text in texts_in(privacy))
     require(short, f"a text of {names.PRIVACY} has several lines, or is too long")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
@@ -190,7 +190,7 @@ def written_by(path: Path) -> str:
 def table(bundle: Bundle) -> str:
     """Both files of each table are the generator's draw with the public seed, to the byte."""
     sample, privacy = bundle.sample, bundle.json(names.PRIVACY)
-    stem, schema = next(iter(bundle.tables.items()))
+    stem, schema = next(iter(bundle.model.tables.items()))
     # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
     room = (bundle.folder / f"{stem}.csv").stat().st_size
     require(sample.rows * len(schema.columns) <= room, f"{stem}.csv has fewer rows than {names.SETTINGS} states")
@@ -226,7 +226,7 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
     Raises:
         Wrong: the two files hold different tables, or rounding does not explain a difference.
     """
-    schema, name = bundle.tables[stem], f"{stem}.parquet"
+    schema, name = bundle.model.tables[stem], f"{stem}.parquet"
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
     csv = (bundle.folder / f"{stem}.csv").read_bytes()
     require(csv == csv_bytes(in_dtypes(stated, schema)), f"{stem}.csv is not the table of {name}")
@@ -241,7 +241,7 @@ def rules(bundle: Bundle) -> str:
     """No row of the table breaks a rule of the schema."""
     if bundle.model.key is None and not bundle.schema.rules:  # linked tables have rules of their own
         return "the schema has none"
-    tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", one) for stem, one in bundle.tables.items()}
+    tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", one) for stem, one in bundle.model.tables.items()}
     broken = bundle.model.broken(tables)
     worst = max(broken, key=lambda text: broken[text])
     files = ", ".join(f"{stem}.parquet" for stem in tables)
@@ -284,7 +284,7 @@ def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str
         bare = all(not field.metadata for field in file.schema_arrow)
         same = whole and bare and _lineage(file, path.name) == _lineage(expected, path.name)
         require(same, f"{path.name} carries more than the table")
-    return read_synthetic(path, bundle.tables[stem])
+    return read_synthetic(path, bundle.model.tables[stem])
 
 
 def _lineage(file: "ParquetFile", name: str) -> dict[bytes, Any]:
