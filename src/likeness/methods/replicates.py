@@ -19,7 +19,7 @@ The normal law stands for the discrete one, whose σ is thousands of lattice ste
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from likeness.core import rng
 from likeness.core.messages import progress
 from likeness.features.base import TablesMap
-from likeness.features.cells import Cells
 from likeness.methods.base import CLASS_COUNTS, Method, class_weights, number_of_records
 from likeness.methods.maps import from_spec
 from likeness.methods.row_set import RowSet, rows_of
@@ -35,15 +34,7 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
-    from likeness.generators.base import Compute
-
-
-class TableModel(Protocol):
-    """A generator that knows the probability of every cell of a table."""
-
-    def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
-        """Probability of each cell of some columns in each class, shape (num_classes, cells of each column)."""
-        ...
+    from likeness.generators.base import Compute, Generator
 
 
 def replicates(
@@ -111,7 +102,7 @@ class _Source:
         return replace(self.saved, network=network)
 
 
-def redrawn(one: Released, model: TableModel, counts: NDArray[np.float64], random: np.random.Generator) -> Released:
+def redrawn(one: Released, model: "Generator", counts: NDArray[np.float64], random: np.random.Generator) -> Released:
     """A release with the model's expected counts and new noise, in place of its values.
 
     Its map has tables, or knows what it expects of them.

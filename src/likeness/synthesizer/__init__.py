@@ -42,7 +42,7 @@ class Synthesizer(Parameters):
     Every parameter is public. A ledger must exist (``likeness.Ledger.start()``, once a machine). What a fit lacks, it
     lists in one refusal.
 
-    Its parameters are those of :class:`~likeness.synthesizer.parameters.Parameters`, by name.
+    Parameters are those of :class:`~likeness.synthesizer.parameters.Parameters`.
 
     Attributes:
         schema_: the schema as an object, with released categories.
@@ -333,8 +333,7 @@ class Synthesizer(Parameters):
             n: as in :meth:`sample`.
             where: as in :meth:`sample`, a mapping.
             seed: as in :meth:`sample`.
-            open_others: publish the names of other populations in the ledger, so that a verifier sees that they are
-                others.
+            open_others: publish the names of other populations in the ledger, which a verifier then sees.
 
         Returns:
             names of the files in it.
