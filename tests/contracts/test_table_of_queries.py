@@ -18,7 +18,7 @@ from likeness.methods.maps import MAPS
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import card_shares, foreseen_card
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import QueryShare, SelectionShares
+from likeness.privacy.plan import QueryShare
 from likeness.release import records
 from likeness.release.partition_selection import STAGE, partition_queries, query_name
 from likeness.release.request import AnyQuery
@@ -111,7 +111,7 @@ def beside(adjacency: Adjacency) -> list[Asked]:
     """The queries that every method may have: private categories, and those of a card."""
     facts, one = context(adjacency), [QueryShare("q", "privatize", 1.0)]
     columns = {"job": {"kind": "categorical", "categories": "private", "other": "rest"}}
-    selection, card = SelectionShares((query_name(1),), STAGE, 0.1, 0.1), Card(share=0.1)
+    selection, card = [QueryShare(query_name(1), STAGE, 0.1, 0.1)], Card(share=0.1)
     plan = plan_with(one, 1.0, adjacency, facts.num_records, selection=selection, card=card_shares(card, facts))
     found: list[AnyQuery] = [*partition_queries(schema_with(columns), plan, 10), *foreseen_card(card, plan, facts)]
     return [asked(query, ALL, adjacency) for query in found]

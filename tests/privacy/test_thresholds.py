@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +21,7 @@ from likeness.ledger.reservation import Reservation
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, rho_for
-from likeness.privacy.plan import Plan, QueryShare, SelectionShares
+from likeness.privacy.plan import Plan, QueryShare
 from likeness.privacy.receipt import THRESHOLDED, Receipt
 from likeness.privacy.thresholds import log_delta, threshold_for
 
@@ -119,13 +119,13 @@ def test_the_whole_mechanism_has_the_privacy_that_is_claimed_and_less_would_show
     assert worst(threshold - int(4 * SCALE)) > claimed
 
 
-def plan(keys: SelectionShares | None, epsilon: float = 1.0, unit: PrivacyUnit | None = None) -> Plan:
+def plan(keys: Sequence[QueryShare], epsilon: float = 1.0, unit: PrivacyUnit | None = None) -> Plan:
     return plan_with(
         [QueryShare("a", "auxiliary", 0.3), QueryShare("b", "privatize", 0.7)], epsilon, unit=unit, selection=keys
     )
 
 
-KEYS = SelectionShares(("categories_1", "categories_2"), "categories", 0.2, 0.1)
+KEYS = [QueryShare(f"categories_{place}", "categories", 0.1, 0.05) for place in (1, 2)]
 
 
 def test_the_plan_gives_keys_their_shares_and_meets_its_target() -> None:

@@ -15,7 +15,7 @@ from likeness.core.errors import ArtifactError, BudgetError, DataError, LedgerEr
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, QueryShare, SelectionShares, make_plan
+from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release.door import Door
 from likeness.release.partition_selection import COUNT_BITS, PartitionQuery, Partitions, counted, selected
 from likeness.release.released import Released, from_bytes, to_bytes
@@ -37,7 +37,7 @@ def plan(
     return make_plan(
         method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=epsilon,
         delta=delta, adjacency=ADD if rows is None else REPLACE, num_records=rows, unit=unit,
-        selection=SelectionShares(("categories_1",), "categories", 0.5, share),
+        selection=[QueryShare("categories_1", "categories", 0.5, share)],
     )  # fmt: skip
 
 

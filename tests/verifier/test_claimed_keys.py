@@ -12,7 +12,7 @@ from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import PrivacyUnit
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.privacy.plan import QueryShare, SelectionShares
+from likeness.privacy.plan import QueryShare
 from likeness.release.door import Door
 from likeness.release.partition_selection import PartitionQuery, Partitions
 from likeness.release.released import Released, from_bytes
@@ -27,7 +27,7 @@ def honest() -> Released:
     plan = plan_with(
         [QueryShare("embedding", "privatize", 1.0)],
         unit=unit,
-        selection=SelectionShares(("categories_1",), "categories", 0.5, 0.1),
+        selection=[QueryShare("categories_1", "categories", 0.5, 0.1)],
     )
     ledger = Ledger.create(locate())
     ledger.declare_population("people", plan.adjacency, 1.0, plan.delta, "pid", selection_delta=plan.delta_keys)

@@ -21,7 +21,7 @@ from likeness.engine import open_engine
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.sources import Sources, digest_of
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, SelectionShares, make_plan
+from likeness.privacy.plan import Plan, QueryShare, make_plan
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -227,7 +227,8 @@ class Project:
 
         privacy, categories, foreseen = self.params.privacy, self.params.categories, self.foreseen_schema
         shares = [share for rows in self.row_sets_of(foreseen) for share in rows.shares(self.method)]
-        names = tuple(query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1))
+        names = [query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1)]
+        parts = [part / max(1, len(names)) for part in (categories.share, categories.delta_share)]
         return make_plan(
             method=self.params.method,
             identity=privacy.population,
@@ -237,7 +238,7 @@ class Project:
             adjacency=Adjacency(privacy.adjacency),
             num_records=privacy.num_records,
             unit=self.complete_params.ingest.unit,
-            selection=SelectionShares(names, STAGE, categories.share, categories.delta_share) if names else None,
+            selection=[QueryShare(name, STAGE, *parts) for name in names],
             card=card_shares(self.params.evaluate.card, self.context_of(foreseen)),
             plugin=distribution_of(self.params.method),
         )

@@ -16,34 +16,19 @@ from likeness.privacy.adjacency import Adjacency
 
 @dataclass(frozen=True)
 class QueryShare:
-    """A query of a method, and its share of ρ.
+    """A query, and its share of ρ.
 
     Attributes:
         query: name, unique within the plan.
-        stage: stage that releases it, ``"auxiliary"`` or ``"privatize"``.
+        stage: stage that releases it.
         share: part of the total ρ, in (0, 1]. The shares of a plan sum to 1.
+        delta_share: part of δ of a partition selection (:mod:`likeness.privacy.thresholds`).
     """
 
     query: str
     stage: str
     share: float
-
-
-@dataclass(frozen=True)
-class SelectionShares:
-    """The partition selections of a plan, before all other queries (:mod:`likeness.privacy.thresholds`).
-
-    Attributes:
-        queries: names; equal shares.
-        stage: stage that releases all of them.
-        share: part of the total ρ.
-        delta_share: part of δ.
-    """
-
-    queries: tuple[str, ...]
-    stage: str
-    share: float
-    delta_share: float
+    delta_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -130,7 +115,7 @@ def make_plan(
     adjacency: Adjacency,
     num_records: int | None,
     unit: PrivacyUnit | None = None,
-    selection: SelectionShares | None = None,
+    selection: Sequence[QueryShare] = (),
     card: Sequence[QueryShare] = (),
     plugin: str = "",
 ) -> Plan:
@@ -148,14 +133,15 @@ def make_plan(
     from likeness.privacy.calibration import epsilon_left, rho_for  # scipy, without which a training runs
     from likeness.privacy.thresholds import delta_left
 
-    names = [*(selection.queries if selection else ()), *(share.query for share in (*shares, *card))]
+    names = [one.query for one in (*selection, *shares, *card)]
     if len(set(names)) != len(names):
         raise PlanError(f"{method}: two queries of the plan have one name among {', '.join(names)}. Rename one.")
     _check_shares(method, shares)
     _check_people(adjacency, num_records, unit)
-    parts = _parts(shares, delta, selection, card)
-    total = rho_for(epsilon, delta_left(delta, (part.delta_keys for part in parts)))
-    queries = tuple(part.planned(total) for part in parts)
+    parts = _within(_within(shares, selection, first=True), card)
+    total = rho_for(epsilon, delta_left(delta, (delta * one.delta_share for one in parts)))
+    total /= math.fsum(one.share for one in parts)  # 1 but for last digits
+    queries = tuple(_planned(one, total, delta) for one in parts)
     plan = Plan(method, identity, adjacency, epsilon, delta, num_records, queries, unit, plugin)
     reached = epsilon_left(plan.rho, delta, plan.delta_keys)
     if plan.private and reached > epsilon:
@@ -201,48 +187,19 @@ def _check_people(adjacency: Adjacency, num_records: int | None, unit: PrivacyUn
         )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A query with its part of the target.
-
-    Attributes:
-        share: as the plan writes it.
-        part: of ρ; equal to the share but for its last digits.
-        delta_keys: δ of a partition selection.
-    """
-
-    share: QueryShare
-    part: float
-    delta_keys: float = 0.0
-
-    def scaled(self, rest: float) -> "_Part":
-        """Its part where others have taken theirs."""
-        share = replace(self.share, share=self.share.share * rest)
-        return replace(self, share=share, part=self.part * rest)
-
-    def planned(self, total: float) -> PlannedQuery:
-        """The query with its noise, of a total ρ."""
-        rho = self.part * total if math.isfinite(total) else math.inf
-        multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
-        cost = 1 / (2 * multiplier**2) if multiplier else math.inf
-        return PlannedQuery(self.share.query, self.share.stage, self.share.share, cost, multiplier, self.delta_keys)
+def _within(shares: Sequence[QueryShare], others: Sequence[QueryShare], first: bool = False) -> list[QueryShare]:
+    """Shares that divide what others leave of ρ, and these, which come last or first."""
+    rest = 1 - math.fsum(share.share for share in others)
+    scaled = [replace(one, share=one.share * rest) for one in shares]
+    return [*others, *scaled] if first else [*scaled, *others]
 
 
-def _parts(
-    shares: Sequence[QueryShare], delta: float, selection: SelectionShares | None, card: Sequence[QueryShare]
-) -> list[_Part]:
-    """The part of each query: partition selections and the card take theirs first, and ``shares`` divide the rest."""
-    total = math.fsum(share.share for share in shares)
-    parts = [_Part(share, share.share / total) for share in shares]
-    if selection is not None:
-        count, rest = len(selection.queries), 1 - selection.share
-        each, delta_keys = selection.share / count, delta * selection.delta_share / count
-        first = [_Part(QueryShare(name, selection.stage, each), each, delta_keys) for name in selection.queries]
-        parts = [*first, *(part.scaled(rest) for part in parts)]
-    if card:
-        rest = 1 - math.fsum(share.share for share in card)
-        parts = [*(part.scaled(rest) for part in parts), *(_Part(share, share.share) for share in card)]
-    return parts
+def _planned(one: QueryShare, total: float, delta: float) -> PlannedQuery:
+    """The query with its noise, of a total ρ."""
+    rho = one.share * total if math.isfinite(total) else math.inf
+    multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
+    cost = 1 / (2 * multiplier**2) if multiplier else math.inf
+    return PlannedQuery(one.query, one.stage, one.share, cost, multiplier, delta * one.delta_share)
 
 
 def _rounded_up(multiplier: float) -> float:
