@@ -37,11 +37,7 @@ _LEAST = 1e-3  # the smallest share of drawn rows that may remain
 
 
 class Rejected(NamedTuple):
-    """Which drawn rows break a rule or do not meet a condition.
-
-    Attributes:
-        by: the rows, by the words for what rejects them.
-    """
+    """Which drawn rows break a rule or do not meet a condition."""
 
     by: "dict[str, NDArray[np.bool_]]"
 
@@ -62,12 +58,7 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Typed rows of a generator.
-
-    Attributes:
-        saved: the generator.
-        schema: of the table.
-    """
+    """Typed rows of a generator."""
 
     saved: "SavedGenerator"
     schema: Schema

@@ -37,13 +37,7 @@ _BESIDE, _ATTEMPTS = 10, 60  # draws of a history that breaks a rule: beside its
 
 @dataclass(frozen=True)
 class HistoryGenerator:
-    """A generator of people with histories.
-
-    Attributes:
-        people: draws one row a person.
-        following: a mixture over transitions.
-        schema: of both tables.
-    """
+    """A generator of people with histories."""
 
     people: SavedGenerator
     following: SavedGenerator
@@ -259,11 +253,7 @@ class _State:
 
 
 class _Following:
-    """How the next events of some people fit these.
-
-    Attributes:
-        persons: the people.
-    """
+    """How the next events of some people fit these."""
 
     def __init__(
         self, state: _State, first: "Values", last: "Values", at: NDArray[np.float64], persons: NDArray[np.int64]

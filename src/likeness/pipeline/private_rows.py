@@ -101,12 +101,7 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class ColumnPartitions:
-    """The texts of a column in the training rows of an ingested table: opened when called; holds no row.
-
-    Attributes:
-        path: of the table.
-        manifest: of the table that is meant.
-    """
+    """The texts of a column in the training rows of an ingested table: opened when called; holds no row."""
 
     path: Path
     manifest: Mapping[str, Any]

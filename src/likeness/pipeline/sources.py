@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources that the settings name.
-
-    Attributes:
-        root: the folder of the project.
-        params: the settings.
-    """
+    """The sources that the settings name."""
 
     root: Path
     params: Params

@@ -31,12 +31,7 @@ class InParts(Protocol):
 
 @dataclass(frozen=True)
 class Partial:
-    """The sum over a part. Private.
-
-    Attributes:
-        total: int64, shape (num_groups, width).
-        records: number of records.
-    """
+    """The sum over a part. Private."""
 
     total: np.ndarray
     records: int
