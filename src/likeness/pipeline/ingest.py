@@ -16,7 +16,6 @@ from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, numbered
-from likeness.data.source.databases import Database
 from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from likeness.core.remote import Place
+    from likeness.data.source.databases import Database
     from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import Hashes
 
@@ -88,6 +88,8 @@ def read_place(
     Raises:
         DataError: the source is missing or does not fit the schema.
     """
+    from likeness.data.source.databases import Database  # here: it loads SQLAlchemy
+
     if isinstance(place, Database):
         return place.read(schema, split, person, source)
     return read_source(place, schema, split, person, source, layout)
