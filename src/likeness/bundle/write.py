@@ -78,11 +78,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
 
 
 def _copy(project: Project, folder: Path) -> None:
-    """Copy the artifacts that may be published.
-
-    Raises:
-        ReleaseError: a public file is not the one of the settings.
-    """
+    """Copy the artifacts that may be published."""
     paths, public = project.paths, project.method.public_files()
     sources = {
         **{name: project.root / Outputs.place(name) for name in project.outputs.files},

@@ -59,11 +59,7 @@ class DaskEngine:
         self.workers = workers
 
     def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
-        """All results, in order. Another worker repeats an item whose worker dies.
-
-        Raises:
-            EngineError: workers die again and again.
-        """
+        """All results, in order. Another worker repeats an item whose worker dies."""
         waiting: deque[Any] = deque()
         try:
             for item in items:

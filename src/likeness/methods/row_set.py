@@ -54,11 +54,7 @@ class RowSet:
         return replace(query, name=f"{self.prefix}{query.name}", contributions=EachPerson())
 
     def shares(self, method: Method) -> list[QueryShare]:
-        """The queries and their shares.
-
-        Raises:
-            PlanError: the method could not release them.
-        """
+        """The queries and their shares."""
         method.check(self.context)
         rules = learned(self.context.schema.rules)
         if rules and not method.learns_functions:

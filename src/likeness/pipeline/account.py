@@ -124,11 +124,7 @@ def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Re
 
 
 def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
-    """The total of all releases of a run.
-
-    Raises:
-        ReleaseError: it exceeds the target.
-    """
+    """The total of all releases of a run."""
     total = compose(list(receipts), params.privacy.delta)
     if total.epsilon > params.privacy.epsilon * (1 + _TOLERANCE):
         raise ReleaseError(

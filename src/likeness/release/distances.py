@@ -98,11 +98,7 @@ class DistanceQuery:
 
     @classmethod
     def from_spec(cls, name: str, stage: str, spec: dict[str, Any]) -> "DistanceQuery":
-        """The query of a specification, without its reference.
-
-        Raises:
-            KeyError: a part of it is missing.
-        """
+        """The query of a specification, without its reference."""
         columns, measures = LowOrderMarginals(tuple(spec["columns"])), tuple(map(str, spec["measures"]))
         return cls(name, stage, columns, int(spec["classes"]), measures, str(spec["reference"]))
 

@@ -76,11 +76,7 @@ def from_bytes(data: bytes, where: str) -> Released:
 
 
 def load_released(path: Path) -> Released:
-    """Read one released file.
-
-    Raises:
-        ArtifactError: there is no such file.
-    """
+    """Read one released file."""
     if not path.exists():
         raise ArtifactError(f"{path} is missing. Run: dvc repro")
     return from_bytes(path.read_bytes(), str(path))

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
-    """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed.
-
-    Raises:
-        LikenessError: see :meth:`likeness.Synthesizer.fit`.
-    """
+    """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed."""
     named = frames if isinstance(frames, Mapping) else {"": frames}
     given_tables = {name: opened(frame) for name, frame in named.items()}
     refuse_faults(given, given_tables.get("", (None,))[0])

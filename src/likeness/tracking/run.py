@@ -123,11 +123,7 @@ def settings(params: Params) -> dict[str, Any]:
 
 
 def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """The privacy account and the metrics of a run in the tracking store, by its id in ``reports/tracking.json``.
-
-    Raises:
-        LikenessError: the store cannot be used, or does not hold the account of that run.
-    """
+    """The privacy account and the metrics of a run in the tracking store, by its id in ``reports/tracking.json``."""
     uri, _ = tracking_store(project)
     if uri.startswith(_SQLITE) and not Path(uri.removeprefix(_SQLITE)).exists():
         raise LikenessError(f"{uri} does not exist, so it holds no run '{run}'. Check tracking.uri.")
@@ -141,11 +137,7 @@ def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, f
 
 
 def run_witnesses(project: Project) -> list[Witness]:
-    """The ledger's head at each tracked run.
-
-    Raises:
-        LikenessError: the tracking store cannot be used.
-    """
+    """The ledger's head at each tracked run."""
     uri, _ = tracking_store(project)
     witnesses: list[Witness] = []
     try:

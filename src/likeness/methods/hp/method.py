@@ -91,11 +91,7 @@ class Hp(TwoQueryMethod):
     train: TrainHp = setting(TrainHp(), FREE)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
-        """Hermite features by class; length scales and subsets are public settings.
-
-        Raises:
-            PlanError: the settings do not fit the table.
-        """
+        """Hermite features by class; length scales and subsets are public settings."""
         from likeness.methods.hp.mehler import good_scale, rho_of
 
         settings, blocks = self.privatize, context.layout.blocks

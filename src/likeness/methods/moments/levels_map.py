@@ -50,9 +50,6 @@ class LevelCounts(OneCell):
         levels: J.
         cells: their number.
         gray: whether pairs count squared distances.
-
-    Raises:
-        ReleaseError: sizes that make no sense.
     """
 
     name: ClassVar[str] = "level_counts"
@@ -110,9 +107,6 @@ class CosineLevels(Map):
         levels: J.
         share: S, above 0 and at most 1.
         gray: whether indicators are distances from the even shares.
-
-    Raises:
-        ReleaseError: sizes that make no sense.
     """
 
     name: ClassVar[str] = "cosine_levels"

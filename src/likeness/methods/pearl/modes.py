@@ -48,11 +48,7 @@ class Mixture(Section):
         return self.components > 1
 
     def check(self, context: Context) -> None:
-        """Refuse data that no mixture fits.
-
-        Raises:
-            PlanError: naming the column, or an image.
-        """
+        """Refuse data that no mixture fits."""
         if not self.on:
             return
         if context.schema.image is not None:
