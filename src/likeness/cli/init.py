@@ -194,9 +194,10 @@ def _draft_of_histories(
         raise LikenessError(words)
     sources = {"events": events}
     if people is not None:
-        place, query = (events.place, people) if events.database else (people, None)
+        is_query = events.database
+        place, query = (events.place, people) if is_query else (people, None)
         sources = {"people": _opened(place, query, events.name, events.layout), **sources}
-        people = people if events.database else sources["people"].place
+        people = people if is_query else sources["people"].place
     for one in sources.values():
         check_columns(one.kinds, person=person)
     check_columns(events.kinds, order=order)

@@ -66,16 +66,18 @@ def examine(root: Path = Path()) -> Examined:
     texts = faults_of(mapping)
     faults += [Fault(where.name, text) for text in texts]
     faults += [of_params(error) for error in ([] if texts else _refused(lambda: project.written_model))]
-    if _is_of_histories(mapping):
-        for key, table in (("source", "events"), ("people", "people")):
-            if mapping.get(table) is not None and getattr(project.params.ingest, key) is not None:
-                names = [mapping.get("person"), *needed_of(columns_of(mapping, table))]
-                faults += _header_faults(project, key, names)[1]
-    else:
-        constant = [name for name, spec in columns_of(mapping) if isinstance(spec, Mapping) and _is_constant(spec)]
-        words = "one category only, which costs noise and holds no information; kind drop is cheaper"
-        notes += [f"{words}: {', '.join(constant)}"] if constant else []
+    sections = _sections(mapping)
+    columns = [column for section in sections.values() for column in columns_of(mapping, section)]
+    constant = [name for name, spec in columns if isinstance(spec, Mapping) and _is_constant(spec)]
+    words = "one category only, which costs noise and holds no information; kind drop is cheaper"
+    notes += [f"{words}: {', '.join(constant)}"] if constant else []
+    if "columns" in sections.values():
         faults += _source_faults(project, mapping, notes)
+    else:
+        for key, section in sections.items():
+            if mapping.get(section) is not None and getattr(project.params.ingest, key) is not None:
+                names = [mapping.get("person"), *needed_of(columns_of(mapping, section))]
+                faults += _header_faults(project, key, names)[1]
     faults += _ledger_faults(project, notes)
     if not faults and isinstance(schema := project.public_schema, Schema):
         notes += project.method.hints(schema)
@@ -86,17 +88,20 @@ def examine(root: Path = Path()) -> Examined:
     return Examined(project, tuple(faults), tuple(notes))
 
 
-def _is_of_histories(mapping: Any) -> bool:
-    return isinstance(mapping, Mapping) and "events" in mapping
+def _sections(mapping: Any) -> dict[str, str]:
+    """The sections of a schema that hold columns, by the key of ``ingest`` that names their source."""
+    linked = isinstance(mapping, Mapping) and "events" in mapping
+    return {"people": "people", "source": "events"} if linked else {"source": "columns"}
 
 
 def faults_of(mapping: Any) -> list[str]:
     """Every fault of a schema, of one table or of two, from the content of its file."""
-    if not _is_of_histories(mapping):
+    sections = _sections(mapping).values()
+    if "columns" in sections:
         return schema_faults(mapping)
     head = {"task": "none", **{key: mapping[key] for key in _OPEN if key in mapping}}
     faults = [] if mapping.get("most") is not None else ["most is an open question: the most events that count."]
-    for table in ("people", "events"):
+    for table in sections:
         if mapping.get(table) is not None:
             texts = schema_faults({**head, "columns": mapping[table]})
             faults += [text if text.startswith(tuple(_OPEN)) else f"{table}: {text}" for text in texts]
