@@ -133,9 +133,9 @@ def wards_and_visits() -> dict[str, pd.DataFrame]:
 
 
 def staff(people_of: str) -> pd.DataFrame:
-    """700 people of two rows each."""
+    """1,500 people of two rows each: so many that rows of either class keep the rule, whatever the noise is."""
     generator = np.random.default_rng(list(people_of.encode()))
-    people = np.repeat([f"p{place}" for place in range(700)], 2)
+    people = np.repeat([f"p{place}" for place in range(1500)], 2)
     columns = {
         "pid": people,
         "x": generator.random(len(people)).round(6),
