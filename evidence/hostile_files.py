@@ -100,27 +100,38 @@ def bomb(archive: zipfile.ZipFile, megabytes: int = 1 << 8) -> None:
             file.write(bytes(1 << 20))
 
 
-def one_packed(packed: Callable[[bytes], bytes]) -> Plant:
+def one_packed(pack: Callable[[bytes], bytes]) -> Plant:
     """A zip file of one file, as we would write it but for the packed bytes."""
-
-    def plant(folder: Path) -> Path:
-        target, name = folder.with_suffix(".zip"), names.PRIVACY.encode()
-        text = (folder / names.PRIVACY).read_bytes()
-        data = packed(text)
-        common = struct.pack("<5H3L2H", 20, 0, 8, 0, 33, zlib.crc32(text), len(data), len(text), len(name), 0)
-        local = b"PK\x03\x04" + common + name + data
-        entry = b"PK\x01\x02" + struct.pack("<H", 20 | 3 << 8) + common
-        entry += struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, 0) + name
-        end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(entry), len(local), 0)
-        target.write_bytes(local + entry + end)
-        return target
-
-    return plant
+    return lambda folder: packed_zip(folder, [names.PRIVACY], pack)
 
 
 def deflated(text: bytes) -> bytes:
     stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return stream.compress(text) + stream.flush()
+
+
+def packed_zip(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = deflated) -> Path:
+    """A zip file that has the headers of Likeness."""
+    target, data, directory = folder.with_suffix(".zip"), b"", b""
+    for name in order:
+        content, info = (folder / name).read_bytes(), zipfile.ZipInfo(name)
+        packed = pack(content)
+        info.CRC, info.compress_size, info.file_size = zlib.crc32(content), len(packed), len(content)
+        info.header_offset = len(data)
+        head, entry_ = _headers(info)
+        data, directory = data + head + packed, directory + entry_
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, len(order), len(order), len(directory), len(data), 0)
+    target.write_bytes(data + directory + end)
+    return target
+
+
+def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
+    """The header of a file in a zip file of Likeness, and its entry in the list at the end."""
+    name = item.filename.encode()
+    common = struct.pack("<5H3L2H", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, item.CRC, item.compress_size, item.file_size,
+                         len(name), 0)  # fmt: skip
+    rest = struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, item.header_offset)
+    return b"PK\3\4" + common + name, b"PK\1\2" + struct.pack("<H", 20 | 3 << 8) + common + rest + name
 
 
 def sparse(path: Path) -> None:

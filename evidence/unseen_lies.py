@@ -9,10 +9,8 @@ Likeness writes none. Whatever only its author can vouch for is no lie: see ``do
 import contextlib
 import json
 import shutil
-import struct
 import sys
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,14 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from evidence import forgery as f
 from evidence.honest_bundles import bundles, own_ledger
-from evidence.hostile_files import deflated, files_of
-from evidence.lie_plants import field, weights_of
+from evidence.hostile_files import deflated, files_of, packed_zip
+from evidence.lie_plants import field, parquet, weights_of
+from evidence.lie_plants import records as ledger
 from evidence.lies import campaign, judged
 from likeness import Synthesizer
 from likeness.bundle import contents as names
@@ -233,11 +231,6 @@ def replan(change: Callable[[Json], object]) -> f.Plant:
     return plant
 
 
-def ledger(change: Change) -> f.Plant:
-    """A plant that changes the ledger's records alone."""
-    return lambda folder: f.edit_chain(folder, change)
-
-
 def values(query: str, change: Callable[[np.ndarray], np.ndarray]) -> f.Plant:
     """Other values of a release, and a training on them."""
     return f.all_of(f.edit_values(query, change), refit)
@@ -362,43 +355,12 @@ def truths(value: Any) -> None:
             value[key] = -0.0
 
 
-def parquet_of_another_writer(folder: Path) -> None:
-    """The Parquet file has a key of metadata more."""
-    table = pq.read_table(folder / names.TABLE)
-    table = table.replace_schema_metadata({**table.schema.metadata, b"note": SECRET.encode()})
-    pq.write_table(table, folder / names.TABLE)
-
-
 def events_of_others(table: pd.DataFrame) -> pd.DataFrame:
     """Two people have exchanged their events."""
     column = table.columns[0]
     low, high = table[column].min(), table[column].max()
     changed = table.assign(**{column: table[column].replace({low: high, high: low})})
     return changed.sort_values(column, kind="stable", ignore_index=True)
-
-
-def _headers(item: zipfile.ZipInfo) -> tuple[bytes, bytes]:
-    """The header of a file in a zip file of Likeness, and its entry in the list at the end."""
-    name = item.filename.encode()
-    common = struct.pack("<5H3L2H", 20, 0, zipfile.ZIP_DEFLATED, 0, 33, item.CRC, item.compress_size, item.file_size,
-                         len(name), 0)  # fmt: skip
-    rest = struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, item.header_offset)
-    return b"PK\3\4" + common + name, b"PK\1\2" + struct.pack("<H", 20 | 3 << 8) + common + rest + name
-
-
-def zipped(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = deflated) -> Path:
-    """A zip file that has the headers of Likeness."""
-    target, data, directory = folder.with_suffix(".zip"), b"", b""
-    for name in order:
-        content, info = (folder / name).read_bytes(), zipfile.ZipInfo(name)
-        packed = pack(content)
-        info.CRC, info.compress_size, info.file_size = zlib.crc32(content), len(packed), len(content)
-        info.header_offset = len(data)
-        head, entry_ = _headers(info)
-        data, directory = data + head + packed, directory + entry_
-    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, len(order), len(order), len(directory), len(data), 0)
-    target.write_bytes(data + directory + end)
-    return target
 
 
 def empty_blocks_that_spell(content: bytes) -> bytes:
@@ -495,7 +457,7 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
      tensors(lambda found: {name: np.nextafter(v, np.inf, dtype=v.dtype) for name, v in found.items()})),
     ("generator", "weights_with_a_guest",
      tensors(lambda found: {**found, "zz": np.frombuffer(SECRET.encode(), dtype=np.uint8)})),
-    ("table", "parquet_of_another_writer", parquet_of_another_writer),
+    ("table", "parquet_of_another_writer", parquet(lambda header: {**header, b"note": SECRET.encode()})),
     ("table", "events_of_others", lambda folder: f.redraw(folder, events_of_others, stem="events"), OF_HISTORIES),
     # --- schema
     ("schema", "rule_that_nobody_kept",
@@ -503,8 +465,8 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
     ("schema", "most_events", f.edit_file(names.SCHEMA, "which: first", "which: hash"), OF_HISTORIES),
     ("schema", "word_for_missing", f.edit_file(names.SCHEMA, "missing_values: []", f"missing_values: [{SECRET}]")),
     # --- zip files
-    ("zip", "order_that_spells", lambda folder: zipped(folder, files_of(folder)[::-1]), LATE),
-    *(("zip", pack.__name__, lambda folder, pack=pack: zipped(folder, files_of(folder), pack), LATE)
+    ("zip", "order_that_spells", lambda folder: packed_zip(folder, files_of(folder)[::-1]), LATE),
+    *(("zip", pack.__name__, lambda folder, pack=pack: packed_zip(folder, files_of(folder), pack), LATE)
       for pack in (empty_blocks_that_spell, last_bits_of_a_stream)),
     # --- texts for machines that people read
     ("provenance", "sampler_with_a_diagnosis", everywhere(lambda _, receipt: f.edit_receipt(

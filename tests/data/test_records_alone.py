@@ -19,7 +19,7 @@ import pytest
 from toys import schema_with
 
 from likeness.config.params import FileFormat
-from likeness.core.errors import DataError, ParamsError
+from likeness.core.errors import DataError
 from likeness.data.encoding.frames import opened
 from likeness.data.source import csv_files
 from likeness.data.source.csv_files import csv_chunks
@@ -169,15 +169,6 @@ def test_the_first_line_of_excel_names_the_separator(hint: str) -> None:
     assert cells(data.replace(b"5;", b"5 ")) == [["1,5 sep=", ""]]
     assert cells(data.replace(b"a,x;b", b"b")) is None
     assert cells(data, FileFormat(separator=",")) == [["1", "5;sep=;"]]
-
-
-@pytest.mark.parametrize(
-    "name", ["unicode_escape", "raw_unicode_escape", "punycode", "idna", "utf-7", "hz", "iso2022_jp"]
-)
-def test_an_encoding_in_which_a_line_moves_others_is_refused(name: str) -> None:
-    r"""In unicode_escape, a backslash at the end of a line joins the next one, and '\n' is two records."""
-    with pytest.raises(ParamsError, match=r"ingest\.format\.encoding"):
-        FileFormat(encoding=name)
 
 
 @pytest.mark.parametrize("name", ["T.CSV", "T.TSV", "T.Csv.GZ", "T.csv.ZIP", "T.XLSX", "T.PARQUET"])

@@ -198,9 +198,11 @@ def test_what_is_not_written_so_is_refused_without_its_value(
 @pytest.mark.parametrize(
     ("key", "value"),
     [("separator", "ab"), ("separator", '"'), ("decimal", "x"), ("quote", "''")]
-    + [("encoding", name) for name in ("x-9", "utf-7", "hz", "undefined")],
+    + [("encoding", name) for name in ("x-9", "utf-7", "hz", "undefined", "idna", "punycode", "iso2022_jp")]
+    + [("encoding", name) for name in ("unicode_escape", "raw_unicode_escape")],
 )
 def test_a_wrong_format_names_its_key(key: str, value: str) -> None:
+    r"""In unicode_escape, a backslash at the end of a line joins the next one, and '\n' is two records."""
     with pytest.raises(ParamsError, match=key):
         FileFormat(**{key: value})
 

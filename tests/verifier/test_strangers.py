@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 from toys import schema_with
 
-from evidence.hostile_files import files_of
-from evidence.unseen_lies import zipped
+from evidence.hostile_files import files_of, packed_zip
 from likeness import HistorySchema, Schema, Synthesizer
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, opened, sums
@@ -300,7 +299,7 @@ def test_settings_of_one_line_are_short() -> None:
 def test_no_byte_of_a_zip_is_free(made: Path, tmp_path: Path) -> None:
     """Empty blocks before a packed file, or bits behind its end, could hold a text; the files are as before."""
     folder = shutil.copytree(made / "bundle", tmp_path / "bundle")
-    with opened(zipped(folder, files_of(folder))) as unpacked:
+    with opened(packed_zip(folder, files_of(folder))) as unpacked:
         assert sums(unpacked) == sums(folder)
 
     def spelled(content: bytes) -> bytes:
@@ -309,6 +308,6 @@ def test_no_byte_of_a_zip_is_free(made: Path, tmp_path: Path) -> None:
 
     with (
         pytest.raises(ArtifactError, match="or somebody packed it again"),
-        opened(zipped(folder, files_of(folder), spelled)),
+        opened(packed_zip(folder, files_of(folder), spelled)),
     ):
         pass
