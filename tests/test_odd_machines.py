@@ -39,7 +39,11 @@ def unsaid(source: str) -> Iterator[str]:
         given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
         words = [one.value for one in node.args if isinstance(one, ast.Constant)]
         as_text = name in ("read_text", "write_text") and len(node.args) < 2 + (name == "write_text")
-        as_text |= name == "open" and not owner.endswith("Ledger") and any(one in ("r", "w", "a", "x") for one in words)
+        as_text |= (
+            name == "open"
+            and not owner.endswith(("Ledger", "archive"))
+            and any(one in ("r", "w", "a", "x") for one in words)
+        )
         as_text |= name in ("run", "Popen", "check_output") and bool({"text", "universal_newlines"} & set(given))
         as_text |= name in ("fdopen", "TextIOWrapper") and not any("b" in str(one) for one in words) and not words
         if as_text and "encoding" not in given:
