@@ -158,6 +158,26 @@ def noted_day(found: list[Json]) -> None:
     found.insert(len(found) - 1, {**found[-1], "kind": "day", "body": {**salts, "note": p.NOTE}})
 
 
+def recovered(**changes: Any) -> f.Plant:
+    """The cost of a lost record before the first release, and changed."""
+
+    def change(found: list[Json]) -> None:
+        cap = of("cap", 0)(found)
+        body = {key: cap["body"][key] for key in ("identity", SALT, "content_salt")}
+        body |= {"rho": 0.0, "delta_keys": 0.0, "error": 0.0, "lost": [p.SHA], **changes}
+        found.insert(found.index(of("reserve", 0)(found)), {**cap, "kind": "recovered", "body": body})
+
+    return chain(change)
+
+
+def paid_by_a_loss(found: list[Json]) -> None:
+    """The last release has the cost of a lost record in the place of its reservation."""
+    record = of("reserve")(found)
+    kept = ("identity", "rho", "delta_keys", "digest", "rows_digests", SALT, "content_salt")
+    record["body"] = {key: record["body"][key] for key in kept} | {"error": 0.0, "lost": [p.SHA]}
+    record["kind"] = "recovered"
+
+
 def twice(found: list[Json]) -> None:
     """The last reservation a second time, and cheaper, before its commit."""
     place = found.index(of("reserve")(found))
@@ -394,6 +414,13 @@ OF_LEDGERS: tuple[Told, ...] = (
         "published", releases=[p.SHA])),
     ("the reservation of an earlier run is hidden, and its commit is not", COSTS, "no reservation before it",
      hidden_reservation, _OF_PEARL),
+    # --- costs that an older copy of the ledger lost
+    *((f"a lost record cost {word}", COSTS, "lost cost that is no number, or below 0", recovered(**{key: value}))
+      for word, key, value in (("-0.01", "rho", -0.01), ("a text", "rho", "0.01"), ("less delta", "delta_keys", -1e-9),
+                               ("fewer lattices", "error", -1.0))),
+    ("lost records took all, and releases follow", COSTS, "spends more than the cap", recovered(rho=100.0)),
+    ("a lost record is called by a name", CHAIN, "does not write", recovered(lost=[p.NOTE])),
+    ("a release is paid as a lost record", ENTRIES, "no entry in the ledger", chain(paid_by_a_loss)),
     # --- days
     *((f"a record is of {day}", CHAIN, "no day until today", p.last("published", time=day))
       for day in ("9999-99-99", "2026-02-30", "2999-01-01", "20260101", "2026-W01-1", "2026-1-1", "2026-01-01T09:00")),

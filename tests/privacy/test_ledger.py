@@ -28,15 +28,18 @@ from likeness.ledger.budget import discretization_error_of
 from likeness.ledger.chain import anchor_path, copies_path
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.records import Body, content_of, digest_of, population_of
+from likeness.ledger.records import Body, Record, content_of, digest_of, population_of
 from likeness.ledger.reservation import Reservation
+from likeness.ledger.witness import Witness, check_witnesses
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 from likeness.verify.ledger import chain as chain_of
+from likeness.verify.ledger import costs
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
+ADA = {"asked_by": "ada"}
 NAMES = st.sampled_from(["identity", "rho", 'x"rho', "rho\\", "digest"])
 
 
@@ -445,16 +448,42 @@ def test_records_that_an_older_copy_lacks_come_back_from_beside_the_anchor(ledge
     home.database.write_bytes(backup)
     with pytest.raises(LedgerError, match="likeness ledger recover"):
         Ledger.open(home)
-    assert Ledger.recover(home) == 2 and Ledger.recover(home) == 0
+    assert [Ledger.recover(home, ADA) for _ in range(2)] == [(2, 0), (0, 0)]
     home.database.unlink()
-    assert Ledger.recover(home) == 5
+    assert Ledger.recover(home, ADA) == (5, 0)
     again = Ledger.open(home)
     assert again.records() == whole and copies_path(home).stat().st_mode & 0o777 == 0o600
-    again.reserve(request("k3", CAP / 4))
+
+
+def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger: Ledger) -> None:
+    home = locate()
+    ledger.declare_population("others", ADD, 2.0, 1e-5)
+    backup = home.database.read_bytes()
+    ledger.reserve(request("k1", CAP / 4))
+    head = ledger.head()
     home.database.write_bytes(backup)
-    copies_path(home).write_text(copies_path(home).read_text().replace("k2", "k4"))
-    with pytest.raises(LedgerError, match="does not hold all records"):
-        Ledger.recover(home)
+    copies_path(home).write_text(copies_path(home).read_text().replace("k1", "k2"))
+    assert [Ledger.recover(home, ADA) for _ in range(2)] == [(0, 2), (0, 0)]
+    again = Ledger.open(home)
+    extract = chain_extract(again.records(), "people")
+    params = SimpleNamespace(privacy=SimpleNamespace(population="people"))
+    records = [Record(**record) for record in extract if "body" in record]
+    shown = SimpleNamespace(chain=extract, params=params, records=records)
+    assert "5 records linked, 3 of them whole" in chain_of(shown)  # type: ignore[arg-type]
+    assert "1 lost costs by its keeper's word: epsilon 1 of 1" in costs(shown)  # type: ignore[arg-type]
+    again.declare_population("later", ADD, 1.0, 1e-5)  # its cap may be one of the lost records
+    again.declare_population("later", ADD, 1.0, 1e-5)
+    for people in ("people", "others", "later"):
+        assert again.budget(people).remaining_rho == 0 == again.budget(people).uncommitted
+        with pytest.raises(BudgetError, match="over budget"):
+            again.reserve(request("k3", CAP / 100, population=people))
+    again.change_cap("people", 2.0, 1e-5)
+    again.reserve(request("k3", CAP / 4))
+    assert check_witnesses(again.records(), [Witness("git", again.id, head.count, head.head)]) == 1
+    with pytest.raises(LedgerError, match="likeness ledger recover"):
+        check_witnesses(again.records(), [Witness("git", again.id, 9, "0" * 64)])
+    assert Ledger.recover(home, ADA, [Witness("git", again.id, 99, "0" * 64)]) == (0, 3)
+    assert Ledger.open(home).budget("people").remaining_rho == 0
 
 
 def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:

@@ -1,5 +1,6 @@
 """A team's ledger against a real PostgreSQL: append-only, one chain, never over the cap, bytes for every machine."""
 
+import contextlib
 import dataclasses
 import multiprocessing
 import os
@@ -214,8 +215,31 @@ def test_after_an_old_dump_the_machine_that_read_most_brings_all_records_back(
     assert len(Ledger.open(second).records()) == 2  # it read no more
     with pytest.raises(LedgerError, match="likeness ledger recover"):
         Ledger.open(locate())
-    assert Ledger.recover(locate()) == 2
+    assert Ledger.recover(locate(), {"asked_by": "ada"}) == (2, 0)
     assert Ledger.open(second).records() == Ledger.open(locate()).records() == whole
+
+
+def test_costs_that_an_old_dump_lost_are_back_on_every_machine_that_went_on_without_them(
+    ledger: Ledger, url: str, machine: Callable[..., Home]
+) -> None:
+    second, third = machine("second"), machine("third")
+    Ledger.reanchor(second, ledger.head().head)
+    ledger.reserve(dataclasses.replace(request("k1", CAP / 4), rows_digests=("d" * 64,)))
+    ledger.commit("k1", "00")
+    Ledger.reanchor(third, ledger.head().head)
+    without_triggers(url, "DELETE FROM records WHERE seq > 2")
+    other = Ledger.open(second)
+    other.reserve(request("k1", CAP / 4))  # drawn a second time
+    for place, costs in ((locate(), 2), (third, 0), (locate(), 0)):
+        with contextlib.suppress(LedgerError):
+            assert Ledger.open(place).head() == other.head()
+        assert Ledger.recover(place, {"asked_by": "ada"}) == (0, costs)
+    for place in (locate(), second, third):
+        assert Ledger.open(place).budget("people").spent_rho == CAP / 2
+    other.declare_population("others", ADD, 1.0, 1e-5)
+    mine = dataclasses.replace(request("k2", CAP / 4), population="others", digest="new", rows_digests=("d" * 64,))
+    with pytest.raises(BudgetError, match="these rows are accounted under population 'people'"):
+        other.reserve(mine)
 
 
 def test_an_identical_request_on_another_machine_gets_the_same_bytes(

@@ -15,7 +15,7 @@ from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.chain import Chain
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.records import DAY, Record
+from likeness.ledger.records import DAY, RECOVERED, Record
 from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness, trailer, write_trailer
 from likeness.methods import method_named
 from likeness.pipeline.project import Project
@@ -77,6 +77,9 @@ def _text(record: Record) -> str:
     if record.kind == "lost":
         who = body.get("asked_by", "unknown")
         return f"{body['identity']}  bytes given up, next draw is charged  key {body['key'][:12]}  by {who}"
+    if record.kind == RECOVERED:
+        lost = f"of {len(body['lost'])} lost records" if "rows_digests" in body else "all that was left"
+        return f"{body['identity']}  rho {float(body['rho']):.6g}  {lost}  by {body.get('asked_by', 'unknown')}"
     if record.kind == "published":
         return f"{body['identity']}  {', '.join(sorted(body['files']))}  from {len(body['releases'])} releases"
     return f"by {body.get('asked_by', 'unknown')}" if record.kind == DAY else f"ledger {body['ledger_id']}"
@@ -257,8 +260,10 @@ def ledger_reanchor(
 
 @ledger_app.command("recover")
 def ledger_recover() -> None:
-    """Append the records that a restored or lost ledger lacks, from their copies beside the anchor."""
-    say(f"{Ledger.recover(_home())} lost records are back")
+    """Bring back what a lost or restored ledger lacks. A record without a copy costs all that is left of each cap."""
+    asked_by = {"asked_by": provenance()["asked_by"]}
+    back, costs = Ledger.recover(_home(), asked_by, git_witnesses(Path()))
+    say(f"{back} lost records are back, and {costs} costs of others are on record")
 
 
 @ledger_app.command("day")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from likeness.core.errors import BudgetError
-from likeness.ledger.records import Record
+from likeness.ledger.records import SPENDING, Record
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_left
 from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
@@ -126,17 +126,17 @@ def budget_of(records: Sequence[Record], population: str) -> Budget | None:
     caps = [record.body for record in records if record.kind == "cap" and record.body["identity"] == population]
     if not caps:
         return None
-    reserved = [record.body for record in _reserved(records, population)]
+    reserved = _reserved(records, population)
     committed = {record.body["key"] for record in records if record.kind == "commit"}
     return Budget(
         population=population,
         adjacency=Adjacency(caps[-1]["adjacency"]),
         cap_epsilon=float(caps[-1]["epsilon"]),
         cap_delta=float(caps[-1]["delta"]),
-        spent_rho=sum(float(body["rho"]) for body in reserved),
+        spent_rho=sum(float(record.body["rho"]) for record in reserved),
         selection_delta=float(caps[-1]["delta_keys"]),
-        spent_delta=_spent_delta(reserved),
-        uncommitted=sum(body["key"] not in committed for body in reserved),
+        spent_delta=_spent_delta([record.body for record in reserved]),
+        uncommitted=sum(record.kind == "reserve" and record.body["key"] not in committed for record in reserved),
         person=caps[-1]["person"],
     )
 
@@ -162,6 +162,8 @@ def check_lattices(records: Sequence[Record], population: str, errors: Sequence[
 
 def discretization_error_of(entry: Mapping[str, Any]) -> float:
     """η of a release on record. An entry without the numbers, which the door did not write, counts the most."""
+    if "error" in entry:  # of what was recovered
+        return float(entry["error"])
     if "dimension" not in entry or "noise_scale" not in entry:
         return MOST_ERROR
     return discretization_error(int(entry["dimension"]), float(entry["noise_scale"])) if entry["noise_scale"] else 0.0
@@ -201,7 +203,7 @@ def _unit(person: str | None) -> str:
 
 
 def _reserved(records: Sequence[Record], population: str) -> list[Record]:
-    return [r for r in records if r.kind == "reserve" and r.body["identity"] == population]
+    return [r for r in records if r.kind in SPENDING and r.body["identity"] == population]
 
 
 def _spent_delta(entries: Sequence[Mapping[str, Any]]) -> float:

@@ -2,8 +2,8 @@
 
 Each record carries the SHA-256 of the one before. Triggers refuse updates and deletions. The anchor keeps length and
 head, and beside it lie copies of all records. Opening refuses a chain that was truncated, edited, rewritten, deleted or
-restored. :meth:`Chain.recover` appends what it lacks. No local scheme notices the loss of chain and anchor together:
-see :mod:`likeness.ledger.witness`.
+restored. :meth:`likeness.ledger.ledger.Ledger.recover` appends what it lacks. No local scheme notices the loss of chain
+and anchor together: see :mod:`likeness.ledger.witness`.
 
 The database is an SQLite file, or PostgreSQL for a team. Each machine of a team has its anchor, which says how far that
 machine has read. Others may append more, but what was read must still be there.
@@ -82,7 +82,7 @@ def copies_path(home: Home) -> Path:
     return anchor_path(home.anchor, home.place).with_suffix(".jsonl")
 
 
-def _copies(home: Home, head: str) -> list[Record]:
+def copies_of(home: Home, head: str) -> list[Record]:
     """The copies from the first record to that of a head; what is not linked to it is left out."""
     found, records = {}, list[Record]()
     for line in copies_path(home).read_text(encoding="utf-8").splitlines() if copies_path(home).exists() else []:
@@ -125,8 +125,8 @@ class Chain:
         Raises:
             LedgerError: a ledger, or the anchor of a lost one, is already there.
         """
-        _make_folders(home)
-        with _locked(home):
+        make_folders(home)
+        with locked(home):
             if read_anchor(home) is not None:
                 raise LedgerError(
                     f"{home.anchor} holds the anchor of a ledger at {home.place}. That ledger exists already, or was "
@@ -140,7 +140,7 @@ class Chain:
             if cls.exists(home):
                 chain = cls._connect(home)
                 if len(chain.records()) != 1:  # a crash before the first anchor leaves exactly one record
-                    raise LedgerError(_anchor_missing(home))
+                    raise LedgerError(anchor_missing(home))
             else:
                 chain = cls._write_first(home)
             chain.write_anchor(chain.records())
@@ -164,8 +164,8 @@ class Chain:
             raise LedgerError(
                 f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
             )
-        _make_folders(home)
-        with _locked(home):
+        make_folders(home)
+        with locked(home):
             chain = cls._connect(home)
             chain.check_anchor(chain.records())
         return chain
@@ -264,12 +264,12 @@ class Chain:
         """
         anchor = read_anchor(self.home)
         if anchor is None:
-            raise LedgerError(_moved_from(self.home, self.head(records)) or _anchor_missing(self.home))
+            raise LedgerError(_moved_from(self.home, self.head(records)) or anchor_missing(self.home))
         head = self.head(records)
         if anchor == head:
             return
         behind = len(records) - anchor.count
-        seen = 0 < anchor.count <= len(records) and records[anchor.count - 1].digest == anchor.head
+        seen = self.has(records, anchor.count, anchor.head)
         if anchor.ledger_id == head.ledger_id and seen and (behind == 1 or self.home.url is not None):
             self.write_anchor(records)
             return
@@ -279,11 +279,16 @@ class Chain:
             "ledger recover. Or restore the newest copy."
         )
 
+    @staticmethod
+    def has(records: Sequence[Record], count: int, head: str) -> bool:
+        """Whether a chain has a record of this number and digest."""
+        return 0 < count <= len(records) and records[count - 1].digest == head
+
     def write_anchor(self, records: list[Record]) -> None:
         """Replace the anchor, durably, once copies of all records lie beside it."""
         self.home.anchor.mkdir(parents=True, exist_ok=True)
         before, last = read_anchor(self.home), 0
-        if before is not None and copies_path(self.home).exists() and before.head == records[before.count - 1].digest:
+        if before is not None and copies_path(self.home).exists() and self.has(records, before.count, before.head):
             last = before.count
         append_durably(copies_path(self.home), (json.dumps(row(record)) for record in records[last:]))
         head = json.dumps(asdict(self.head(records)), indent=1)
@@ -298,7 +303,7 @@ class Chain:
         Args:
             released: key and bytes for a team's database, written with the record or not at all.
         """
-        with _locked(self.home), plain_errors(self.home):
+        with locked(self.home), plain_errors(self.home):
             with self._engine.begin() as connection:
                 lock_database(connection)
                 records = self._read(connection)
@@ -341,8 +346,8 @@ class Chain:
             raise LedgerError(
                 f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
             )
-        _make_folders(home)
-        with _locked(home):
+        make_folders(home)
+        with locked(home):
             if read_anchor(home) is not None:
                 raise LedgerError(f"{home.anchor} has the anchor of this ledger already. Nothing was changed.")
             chain = cls._connect(home)
@@ -353,35 +358,6 @@ class Chain:
                     "Restore that one."
                 )
             chain.write_anchor(records)
-
-    @classmethod
-    def recover(cls, home: Home) -> int:
-        """Append the records that an older copy of the database lacks, from their copies beside the anchor.
-
-        Returns:
-            the number of records that it lacked.
-
-        Raises:
-            LedgerError: there is no anchor, its copies are damaged, or others appended to the older copy since.
-        """
-        anchor = read_anchor(home)
-        if anchor is None:
-            raise LedgerError(_anchor_missing(home))
-        _make_folders(home)
-        with _locked(home):
-            copies = _copies(home, anchor.head)
-            if not copies:
-                raise LedgerError(f"{copies_path(home)} does not hold all records. Restore it, or the newest ledger.")
-            if not cls.exists(home):
-                return len(cls._write_first(home, copies).records())
-            chain = cls._connect(home)
-            with plain_errors(home), chain._engine.begin() as connection:
-                lock_database(connection)
-                records = chain._read(connection)
-                if records == copies[: len(records)] and len(records) < len(copies):
-                    connection.execute(insert(RECORDS), [row(record) for record in copies[len(records) :]])
-            chain.check_anchor(chain.records())
-            return max(0, len(copies) - len(records))
 
 
 def _moved_from(home: Home, head: Anchor) -> str | None:
@@ -396,7 +372,8 @@ def _moved_from(home: Home, head: Anchor) -> str | None:
     return None
 
 
-def _anchor_missing(home: Home) -> str:
+def anchor_missing(home: Home) -> str:
+    """The message about a ledger without an anchor."""
     if home.url is not None:
         return (
             f"this machine has no anchor of the ledger at {home.place}. If it is new to the team, run `likeness ledger "
@@ -409,12 +386,12 @@ def _anchor_missing(home: Home) -> str:
     )
 
 
-def _make_folders(home: Home) -> None:
+def make_folders(home: Home) -> None:
     """Make the folders of a ledger; a backup may leave out empty ones."""
     for folder in (home.path, home.releases, home.staging, home.locks):
         make_private_folder(folder)
 
 
-def _locked(home: Home) -> BaseFileLock:
+def locked(home: Home) -> BaseFileLock:
     """Let one process at a time touch the chain and its anchor."""
     return file_lock(home.locks / "ledger.lock")

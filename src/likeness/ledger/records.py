@@ -21,6 +21,9 @@ SALT = "population_salt"
 
 DAY = "day"
 """Kind of a record by which a person confirms its day. The days before may be later, or much earlier."""
+RECOVERED = "recovered"
+"""Kind of a record with the cost of records that an older copy of the ledger lost."""
+SPENDING = {"reserve", RECOVERED}
 OF_ALL = {"genesis", DAY}
 """Kinds of records that are about nobody. Every reader of the chain sees them."""
 _MOST_AHEAD, _MOST_BACK = 400, 2  # days: a ledger may rest for a year, and clocks of a team differ by a day
@@ -68,7 +71,7 @@ class Record:
     Attributes:
         seq: number of the record, from 1. It gives the order.
         time: a day in UTC, which goes back to that of a :data:`DAY` only.
-        kind: genesis, cap, reserve, commit, lost, published or day.
+        kind: genesis, cap, reserve, commit, lost, published, recovered or day.
         body: content of the record.
         previous: digest of the record before.
         digest: see :func:`digest_of`.

@@ -11,7 +11,7 @@ from likeness.core.errors import BudgetError
 from likeness.core.hashing import plain
 from likeness.core.rng import secret_bytes
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Cost
-from likeness.ledger.records import Record
+from likeness.ledger.records import SPENDING, Record
 from likeness.privacy.adjacency import Adjacency
 
 REDRAW = "~"
@@ -100,11 +100,11 @@ def check_owner(records: list[Record], population: str, digest: str, rows_digest
     """
     for record in records:
         body = record.body
-        if record.kind != "reserve" or body["identity"] == population:
+        if record.kind not in SPENDING or body["identity"] == population:
             continue
-        known = map(str, body["rows_digests"])
+        known = map(str, body.get("rows_digests", ()))
         same = any(one == sealed(mine, key, one.partition(":")[0]) for one in known for mine in rows_digests)
-        if body["digest"] == digest or same:
+        if body.get("digest") == digest or same:
             owner = body["identity"]
             raise BudgetError(
                 f"these rows are accounted under population '{owner}' (entry {record.seq}). A new name would forget "

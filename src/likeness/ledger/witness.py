@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from likeness.core.errors import LedgerError
-from likeness.ledger.records import Record
+from likeness.ledger.records import RECOVERED, Record
 from likeness.privacy.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def check_witnesses(records: Sequence[Record], witnesses: Iterable[Witness], oth
         LedgerError: a record is missing or different, or a witness names another ledger.
     """
     ledger_id, others = str(records[0].body["ledger_id"]), set(others)
+    recovered = {digest for record in records if record.kind == RECOVERED for digest in record.body["lost"]}
     right = 0
     for witness in witnesses:
         if witness.ledger_id in others:
@@ -115,11 +116,11 @@ def check_witnesses(records: Sequence[Record], witnesses: Iterable[Witness], oth
             (witness.digest is None or record.digest == witness.digest)
             and (witness.key is None or (record.kind == "reserve" and record.body["key"] == witness.key))
         )
-        if not seen:
+        if not seen and witness.digest not in recovered:
             raise LedgerError(
                 f"{witness.source} names record {witness.seq} of this ledger. The ledger has {len(records)} records, "
                 "and not that one there. Ledger and anchor were restored from an older copy, or rewritten. Restore the "
-                "newest copy: spent budget stays spent."
+                "newest copy. Or run: likeness ledger recover. Then lost records cost all that is left of each cap."
             )
         right += 1
     return right

@@ -18,7 +18,7 @@ from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import NEXT
 from likeness.ledger.budget import Budget, Cost
-from likeness.ledger.records import DAY, SALT, Record, digest_of
+from likeness.ledger.records import DAY, RECOVERED, SALT, Record, digest_of
 from likeness.ledger.reservation import REDRAW
 from likeness.methods import METHODS, Method, method_named
 from likeness.methods.maps import SHARED, known_maps
@@ -47,6 +47,7 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "lost": ({"key", "identity"}, _ASKED),
     "published": ({"identity", "files", "releases"}, set()),
     DAY: (set(), _ASKED),
+    RECOVERED: ({"identity", "rho", "delta_keys", "error", "lost"}, {"digest", "rows_digests", *_ASKED}),
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
@@ -60,6 +61,7 @@ FORMS = {
     "stage": f"{SELECTION_STAGE}|auxiliary|privatize|{CARD}",
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
+    "lost": _SHA,
     "likeness": VERSION,
     "releases": _SHA,
     "rows_digests": f"[0-9a-f]{{32}}:{_SHA}",
@@ -70,7 +72,7 @@ _OF_ALL = {"files": "sha256", "software": "likeness"}
 _TYPES: dict[str, type] = {
     **dict.fromkeys((*_SALTS, *_ASKED, "identity", "slot", *FORMS), str),
     **dict.fromkeys(("feature", "files", "software"), dict),
-    **dict.fromkeys(("releases", "rows_digests"), list),
+    **dict.fromkeys(("lost", "releases", "rows_digests"), list),
     **dict.fromkeys(("git_changed",), bool),
     **dict.fromkeys(("format", "reserve_seq"), int),
 }
@@ -230,9 +232,10 @@ def costs(bundle: Bundle) -> str:
     if budget is None:
         raise Wrong("the ledger has no cap of this population")
     delta = f", {budget.spent_delta:.6g} of it for private categories" if budget.spent_delta else ""
+    lost = f", and {spent.recovered} lost costs by its keeper's word" if spent.recovered else ""
     return (
-        f"{len(spent.reserved)} reservations of these people, computed again: epsilon {budget.spent_epsilon:.6g} of "
-        f"{budget.cap_epsilon:g} at delta {budget.cap_delta:g}{delta}"
+        f"{len(spent.reserved)} reservations of these people, computed again{lost}: epsilon "
+        f"{budget.spent_epsilon:.6g} of {budget.cap_epsilon:g} at delta {budget.cap_delta:g}{delta}"
     )
 
 
@@ -249,6 +252,8 @@ class _Spending:
         committed: keys with a commit.
         lost: keys that a person gave up.
         error: discretization errors of all releases together.
+        before: costs that were recovered before the first cap.
+        recovered: number of costs that were recovered.
         unknown: reservations whose cost this version cannot compute.
     """
 
@@ -260,6 +265,8 @@ class _Spending:
     committed: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     error: float = 0.0
+    before: Cost = field(default_factory=lambda: Cost(0.0))
+    recovered: int = 0
     unknown: list[str] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
@@ -272,6 +279,8 @@ class _Spending:
             self._cap(name, body)
         elif record.kind == "reserve":
             self._reserve(name, record)
+        elif record.kind == RECOVERED:
+            self._recover(name, body)
         elif record.kind == "commit":
             entry = self.reserved.get(body["key"])
             here = entry is not None and body["reserve_seq"] == entry.seq
@@ -293,13 +302,25 @@ class _Spending:
         numbers = {type(epsilon), type(delta), type(keys)} == {float} and epsilon > 0 and 0 <= keys < delta < 1
         require(numbers, f"{name} has no cap in numbers, or gives partition selection all of its delta")
         adjacency, person = Adjacency(body["adjacency"]), body["person"]
-        spent = Cost(0.0) if before is None else Cost(before.spent_rho, before.spent_delta)
+        spent = self.before if before is None else Cost(before.spent_rho, before.spent_delta)
         kept = before is None or (before.adjacency, before.person) == (adjacency, person)
         require(kept, f"{name} has another adjacency or unit of privacy than the cap before")
         require(spent.delta <= keys * (1 + _EXACT), f"{name} leaves partition selection less of delta than it took")
         self.budget = Budget(
             self.population, adjacency, epsilon, delta, spent.rho, 0, person, keys, spent_delta=spent.delta
         )
+
+    def _recover(self, name: str, body: Mapping[str, Any]) -> None:
+        """Take the cost of lost records by the word of the ledger's keeper. It allows nothing, and exceeds any cap."""
+        rho, delta, error = (math.inf if body[key] == "inf" else body[key] for key in ("rho", "delta_keys", "error"))
+        numbers = {type(rho), type(delta), type(error)} == {float} and min(rho, delta, error) >= 0
+        require(numbers, f"{name} has a lost cost that is no number, or below 0")
+        self.recovered += 1
+        self.error += error
+        if self.budget is None:
+            self.before = Cost.total([self.before, Cost(rho, delta)])
+        else:
+            self.budget = self.budget.after(Cost(rho, delta))
 
     def _reserve(self, name: str, record: Record) -> None:
         """Take a reservation, and compute its cost again."""
