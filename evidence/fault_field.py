@@ -30,7 +30,7 @@ IDENTITY = "fault-people"
 EPSILON, ROOM = 1.0, 1e6  # of a plan; of a cap that nothing in a trial of kills reaches
 CAP_RHO = rho_for(ROOM, 1e-5)
 REFUSED = 2  # exit code of an error raised on purpose
-AUXILIARY = ("class_counts", "histograms", "columns", "products", "second")
+AUXILIARY = ("class_counts", "steps", "histograms", "finer_histograms", "columns", "products", "second")
 QUERIES = (*(f"auxiliary/{query}" for query in AUXILIARY), "embedding")  # of marginals, as shipped
 RELEASED = tuple(f"data/released/{query}.safetensors" for query in QUERIES)
 

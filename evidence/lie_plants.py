@@ -37,7 +37,8 @@ OFF, SHA = 1e-3, "0" * 64
 KEYS, COUNTS, COLUMNS, SECOND, EMBEDDING = "categories_1", "class_counts", "columns", "second", "embedding"
 FOLLOWING = "next_embedding"
 DISTANCES, CONFUSION = "card_distances", "card_confusion"
-ALL = (KEYS, COUNTS, "histograms", COLUMNS, "products", SECOND, EMBEDDING, DISTANCES, CONFUSION)
+NUMBERS = ("steps", "histograms", "finer_histograms")
+ALL = (KEYS, COUNTS, *NUMBERS, COLUMNS, "products", SECOND, EMBEDDING, DISTANCES, CONFUSION)
 
 
 def file(name: str, data: bytes = b"x") -> Plant:

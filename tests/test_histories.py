@@ -134,7 +134,7 @@ def test_a_fit_is_saved_loaded_and_bundled(tmp_path: Path) -> None:
 def test_people_from_their_events_for_the_noise_of_one_record() -> None:
     _, events = people_and_events(400)
     model = fitted(events, SPEC, person="id")
-    asked = {"class_counts", "histograms", "columns", "embedding"}
+    asked = {"class_counts", "histograms", "finer_histograms", "columns", "embedding"}
     assert {name.removeprefix("next_") for name in model.releases_} == asked
     for released in model.releases_.values():
         assert released.receipt.unit is not None and released.receipt.unit.max_rows == 5

@@ -119,7 +119,7 @@ def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
     privacy, budget = fitted.privacy, Ledger.open(locate()).budget("toy people")
     assert budget is not None and privacy["adjacency"] == "add_remove_one"
     assert privacy["total"]["epsilon"] == pytest.approx(1, abs=1e-6) and privacy["total"]["delta"] == 1e-5
-    asked = ["class_counts", "histograms", "columns", "products", "second", "embedding"]
+    asked = ["class_counts", "steps", "histograms", "finer_histograms", "columns", "products", "second", "embedding"]
     assert [query["query"] for query in privacy["queries"]] == asked
     assert privacy["ledger"]["lifetime"]["spent_epsilon"] == budget.spent_epsilon == pytest.approx(1, abs=1e-6)
     assert (budget.cap_epsilon, budget.cap_delta) == (LedgerSettings().cap.epsilon, LedgerSettings().cap.delta)
@@ -136,12 +136,12 @@ def test_a_refit_is_the_stored_release_and_another_question_costs(ledger: Ledger
     other.fit(rows().drop(columns="extra").reset_index(drop=True))
     assert count() == spent and other.releases_["embedding"].receipt == first.releases_["embedding"].receipt
     small(attempt="2").fit(rows())
-    assert count() == spent + 12  # six reserved, six committed
+    assert count() == spent + 16  # eight reserved, eight committed
     shuffled = rows().sample(frac=1, random_state=1)
     assert small().fit(shuffled).releases_["embedding"].receipt == first.releases_["embedding"].receipt
-    assert small().fit(shuffled).sample(99).equals(first.sample(99)) and count() == spent + 12
+    assert small().fit(shuffled).sample(99).equals(first.sample(99)) and count() == spent + 16
     small().fit(pd.concat([rows(), rows().iloc[:1]]))  # the same rows and one of them once more
-    assert count() == spent + 24
+    assert count() == spent + 32
 
 
 def test_the_same_people_under_another_name_are_known_by_another_question_too(ledger: Ledger) -> None:
@@ -166,7 +166,7 @@ def test_the_order_of_rows_is_theirs_under_replace_one(ledger: Ledger) -> None:
     small(**fixed).fit(rows())
     spent = count()
     small(**fixed).fit(rows()[::-1])
-    assert count() == spent + 12
+    assert count() == spent + 16
 
 
 def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:

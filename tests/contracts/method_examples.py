@@ -8,6 +8,7 @@ from dataclasses import replace
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
+from likeness.features.column_steps import ColumnSteps, Steps
 from likeness.features.constant import Constant
 from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.features.naive_bayes import NaiveBayes
@@ -90,6 +91,10 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
         ColumnMarginals((Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2))),
         5,
     ),
+    "column_steps": (
+        ColumnSteps((Steps(0, -2.0, 8.0, (1.0, 0.5, 0.1)), Steps(1, 0.0, 1e4, (500.0, 100.0), missing=True))),
+        5,
+    ),
     "constant": (Constant(), 5),
     "cosine_levels": (CosineLevels((2, 3), 4, 3, 0.4), 6),
     "cosine_moments": (CosineMoments((2, 3), 4, 1.3, 0.3), 6),
@@ -150,6 +155,7 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         ColumnMarginals(tuple(Cells(at, 256, tuple(step / 256 for step in range(1, 256))) for at in range(12))),
         100,
     ),
+    "column_steps": (ColumnSteps(tuple(Steps(at, 0.0, 10.0, (1.0, 0.5, 0.1, 1e-6)) for at in range(12))), 12),
     "constant": (Constant(), 100),
     "cosine_levels": (CosineLevels((6, 6, 3), 60, 4, 0.3), 108),
     "cosine_moments": (CosineMoments((6, 6, 3), 60, 4.7, 0.3), 108),

@@ -17,7 +17,7 @@ from likeness.features.cells import Cells
 from likeness.generators.sampling import systematic
 from likeness.generators.tabular import TabularGenerator
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
-from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
+from likeness.methods.marginals.objective import MarginalObjective, Products, Singles, _halves
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.saved_generator import SavedGenerator
 
@@ -218,6 +218,25 @@ def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
     found = np.histogram(values[100:300], edges)[0]
     assert abs(found[3] - 180) <= 2 and found[3] + found[4] == 200
     assert list(column.cells.places(x)) == chosen[:, 0].tolist()
+
+
+def test_values_are_multiples_of_the_step_where_a_condition_holds_one() -> None:
+    column = MixtureColumn(Cells(0, 1, ()), (-0.05, 1.05), (0.0,), (1.0,), lattice=(0.0, 0.1))
+    bins = np.zeros(1_000, dtype=np.int64)
+    multiples = column.values(bins, seeded(0), None) / 0.1
+    assert multiples == pytest.approx(np.rint(multiples), abs=1e-9) and len(np.unique(np.rint(multiples))) == 11
+    inside = column.values(bins, seeded(0), Condition(intervals=((0.22, 0.28), (0.38, 0.43))))
+    between = (inside >= 0.22) & (inside <= 0.28)
+    assert between.any() and (between | (np.abs(inside - 0.4) < 1e-9)).all()
+    with pytest.raises(ValueError, match="a lattice is a multiple and a step above 0"):
+        MixtureColumn(Cells(0, 1, ()), (0.0, 1.0), (0.0,), (1.0,), lattice=(0.0, 0.0))
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 1, 1), (1, 5), (4, 1, 1)])
+def test_both_halves_of_a_table_have_columns(sizes: tuple[int, ...]) -> None:
+    """A column that noise hides has one cell."""
+    left, right = _halves(sizes)
+    assert left and right and sorted((*left, *right)) == [*range(len(sizes))]
 
 
 @pytest.mark.parametrize(

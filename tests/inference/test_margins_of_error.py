@@ -50,8 +50,11 @@ def covered(frames: Frames, true: Any) -> np.ndarray:
 
 
 def squared(frames: Frames, true: Any) -> np.ndarray:
-    """Mean square of errors in units of the standard error, number by number."""
-    return np.mean([(((frame.unbiased - true) / frame.noise_error) ** 2).to_numpy() for frame in frames], axis=0)
+    """Mean square of errors in units of the standard error, number by number; coefficients have no bounds."""
+    return np.mean(
+        [(((frame.get("unbiased", frame.estimate) - true) / frame.noise_error) ** 2).to_numpy() for frame in frames],
+        axis=0,
+    )
 
 
 SHARES = Question(("c",), ("y",))

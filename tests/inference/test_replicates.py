@@ -45,7 +45,9 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
     """Rows that the model draws have the numbers of a redrawn release without noise, within three per cent points."""
     released, saved = fitted()
     counts, random = ROWS * np.array(saved.class_weights), rng.public(0, "test")
-    again = [redrawn(without_noise(one), saved.network, counts, random) for one in released.values()]
+    again = [
+        redrawn(without_noise(one), saved.network, counts, random) for name, one in released.items() if name != "steps"
+    ]
     answers = Answers(measurements(SCHEMA, again))
     rows = typed_rows(saved, SCHEMA, 20_000, 0, {})
     for name, by in (("c", "y"), ("d", "c")):

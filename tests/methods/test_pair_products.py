@@ -182,7 +182,7 @@ def test_another_class_count_or_column_changes_the_next_question() -> None:
 def test_products_see_a_single_value_in_the_cell_of_the_columns(lower: float) -> None:
     """Cells of single values are narrower than the grid to which rows of other maps are rounded."""
     (column,) = schema_with({"x": {"kind": "numeric", "lower": lower, "upper": 10}}).columns
-    grid = first_grid(column, 8)
+    grid = first_grid(column, 8, None)
     cells = (cells_of_number(column, 0, grid), Cells(1, 2))
     units = [unit_of(column, value) for value in (lower, 0.0, 10.0, 3.0, -1e-4 if lower else 1e-4)]
     x = np.array([[unit, 1, 0] for unit in units])

@@ -82,9 +82,9 @@ def whole_grid(column: Column, firsts: Iterable[int], step: float = 1.0) -> Grid
     Args:
         column: whose values lie a step apart.
         firsts: the first value of each bin, in steps; those outside the bounds are left out.
-        step: 1, or that of the column's decimals.
+        step: 1, that of the column's decimals, or a wider one.
     """
-    lower, upper = (round(bound / step) for bound in column.bounds)
+    lower, upper = math.ceil(round(column.bounds[0] / step, 6)), math.floor(round(column.bounds[1] / step, 6))
     spikes = {round(spike / step) for spike in _spikes(column)}
     cuts = {math.ceil(round(cut / step, 6)) for cut in column.cuts}
     starts = {lower, *firsts, *spikes, *(spike + 1 for spike in spikes), *cuts}

@@ -1,9 +1,10 @@
-"""Single columns: cells from public bounds, finer cells where a first release saw records, and bins of pairs from both.
+"""Single columns: cells from public bounds, finer cells where a release saw records, and bins of pairs.
 
-A number falls first into cells from its bounds alone: even ones, those between round sizes of each decade, and the
-values 0 and both bounds alone. What these counts say decides the cells of the second release: heavy cells are split,
-light ones are joined. Both releases together give the counts of each column. Every machine asks the same: sums have one
-order, whole values are integers, and what follows from a logarithm is rounded.
+A first release says which round step the values of a number have. Then a number falls into cells from its bounds alone:
+even ones, those between round sizes of each decade, and the values 0 and both bounds alone. What these counts say
+decides the cells of the next release: heavy cells are split, light ones are joined. A third release splits and joins
+again. All together give the counts of each column. Every machine asks the same: sums have one order, whole values are
+integers, and what follows from a logarithm is rounded.
 """
 
 import math
@@ -16,6 +17,7 @@ import numpy as np
 from likeness.data.encoding.bins import Grid, first_wholes, numeric_grid, spike_bins, unit_of, value_of, whole_grid
 from likeness.data.schema.column import Column
 from likeness.features.cells import Cells
+from likeness.features.column_steps import MOST_MULTIPLES
 
 FEWEST_CELLS, MOST_CELLS = 8, 64  # even ones of the first release
 _EACH = 128  # possible values up to which each has a cell from the start
@@ -23,8 +25,8 @@ _DECADES = 8
 _SIZES = {8: (1,), 16: (1, 3), 32: (1, 2, 3, 6), 64: (1, 1.5, 2, 3, 4, 6, 8)}  # of each decade, by the even cells
 _SURE = 4.5  # standard deviations of a cell that holds records beyond doubt
 _SEEN = 2.0  # of what is kept of a tail
-NUMBER_CELLS = 25  # cells of the second release hold about one in as many records, without frequent values
-_HIDDEN = 4.0  # standard deviations that such a cell holds at least
+NUMBER_CELLS = 256  # cells of a later release hold about one in as many records at least, without frequent values
+_HIDDEN = 5.0  # standard deviations that such a cell holds at least
 _WIDE = 12  # cells from which on a column has tails
 _FAR = 4.0  # sizes that differ by more are not joined where records are seen
 _BEYOND = 3  # cells of such factors beyond the last one where records were seen
@@ -36,19 +38,24 @@ _TAIL = 2.0  # power by which it falls with the size in the last cell, at least
 _DIGITS = 9  # of what follows from a logarithm: machines differ in the last ones
 _SAME = 3e-9  # edges that are equal but for the width of single values
 _STEPS = 10**12  # most steps of a column whose cells hold whole steps
+_FINEST = 6  # decimals of the smallest step that is looked for
+_ODD = 0.04  # share of values that may lie between multiples of a step
+_BLURRED = 0.1  # share of records above which noise hides a step
 
 
 class Single(NamedTuple):
-    """What both releases say about one column.
+    """What the releases say about one column.
 
     Attributes:
         grid: of a number; None for categories.
+        step: the distance of neighboring values; None where a number has none.
         cells: of the column in the dense row.
         counts: at least 0, as many as records; the last may be for missing.
         noise: standard deviation of a count.
     """
 
     grid: Grid | None
+    step: float | None
     cells: Cells
     counts: tuple[float, ...]
     noise: float
@@ -70,9 +77,46 @@ def step_of(column: Column) -> float | None:
     return step if step is not None and whole and (upper - lower) / step <= _STEPS else None
 
 
-def first_grid(column: Column, even: int) -> Grid:
-    """Cells of a number from its public bounds."""
+def public_steps(column: Column) -> tuple[float, ...]:
+    """Round steps that a number may have, descending, from public facts; empty where the release could not use one.
+
+    Among the steps are 1, 5, 10, 50 and so on, and 0.5, 0.1, 0.05 and so on. All declared spikes are multiples of each.
+    """
     (lower, upper), step = column.bounds, step_of(column)
+    if not column.type.numeric_source or column.transform != "none" or (step and (upper - lower) / step <= _EACH):
+        return ()
+    least = step or max((upper - lower) / MOST_MULTIPLES, 10.0**-_FINEST)
+    most = (upper - lower) / FEWEST_CELLS
+    powers = range(math.floor(math.log10(most)), math.ceil(math.log10(least)) - 2, -1)
+    every = (float(f"{digit}e{power}") for power in powers for digit in (5, 1))
+    return tuple(
+        one
+        for one in every
+        if (least <= one if step is None else least < one) and one <= most  # a declared step needs no question
+        if all(abs(spike / one - round(spike / one)) < _SAME for spike in column.spikes)
+    )
+
+
+def learned_step(steps: Sequence[float], counts: Sequence[float], noise: float, records: float) -> float | None:
+    """The largest step that nearly all values are multiples of; None where the counts do not say so.
+
+    Args:
+        steps: descending.
+        counts: of zero and missing, of each step, and of no step.
+        noise: standard deviation of a count.
+        records: their number.
+    """
+    informative = min(math.fsum(counts[1:]), records)
+    for place, step in enumerate(steps, 2):
+        blur = noise * math.sqrt(len(counts) - place)
+        if blur < _BLURRED * informative and math.fsum(counts[place:]) <= _ODD * informative + blur:
+            return step
+    return None
+
+
+def first_grid(column: Column, even: int, step: float | None) -> Grid:
+    """Cells of a number from its public bounds, and the step of its values."""
+    lower, upper = column.bounds
     alone: list[float] = []
     for value in sorted(value for value in {lower, 0.0, upper} if lower <= value <= upper):
         near = (unit_of(column, other) for other in (*alone, *column.spikes) if other != value)
@@ -84,13 +128,21 @@ def first_grid(column: Column, even: int) -> Grid:
         units = (unit_of(column, size) for size in sizes)
         return numeric_grid(column, sorted({*(place / even for place in range(even + 1)), *units}), alone)
     if (upper - lower) / step <= _EACH:
-        return whole_grid(column, range(round(lower / step), round(upper / step) + 1), step)
+        return whole_grid(
+            column, range(math.ceil(round(lower / step, 6)), math.floor(round(upper / step, 6)) + 1), step
+        )
     if not plain:
         return whole_grid(column, first_wholes(column, even), step)
     values = {*sizes, *(lower + place / even * (upper - lower) for place in range(1, even))}
     firsts = {math.ceil(round(value / step, 6)) for value in values}
-    points = {round(value / step) for value in alone}
+    points = {round(value / step) for value in alone if abs(value / step - round(value / step)) < _SAME}
     return whole_grid(column, {*firsts, *points, *(point + 1 for point in points)}, step)
+
+
+def lattice_of(column: Column, step: float) -> tuple[float, float]:
+    """A multiple of a step near the lower bound, and the step, on the unit scale."""
+    lower, upper = column.bounds
+    return (math.ceil(lower / step - _SAME) * step - lower) / (upper - lower), step / (upper - lower)
 
 
 def is_fine(column: Column, bins: int) -> bool:
@@ -109,22 +161,25 @@ def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
     return Cells(start, grid.size + int(column.nullable), grid.inner, column.nullable)
 
 
-def second_grid(column: Column, grid: Grid, counts: Sequence[float], records: float, noise: float) -> Grid:
-    """Cells of a number for the second release: each holds about one in 25 records, and stands out of its noise.
+def next_grid(
+    column: Column, step: float | None, grid: Grid, counts: Sequence[float], records: float, noise: float
+) -> Grid:
+    """Cells of a number for the next release: each holds about one in 256 records, and stands out of its noise.
 
     Args:
         column: the number.
-        grid: of the first release.
+        step: of its values; None: it has none.
+        grid: of the release before.
         counts: of its cells, cleaned.
         records: their number.
-        noise: standard deviation of a count of the second release.
+        noise: standard deviation of a count of the next release.
     """
     heavy = math.fsum(
         count
         for count, low, high in zip(counts, grid.lows, grid.highs, strict=True)
         if low == high and count > records / NUMBER_CELLS
     )
-    step, target = step_of(column), max((records - heavy) / NUMBER_CELLS, _HIDDEN * noise, 1.0)
+    target = max((records - heavy) / NUMBER_CELLS, _HIDDEN * noise, 1.0)
     if grid.size <= _WIDE:
         return grid
     seen = [place for place, count in enumerate(counts) if count > 0] or [0]
@@ -181,24 +236,31 @@ def ends_of(old: Grid, counts: Sequence[float], new: Grid) -> tuple[int, int]:
 def pooled(
     new: Grid, counts: Sequence[float], noise: float, old: Grid, before: Sequence[float], old_noise: float
 ) -> list[float]:
-    """Counts of new cells: means of the second release and of the first, where old cells fill a new one.
+    """Counts of new cells whose sum between common edges is the mean of both releases, by inverse variance.
+
+    Source: the consistent estimate of a tree of counts, Hay et al. (2010).
 
     Args:
-        new: cells of the second release.
+        new: cells of the later release.
         counts: of these, and of missing.
         noise: their standard deviation.
-        old: cells of the first release.
+        old: cells of the release before.
         before: counts of these, and of missing.
         old_noise: their standard deviation.
     """
     ends = np.array(old.edges)
     nearest = [int(np.abs(ends - edge).argmin()) for edge in new.edges]
-    found = [abs(old.edges[at] - edge) <= _SAME for at, edge in zip(nearest, new.edges, strict=True)]
+    common = [
+        (place, at)
+        for place, (at, edge) in enumerate(zip(nearest, new.edges, strict=True))
+        if abs(old.edges[at] - edge) <= _SAME
+    ]
     result = list(counts)
-    for place, (first, last) in enumerate(pairwise(nearest)):
-        if found[place] and found[place + 1] and first < last and old_noise:
-            weight = noise**2 / (noise**2 + old_noise**2 * (last - first))
-            result[place] = (1 - weight) * counts[place] + weight * math.fsum(before[first:last])
+    for (start, first), (stop, last) in pairwise(common):
+        if first < last and old_noise:
+            weight = noise**2 * (stop - start) / (noise**2 * (stop - start) + old_noise**2 * (last - first))
+            change = weight * (math.fsum(before[first:last]) - math.fsum(counts[start:stop])) / (stop - start)
+            result[start:stop] = [count + change for count in counts[start:stop]]
     if len(counts) > new.size and old_noise:
         weight = noise**2 / (noise**2 + old_noise**2)
         result[-1] = (1 - weight) * counts[-1] + weight * before[-1]
@@ -298,14 +360,14 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
     """
     grid = single.grid
     assert grid is not None
-    counts, edges, starts = single.counts[: grid.size], [grid.edges[0]], []
+    counts, edges, starts, step = single.counts[: grid.size], [grid.edges[0]], [], single.step
     lows: list[float] = []
     highs: list[float] = []
     shares: list[float] = []
-    densities = _Densities(column, grid, counts)
+    densities = _Densities(column, step, grid, counts)
     for place in range(grid.size):
         starts.append(len(lows))
-        values = _cut(column, grid, place)
+        values = _cut(column, step, grid, place)
         for (low, high, edge), part in zip(values, densities.of(place, values), strict=True):
             lows.append(low)
             highs.append(high)
@@ -323,10 +385,10 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
 _Piece = tuple[float, float, float]  # smallest and largest value, and the edge above, on the unit scale
 
 
-def _cut(column: Column, grid: Grid, place: int) -> list[_Piece]:
+def _cut(column: Column, step: float | None, grid: Grid, place: int) -> list[_Piece]:
     """A cell in at most six pieces, of equal width or of equal factors."""
     low, high, edge = grid.lows[place], grid.highs[place], grid.edges[place + 1]
-    step, a, b = step_of(column), value_of(column, low), value_of(column, high)
+    a, b = value_of(column, low), value_of(column, high)
     if low == high:
         return [(low, high, edge)]
     if step is not None:
@@ -352,8 +414,8 @@ def _by_factors(low: float, high: float) -> bool:
 class _Densities:
     """How the density falls within the cells of a number."""
 
-    def __init__(self, column: Column, grid: Grid, counts: Sequence[float]) -> None:
-        self._column, self._step = column, step_of(column) or 0.0
+    def __init__(self, column: Column, step: float | None, grid: Grid, counts: Sequence[float]) -> None:
+        self._column, self._step = column, step or 0.0
         self._wide = [place for place in range(grid.size) if grid.lows[place] < grid.highs[place]]
         self._ends = [
             (value_of(column, low), value_of(column, high) + self._step)

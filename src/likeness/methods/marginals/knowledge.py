@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from likeness.core.errors import ReleaseError
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.data.schema.column import Column
-from likeness.features.base import Map
+from likeness.features.base import Map, blocks_of
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
+from likeness.features.column_steps import ColumnSteps, Steps
 from likeness.methods.base import CLASS_COUNTS, Context, number_of_records, together
 from likeness.methods.marginals.columns import (
     MOST_CELLS,
@@ -25,21 +27,44 @@ from likeness.methods.marginals.columns import (
     even_cells,
     first_grid,
     is_fine,
+    learned_step,
+    next_grid,
     on_total,
     pooled,
-    second_grid,
+    public_steps,
+    step_of,
 )
 from likeness.methods.marginals.pair_products import PairProducts
 from likeness.release.query import Query
 from likeness.release.released import Released
 
-HISTOGRAMS, COLUMNS, PRODUCTS, SECOND = "histograms", "columns", "products", "second"
+STEPS, HISTOGRAMS, FINER, COLUMNS = "steps", "histograms", "finer_histograms", "columns"
+PRODUCTS, SECOND = "products", "second"
 _CLIPPED = 1.5  # slope of a rank, from which the outer sixths are cut off at 1
 _RARE, _HIDDEN = 0.004, 3.0  # share and standard deviations below which a category has no product of its own
+_NEXT, _LAST = 1.2, 0.5  # noise of the second release of a number over that of the first, and of the third
 _DIGITS = 6  # of a score and a logarithm
 _TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
 _LEAST = 1e-12
 Floats = NDArray[np.float64]
+
+
+class Seen(NamedTuple):
+    """What releases say about one number.
+
+    Attributes:
+        grid: of the last release.
+        counts: of its cells and of missing, with noise.
+        cleaned: of the cells, at least 0, and as many as the records.
+        missing: one count, or none.
+        noise: standard deviation of a count of the last release.
+    """
+
+    grid: Grid
+    counts: list[float]
+    cleaned: list[float]
+    missing: list[float]
+    noise: float
 
 
 class Knowledge:
@@ -66,22 +91,61 @@ class Knowledge:
         return math.inf if answer is None else number_of_records(self._context, answer)
 
     @cached_property
-    def _first(self) -> dict[str, Grid]:
-        """Cells of the first release, of each number with more values than bins."""
-        fine = [column for column in self._columns if not column.is_categorical and is_fine(column, self._bins)]
-        answer, even = self._released.get(CLASS_COUNTS), MOST_CELLS
-        if answer is not None:
-            even = even_cells(self.records, answer.noise_std * math.sqrt(len(fine)) / 2)
-        return {column.name: first_grid(column, even) for column in fine}
+    def _fine(self) -> list[Column]:
+        """Numbers with more values than bins."""
+        return [column for column in self._columns if not column.is_categorical and is_fine(column, self._bins)]
+
+    @cached_property
+    def _steps_asked(self) -> dict[str, Steps]:
+        """Numbers whose step is not public, with the steps that their values may have."""
+        every = ((column, public_steps(column)) for column in self._fine)
+        return {
+            column.name: Steps(self._context.layout.starts[column.name], *column.bounds, steps, column.nullable)
+            for column, steps in every
+            if steps
+        }
+
+    def steps(self) -> Query | None:
+        """The release of steps; None where all are public."""
+        asked = tuple(self._steps_asked.values())
+        return Query(STEPS, "auxiliary", ColumnSteps(asked), contributions=together(self._context)) if asked else None
+
+    @cached_property
+    def _steps(self) -> dict[str, float | None]:
+        """The step of each number: learned, declared, or None."""
+        steps = {column.name: step_of(column) for column in self._columns if not column.is_categorical}
+        if STEPS in self._released:
+            feature = ColumnSteps(tuple(self._steps_asked.values()))
+            answer = self._answer(STEPS, feature)
+            for name, asked, (_, counts) in zip(
+                self._steps_asked, feature.columns, blocks_of(feature.parts, answer.values), strict=True
+            ):
+                steps[name] = (
+                    learned_step(asked.steps, counts[0].tolist(), answer.noise_std, self.records) or steps[name]
+                )
+        return steps
 
     def histograms(self) -> Query | None:
         """The first release of numbers; None where there are none with more values than bins."""
-        cells = tuple(
-            self._cells(column, self._first[column.name]) for column in self._columns if column.name in self._first
+        return self._of_numbers(HISTOGRAMS, self._first)
+
+    def finer_histograms(self) -> Query | None:
+        """The second release of these numbers."""
+        return self._of_numbers(FINER, self._second)
+
+    def _of_numbers(self, name: str, grids: Mapping[str, Grid]) -> Query | None:
+        cells = tuple(self._cells(column, grids[column.name]) for column in self._fine)
+        return (
+            Query(name, "auxiliary", ColumnMarginals(cells), contributions=together(self._context)) if cells else None
         )
-        if not cells:
-            return None
-        return Query(HISTOGRAMS, "auxiliary", ColumnMarginals(cells), contributions=together(self._context))
+
+    @cached_property
+    def _first(self) -> dict[str, Grid]:
+        """Cells of the first release, of each number with more values than bins."""
+        answer, even = self._released.get(CLASS_COUNTS), MOST_CELLS
+        if answer is not None:
+            even = even_cells(self.records, answer.noise_std * math.sqrt(len(self._fine)) / 2)
+        return {column.name: first_grid(column, even, self._steps[column.name]) for column in self._fine}
 
     def _cells(self, column: Column, grid: Grid | None) -> Cells:
         start = self._context.layout.starts[column.name]
@@ -104,59 +168,86 @@ class Knowledge:
         return [block.tolist() for block in np.split(answer.values[0], ends)], answer.noise_std
 
     @cached_property
-    def _seen(self) -> dict[str, tuple[list[float], list[float], float]]:
-        """Of each number in the first release: counts as they came, cleaned ones, and their standard deviation."""
-        columns = [column for column in self._columns if column.name in self._first]
-        if HISTOGRAMS not in self._released:
-            return {}
-        counts, noise = self._counts(HISTOGRAMS, [self._cells(column, self._first[column.name]) for column in columns])
-        seen = {}
-        for column, noisy in zip(columns, counts, strict=True):
-            missing = min(max(noisy[-1], 0.0), self.records - 1) if column.nullable else 0.0
-            present = noisy[: self._first[column.name].size]
-            seen[column.name] = noisy, cleaned(present, noise, max(self.records - missing, 1.0)), noise
-        return seen
+    def _seen_first(self) -> dict[str, Seen]:
+        """What the first release says about each number."""
+        return self._seen(HISTOGRAMS, self._first, {})
 
     @cached_property
-    def _second(self) -> list[Grid | None]:
-        """Cells of the second release, of each column; None for categories."""
-        grids: list[Grid | None] = []
-        later = math.sqrt(len(self._columns) / max(1, len(self._first)) / 3)  # noise of the second over the first
-        for column in self._columns:
-            if column.is_categorical:
-                grids.append(None)
-            elif column.name not in self._first:
-                grids.append(first_grid(column, MOST_CELLS))
-            elif column.name not in self._seen:
-                grids.append(self._first[column.name])
-            else:
-                _, counts, noise = self._seen[column.name]
-                grids.append(second_grid(column, self._first[column.name], counts, self.records, later * noise))
-        return grids
+    def _second(self) -> dict[str, Grid]:
+        """Cells of the second release, of each number in the first."""
+        return self._next(self._first, self._seen_first, _NEXT)
+
+    @cached_property
+    def _seen_second(self) -> dict[str, Seen]:
+        """What the first two releases say about each number."""
+        return self._seen(FINER, self._second, self._seen_first)
+
+    @cached_property
+    def _third(self) -> list[Grid | None]:
+        """Cells of the third release, of each column; None for categories."""
+        later = _LAST * math.sqrt(len(self._columns) / max(1, len(self._fine)))
+        grids = self._next(self._second, self._seen_second, later)
+        return [
+            None
+            if column.is_categorical
+            else grids.get(column.name) or first_grid(column, MOST_CELLS, self._steps[column.name])
+            for column in self._columns
+        ]
+
+    def _next(self, grids: Mapping[str, Grid], seen: Mapping[str, Seen], ratio: float) -> dict[str, Grid]:
+        """Cells of the next release, whose noise is that of the last one times a ratio."""
+        return {
+            column.name: next_grid(
+                column,
+                self._steps[column.name],
+                grids[column.name],
+                seen[column.name].cleaned,
+                self.records,
+                ratio * seen[column.name].noise,
+            )
+            if column.name in seen
+            else grids[column.name]
+            for column in self._fine
+        }
+
+    def _seen(self, name: str, grids: Mapping[str, Grid], before: Mapping[str, Seen]) -> dict[str, Seen]:
+        """Of each number in a release: counts with those of the release before, cleaned ones, and their noise."""
+        if name not in self._released:
+            return {}
+        counts, noise = self._counts(name, [self._cells(column, grids[column.name]) for column in self._fine])
+        return {
+            column.name: self._together(column, grids[column.name], noisy, noise, before.get(column.name))
+            for column, noisy in zip(self._fine, counts, strict=True)
+        }
+
+    def _together(self, column: Column, grid: Grid, counts: list[float], noise: float, before: Seen | None) -> Seen:
+        """What a release and those before it say about a number."""
+        ends = None
+        if before is not None:
+            counts = pooled(grid, counts, noise, before.grid, before.counts, before.noise)
+            ends = ends_of(before.grid, before.cleaned, grid)
+        missing = [min(max(counts[-1], 0.0), self.records - 1)] if column.nullable else []
+        present = cleaned(counts[: grid.size], noise, max(self.records - sum(missing), 1.0), ends)
+        return Seen(grid, counts, present, missing, noise)
 
     def columns(self) -> Query:
-        """The second release of all columns."""
-        cells = tuple(self._cells(column, grid) for column, grid in zip(self._columns, self._second, strict=True))
+        """The third release, of all columns."""
+        cells = tuple(self._cells(column, grid) for column, grid in zip(self._columns, self._third, strict=True))
         return Query(COLUMNS, "auxiliary", ColumnMarginals(cells), contributions=together(self._context))
 
     @cached_property
     def singles(self) -> list[Single]:
-        """What both releases say about each column."""
-        cells = [self._cells(column, grid) for column, grid in zip(self._columns, self._second, strict=True)]
+        """What all releases say about each column."""
+        cells = [self._cells(column, grid) for column, grid in zip(self._columns, self._third, strict=True)]
         every, noise = self._counts(COLUMNS, cells)
         singles = []
-        for column, grid, one, counts in zip(self._columns, self._second, cells, every, strict=True):
+        for column, grid, one, counts in zip(self._columns, self._third, cells, every, strict=True):
             if grid is None:
-                singles.append(Single(None, one, tuple(on_total(counts, self.records)), noise))
-                continue
-            ends = None
-            if column.name in self._seen:
-                before, seen, old = self._seen[column.name]
-                counts = pooled(grid, counts, noise, self._first[column.name], before, old)
-                ends = ends_of(self._first[column.name], seen, grid)
-            missing = [min(max(counts[-1], 0.0), self.records - 1)] if column.nullable else []
-            present = cleaned(counts[: grid.size], noise, max(self.records - sum(missing), 1.0), ends)
-            singles.append(Single(grid, one, (*present, *missing), noise))
+                singles.append(Single(None, None, one, tuple(on_total(counts, self.records)), noise))
+            else:
+                seen = self._together(column, grid, counts, noise, self._seen_second.get(column.name))
+                step = self._steps[column.name]
+                singles.append(Single(grid, step, one, (*seen.cleaned, *seen.missing), noise))
         return singles
 
     @cached_property

@@ -25,8 +25,18 @@ from likeness.methods.base import (
     class_counts_query,
     class_weights,
 )
-from likeness.methods.marginals.columns import NUMBER_CELLS, is_fine, pieces_of
-from likeness.methods.marginals.knowledge import COLUMNS, HISTOGRAMS, PRODUCTS, SECOND, Knowledge, every_pair, mean_of
+from likeness.methods.marginals.columns import NUMBER_CELLS, is_fine, lattice_of, pieces_of, step_of
+from likeness.methods.marginals.knowledge import (
+    COLUMNS,
+    FINER,
+    HISTOGRAMS,
+    PRODUCTS,
+    SECOND,
+    STEPS,
+    Knowledge,
+    every_pair,
+    mean_of,
+)
 from likeness.methods.marginals.measures import measures_of_cells
 from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
 from likeness.methods.marginals.pair_map import PairMarginals
@@ -46,11 +56,13 @@ if TYPE_CHECKING:
 
 _SHARES = {  # of ρ
     CLASS_COUNTS: 0.03,
-    HISTOGRAMS: 0.09,
-    COLUMNS: 0.25,
+    STEPS: 0.02,
+    HISTOGRAMS: 0.07,
+    FINER: 0.05,
+    COLUMNS: 0.22,
     PRODUCTS: 0.15,
     SECOND: 0.2,
-    EMBEDDING: 0.28,
+    EMBEDDING: 0.26,
 }
 _HISTORY_BINS = 10  # most cells of a number of histories
 _RATE, _REFIT_RATE = 0.2, 0.1  # of Adam: of the fit, and of a replicate
@@ -91,7 +103,7 @@ class Marginals(Method):
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (PairMarginals, PairProducts)
-    queries: ClassVar = (CLASS_COUNTS, HISTOGRAMS, COLUMNS, PRODUCTS, SECOND, EMBEDDING)
+    queries: ClassVar = (CLASS_COUNTS, STEPS, HISTOGRAMS, FINER, COLUMNS, PRODUCTS, SECOND, EMBEDDING)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
     learns_functions: ClassVar[bool] = True
@@ -103,13 +115,15 @@ class Marginals(Method):
     train: TrainMixture = setting(TrainMixture(), FREE)
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """Class counts, histograms of numbers if there are some, columns, products, and the embedding.
+        """Class counts, steps and histograms of numbers if there are some, columns, products, and the embedding.
 
         What is not asked leaves its share to the columns, and products leave it to the embedding.
         """
-        shares = dict(_SHARES)
-        if self._knowledge(context, {}).histograms() is None:
-            shares[COLUMNS] += shares.pop(HISTOGRAMS)
+        shares, knowledge = dict(_SHARES), self._knowledge(context, {})
+        if knowledge.steps() is None:
+            shares[COLUMNS] += shares.pop(STEPS)
+        if knowledge.histograms() is None:
+            shares[COLUMNS] += shares.pop(HISTOGRAMS) + shares.pop(FINER)
         if self.by_person:
             shares[EMBEDDING] += shares.pop(PRODUCTS) + shares.pop(SECOND)
         return [
@@ -130,7 +144,9 @@ class Marginals(Method):
         """Of pairs and single columns; the rest by its map."""
         if query.name in (SECOND, EMBEDDING):
             yield from measures_of_cells(self._asked(query), sigma, query.num_groups)
-        elif query.name == HISTOGRAMS:
+        elif query.name == STEPS:
+            yield Measured("records whose value has a round step", sigma, None, False)
+        elif query.name in (HISTOGRAMS, FINER):
             yield Measured("records in a cell of a number, where noise alone is evened out", sigma, None, False)
         elif query.name == COLUMNS:
             listed = [column for column in context.schema.feature_columns if column.name not in private]
@@ -144,12 +160,12 @@ class Marginals(Method):
             yield from super().measures(query, sigma, context, private)
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
-        """Counts by class, histograms of numbers, single columns, and products of their ranks and categories."""
+        """Counts by class, steps and histograms of numbers, single columns, and products of ranks and categories."""
         yield class_counts_query(context)
-        histograms = self._knowledge(context, released).histograms()
-        if histograms is not None:
-            yield histograms
-        yield self._knowledge(context, released).columns()
+        for question in (Knowledge.steps, Knowledge.histograms, Knowledge.finer_histograms, Knowledge.columns):
+            query = question(self._knowledge(context, released))
+            if query is not None:
+                yield query
         if not self.by_person:
             products = self._knowledge(context, released).products()
             self._within_limit(products)
@@ -180,7 +196,8 @@ class Marginals(Method):
         """Which columns have bins from a release, and how many pairs have cells."""
         numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
         fine = ", ".join(in_code(column.name) for column in numbers if is_fine(column, self.privatize.bins))
-        notes = [f"Cells of {fine} follow from the noisy releases `{HISTOGRAMS}` and `{COLUMNS}`."] if fine else []
+        notes = [f"Cells of {fine} follow from the noisy releases `{HISTOGRAMS}`, `{FINER}` and `{COLUMNS}`."]
+        notes = notes if fine else []
         if PRODUCTS in auxiliary:
             chosen, every = (
                 len(self._asked(self.embedding_query(context, auxiliary)).sizes),
@@ -210,8 +227,10 @@ class Marginals(Method):
             elif not known.has(COLUMNS):
                 columns.append(MixtureColumn(cells, grid.edges, grid.lows, grid.highs))
             else:
-                fine, firsts, shares = pieces_of(column, known.singles[place], known.firsts[place])
-                columns.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares))
+                single = known.singles[place]
+                fine, firsts, shares = pieces_of(column, single, known.firsts[place])
+                lattice = () if single.step in (None, step_of(column)) else lattice_of(column, single.step)
+                columns.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares, lattice))
         return columns
 
     def fit_generator(
@@ -239,7 +258,7 @@ class Marginals(Method):
 
     def fixed_answers(self, context: Context) -> frozenset[str]:
         """Releases that bins come from: another draw of them would make other bins than the embedding counts."""
-        return frozenset([CLASS_COUNTS, HISTOGRAMS, COLUMNS])
+        return frozenset([CLASS_COUNTS, STEPS, HISTOGRAMS, FINER, COLUMNS])
 
     def refit(
         self,

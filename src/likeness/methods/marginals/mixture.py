@@ -36,6 +36,7 @@ class MixtureColumn:
         highs: largest value of each piece.
         firsts: the first piece of each bin; empty: a bin is a piece.
         shares: of each piece in its bin; empty: a bin is a piece.
+        lattice: a multiple of the step of a number's values and the step, on its unit scale; empty: no step.
     """
 
     cells: Cells
@@ -44,6 +45,7 @@ class MixtureColumn:
     highs: tuple[float, ...] = ()
     firsts: tuple[int, ...] = ()
     shares: tuple[float, ...] = ()
+    lattice: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.cells.edges is None:
@@ -58,6 +60,8 @@ class MixtureColumn:
             raise ValueError("mixture: every bin of a number has a piece, and every piece a share")
         if not (shares >= 0).all() or not np.allclose(np.add.reduceat(shares, firsts), 1):
             raise ValueError("mixture: the shares of a bin's pieces sum to 1")
+        if self.lattice and not (len(self.lattice) == 2 and np.isfinite(self.lattice).all() and self.lattice[1] > 0):
+            raise ValueError("mixture: a lattice is a multiple and a step above 0")
 
     def refined(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
         """Probabilities of some cells of the column, from those of its own; values are even within a piece."""
@@ -110,7 +114,12 @@ class MixtureColumn:
         values = starts[piece, interval] + random.random(len(bins)) * lengths
         values = np.minimum(values, np.array(intervals)[interval, 1])
         clipped: NDArray[np.float64] = np.clip(values, np.array(self.lows)[piece], np.array(self.highs)[piece])
-        return clipped
+        if not self.lattice:
+            return clipped
+        start, step = self.lattice
+        multiples: NDArray[np.float64] = np.rint((clipped - start) / step) * step + start
+        low, high = np.array(intervals)[interval].T  # a condition may hold no multiple
+        return np.where((low <= multiples) & (multiples <= high), multiples, clipped)
 
     def _allowed(self, intervals: Sequence[tuple[float, float]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where each interval begins in each piece, and the part of it that it holds, shapes (pieces, intervals)."""

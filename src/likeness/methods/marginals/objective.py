@@ -399,7 +399,7 @@ def _halves(sizes: Sequence[int]) -> _Halves:
     right: list[int] = []
     for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
         cells = [math.prod(sizes[column] for column in half) for half in (left, right)]
-        (left if cells[0] <= cells[1] else right).append(place)
+        (left if (cells[0], len(left)) <= (cells[1], len(right)) else right).append(place)
     return tuple(sorted(left)), tuple(sorted(right))
 
 

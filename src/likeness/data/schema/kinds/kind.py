@@ -20,6 +20,7 @@ TRANSFORMS = ("none", "log1p")
 KINDS: dict[str, "Kind"] = {}
 """Every kind, by its name in a schema."""
 _MORE = "log|log1p|decimals|spikes|format"
+_DIGITS, _MOST_DECIMALS = 12, 100  # of a number without declared decimals
 K = TypeVar("K", bound="type[Kind]")
 
 
@@ -156,7 +157,7 @@ class Kind:
         return np.clip(unit, 0, 1)
 
     def decode(self, codes: NDArray[Any], column: ColumnFacts) -> "pd.Series[Any]":
-        """A typed column of codes, rounded to the column's decimals."""
+        """A typed column of codes, rounded to the column's decimals, or to twelve digits of its bounds."""
         lower, upper = column.bounds
         unit = np.clip(codes, 0, 1)
         numbers = np.expm1(unit * np.log1p(upper - lower)) if column.transform == "log1p" else unit * (upper - lower)
@@ -164,6 +165,10 @@ class Kind:
         if self.is_integral or column.decimals is not None:
             # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
             numbers = np.round(numbers, column.decimals or 0) + 0.0
+        else:
+            digits = _DIGITS - math.ceil(math.log10(max(abs(lower), abs(upper))))
+            if digits < _MOST_DECIMALS:
+                numbers = np.clip(np.round(numbers, digits), lower, upper) + 0.0
         return self.typed(numbers, column)
 
     def marks(self, lower: int, upper: int, most: int) -> Iterable[int]:

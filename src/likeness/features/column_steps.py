@@ -1,0 +1,112 @@
+"""Which round step the values of a column have, as one mean embedding: one-hot steps, side by side."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.config.typed import build
+from likeness.core.bounds import Part
+from likeness.core.errors import ParamsError, ReleaseError
+from likeness.features.base import OneHotMap
+
+_NEAR = 1e-5  # of a step: a value this near to a multiple is one
+MOST_MULTIPLES = 10**8  # of a step within the bounds: rounding of the unit scale stays far below it
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of one number, from public numbers alone.
+
+    Attributes:
+        start: coordinate of the number in the dense row.
+        lower: value at 0 on the unit scale.
+        upper: value at 1.
+        steps: descending; each is a multiple of the next.
+        missing: whether the next coordinate says that the number is missing.
+
+    Raises:
+        ValueError: the numbers contradict each other.
+    """
+
+    start: int
+    lower: float
+    upper: float
+    steps: tuple[float, ...]
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", tuple(self.steps))
+        width = self.upper - self.lower
+        if self.start < 0 or not 0 < width < float("inf") or not self.steps:
+            raise ValueError("steps need a start of at least 0, ascending bounds, and a step")
+        ratios = [high / low if low > 0 else 0.0 for high, low in pairwise((*self.steps, self.steps[-1]))]
+        if not all(1 <= ratio == ratio and abs(ratio - round(ratio)) < _NEAR for ratio in ratios):
+            raise ValueError("steps descend, and each is a multiple of the next")
+        if width > MOST_MULTIPLES * self.steps[-1]:
+            raise ValueError("steps are too small for the bounds")
+
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Of each row, shape (n,): 0 for zero and missing, i for the i-th step, the last for a value of no step.
+
+        The arithmetic is exact to the last bit and by row, so a block of any size gives the same.
+        """
+        values = self.lower + x[:, self.start] * (self.upper - self.lower)
+        place = np.full(len(x), len(self.steps) + 1, dtype=np.int64)
+        for at in range(len(self.steps), 0, -1):
+            multiples = values / self.steps[at - 1]
+            place[np.abs(multiples - np.rint(multiples)) < _NEAR] = at
+        place[np.abs(values) < _NEAR * self.steps[-1]] = 0
+        if self.missing:
+            place[x[:, self.start + 1] > 0.5] = 0
+        return place
+
+
+@dataclass(frozen=True)
+class ColumnSteps(OneHotMap):
+    r"""The largest of some round steps that each of m numbers is a multiple of.
+
+    :math:`\phi(x) = (e_{s_i(x)})_i` with :math:`s_i(x)` the place of that step of column i; zero and missing, which are
+    multiples of every step, have the first place, and values of no step the last.
+
+    Bound: a record has exactly one place in each column, so every part has norm 1 and :math:`\|\phi(x)\|^2 = m`;
+    nothing is negative. Reached by every record. Replacing a record moves it from one place to another in each column,
+    :math:`\Delta^2 = 2m`, reached where all of them change.
+
+    Source: histograms under one Gaussian, Dwork et al. (2006).
+
+    Attributes:
+        columns: steps of each column, one column at least.
+
+    Raises:
+        ReleaseError: no columns, or no steps.
+    """
+
+    name: ClassVar[str] = "column_steps"
+    columns: tuple[Steps, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", _steps_of(self.columns))
+        if not self.columns:
+            raise ReleaseError("column_steps needs at least one column")
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """One part a column."""
+        return tuple(Part(len(column.steps) + 2, Fraction(1), nonnegative=True) for column in self.columns)
+
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The step of each column of a row, shape (n, columns)."""
+        return np.stack([column.places(x) for column in self.columns], axis=1)
+
+
+def _steps_of(columns: Iterable[Steps | Mapping[str, Any]]) -> tuple[Steps, ...]:
+    try:
+        return tuple(column if isinstance(column, Steps) else build(Steps, column, "steps") for column in columns)
+    except (ParamsError, TypeError) as error:
+        raise ReleaseError(f"column_steps: columns are no steps ({error})") from None
