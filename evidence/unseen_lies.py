@@ -476,7 +476,8 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
     ("ledgers", "receipts_of_two_ledgers", f.edit_receipt("class_counts", ledger_id="0123456789abcdef")),
     ("ledgers", "split_over_two_identities", f.all_of(ask("class_counts", identity="others"), refit)),
     ("ledgers", "both_row_sets_of_two_tables", f.all_of(
-        *(ask(f"next_{query}", digest="12" * 32) for query in ("class_counts", "histograms", "finer_histograms", "columns", "embedding")),
+        *(ask(f"next_{query}", digest="12" * 32)
+          for query in ("class_counts", "histograms", "finer_histograms", "columns", "embedding")),
         refit), OF_HISTORIES),
 )}  # fmt: skip
 

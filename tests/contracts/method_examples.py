@@ -8,11 +8,11 @@ from dataclasses import replace
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.column_steps import ColumnSteps, Steps
 from likeness.features.constant import Constant
 from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.features.naive_bayes import NaiveBayes
 from likeness.methods.hp.hermite_map import HermiteFeatures
+from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
 from likeness.methods.merf.fourier_map import MixedFourierFeatures

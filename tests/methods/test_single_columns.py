@@ -11,7 +11,7 @@ from toys import schema_with
 
 from likeness.data.encoding.bins import Grid, value_of
 from likeness.data.schema.column import Column
-from likeness.features.column_steps import ColumnSteps, Steps
+from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.columns import (
     Single,
     bins_of,

@@ -17,7 +17,7 @@ import numpy as np
 from likeness.data.encoding.bins import Grid, first_wholes, numeric_grid, spike_bins, unit_of, value_of, whole_grid
 from likeness.data.schema.column import Column
 from likeness.features.cells import Cells
-from likeness.features.column_steps import MOST_MULTIPLES
+from likeness.methods.marginals.column_steps import MOST_MULTIPLES
 
 FEWEST_CELLS, MOST_CELLS = 8, 64  # even ones of the first release
 _EACH = 128  # possible values up to which each has a cell from the start

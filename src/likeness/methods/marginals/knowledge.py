@@ -15,8 +15,8 @@ from likeness.data.schema.column import Column
 from likeness.features.base import Map, blocks_of
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.column_steps import ColumnSteps, Steps
 from likeness.methods.base import CLASS_COUNTS, Context, number_of_records, together
+from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.columns import (
     MOST_CELLS,
     Single,

@@ -25,6 +25,7 @@ from likeness.methods.base import (
     class_counts_query,
     class_weights,
 )
+from likeness.methods.marginals.column_steps import ColumnSteps
 from likeness.methods.marginals.columns import NUMBER_CELLS, is_fine, lattice_of, pieces_of, step_of
 from likeness.methods.marginals.knowledge import (
     COLUMNS,
@@ -102,7 +103,7 @@ class Marginals(Method):
     """Noisy single columns and pairs of columns, and a mixture fitted to them."""
 
     name: ClassVar[str] = "marginals"
-    maps: ClassVar = (PairMarginals, PairProducts)
+    maps: ClassVar = (ColumnSteps, PairMarginals, PairProducts)
     queries: ClassVar = (CLASS_COUNTS, STEPS, HISTOGRAMS, FINER, COLUMNS, PRODUCTS, SECOND, EMBEDDING)
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
