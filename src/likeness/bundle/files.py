@@ -58,7 +58,13 @@ _FOLDERS = {str(parent) for name in names.ALWAYS for parent in Path(name).parent
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as a folder."""
+    """A bundle as a folder.
+
+    Attributes:
+        folder: the folder.
+        retrain: whether the training check trains the generator again.
+        most_minutes: which the training may take.
+    """
 
     folder: Path
     retrain: bool = False

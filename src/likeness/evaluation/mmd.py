@@ -34,7 +34,12 @@ _BLOCK = 1024
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """Two estimates of the squared MMD."""
+    """Two estimates of the squared MMD.
+
+    Attributes:
+        unbiased: without the pairs of a row with itself; mean 0 under equality.
+        biased: with them; at least 0.
+    """
 
     unbiased: float
     biased: float

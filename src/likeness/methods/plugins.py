@@ -20,7 +20,13 @@ DISTRIBUTION = r"[A-Za-z0-9][A-Za-z0-9._-]{0,59} [0-9][0-9A-Za-z.+_-]{0,59}"
 
 @dataclass(frozen=True)
 class Plugin:
-    """A method of another distribution."""
+    """A method of another distribution.
+
+    Attributes:
+        kind: its class.
+        distribution: name and version.
+        code: file or folders of its top-level module.
+    """
 
     kind: type[Method]
     distribution: str

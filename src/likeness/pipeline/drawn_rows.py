@@ -37,7 +37,11 @@ _LEAST = 1e-3  # the smallest share of drawn rows that may remain
 
 
 class Rejected(NamedTuple):
-    """Which drawn rows break a rule or do not meet a condition."""
+    """Which drawn rows break a rule or do not meet a condition.
+
+    Attributes:
+        by: the rows, by the words for what rejects them.
+    """
 
     by: "dict[str, NDArray[np.bool_]]"
 
@@ -58,7 +62,12 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Typed rows of a generator."""
+    """Typed rows of a generator.
+
+    Attributes:
+        saved: the generator.
+        schema: of the table.
+    """
 
     saved: "SavedGenerator"
     schema: Schema

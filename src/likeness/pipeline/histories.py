@@ -37,7 +37,13 @@ _BESIDE, _ATTEMPTS = 10, 60  # draws of a history that breaks a rule: beside its
 
 @dataclass(frozen=True)
 class HistoryGenerator:
-    """A generator of people with histories."""
+    """A generator of people with histories.
+
+    Attributes:
+        people: draws one row a person.
+        following: a mixture over transitions.
+        schema: of both tables.
+    """
 
     people: SavedGenerator
     following: SavedGenerator
@@ -250,7 +256,11 @@ class _State:
 
 
 class _Following:
-    """How the next events of some people fit these."""
+    """How the next events of some people fit these.
+
+    Attributes:
+        persons: the people.
+    """
 
     def __init__(
         self, state: _State, first: "Values", last: "Values", at: NDArray[np.float64], persons: NDArray[np.int64]

@@ -22,7 +22,13 @@ from likeness.privacy.calibration import rho_for
 
 @dataclass(frozen=True)
 class LedgerSession:
-    """The ledger that the settings name."""
+    """The ledger that the settings name.
+
+    Attributes:
+        root: the folder of the project.
+        params: the settings.
+        place: folder and database of the ledger, as the settings name them.
+    """
 
     root: Path
     params: Params

@@ -101,7 +101,12 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class ColumnPartitions:
-    """The texts of a column in the training rows of an ingested table: opened when called; holds no row."""
+    """The texts of a column in the training rows of an ingested table: opened when called; holds no row.
+
+    Attributes:
+        path: of the table.
+        manifest: of the table that is meant.
+    """
 
     path: Path
     manifest: Mapping[str, Any]

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources that the settings name."""
+    """The sources that the settings name.
+
+    Attributes:
+        root: the folder of the project.
+        params: the settings.
+    """
 
     root: Path
     params: Params

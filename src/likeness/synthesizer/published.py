@@ -33,7 +33,15 @@ SAVED = "synthesizer.json"
 
 @dataclass(frozen=True)
 class Published:
-    """What a folder knows."""
+    """What a folder knows.
+
+    Attributes:
+        folder: the folder.
+        context: public facts, with the schema of a row a record.
+        released: by the name of their query.
+        generator: folder of the generators.
+        model: the data model.
+    """
 
     folder: Path
     context: Context

@@ -31,7 +31,12 @@ class InParts(Protocol):
 
 @dataclass(frozen=True)
 class Partial:
-    """The sum over a part. Private."""
+    """The sum over a part. Private.
+
+    Attributes:
+        total: int64, shape (num_groups, width).
+        records: number of records.
+    """
 
     total: np.ndarray
     records: int
