@@ -47,7 +47,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def table_of(folder: Path, rows: int, seed: int, where: dict[str, str]) -> pd.DataFrame:
+def drawn(folder: Path, rows: int, seed: int, where: dict[str, str]) -> pd.DataFrame:
     return Published.read(folder).tables(rows, seed, where)["synthetic"]
 
 
@@ -104,8 +104,8 @@ def test_a_run_with_private_categories(project: Path) -> None:
     verdict = {check.name: check.passed for check in verify(Path("bundle"))}
     assert False not in verdict.values()
     assert all(verdict[name] for name in ("sensitivity", "epsilon", "account", "statement", "ledger entries", "table"))
-    assert list(table_of(Path("bundle"), 5, 0, {"job": "nurse"})["job"]) == ["nurse"] * 5
-    assert Published.read(project).tables(5, 0, {})["synthetic"].equals(table_of(Path("bundle"), 5, 0, {}))
+    assert list(drawn(Path("bundle"), 5, 0, {"job": "nurse"})["job"]) == ["nurse"] * 5
+    assert Published.read(project).tables(5, 0, {})["synthetic"].equals(drawn(Path("bundle"), 5, 0, {}))
 
     # A lower threshold, a forgotten delta, a category that was not released: each is found.
     told, keys = Path("bundle/privacy.json"), Path("bundle/released/categories_1.safetensors")

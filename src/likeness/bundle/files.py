@@ -268,7 +268,11 @@ def sums(folder: Path) -> str:
 
 
 def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
-    """Refuse a folder of a stranger that one of some checks finds wrong, before anything in it is believed."""
+    """Refuse a folder of a stranger that one of some checks finds wrong, before anything in it is believed.
+
+    Raises:
+        ArtifactError: naming file and rule.
+    """
     for check in checks:
         said = asked(check.__name__, check, Bundle(folder))
         if not said.passed:

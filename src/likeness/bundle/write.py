@@ -78,7 +78,11 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
 
 
 def _copy(project: Project, folder: Path) -> None:
-    """Copy the artifacts that may be published."""
+    """Copy the artifacts that may be published.
+
+    Raises:
+        ReleaseError: a public file is not the one of the settings.
+    """
     paths, public = project.paths, project.method.public_files()
     sources = {
         **{name: project.root / Outputs.place(name) for name in project.outputs.files},

@@ -59,7 +59,11 @@ class DaskEngine:
         self.workers = workers
 
     def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
-        """All results, in order. Another worker repeats an item whose worker dies."""
+        """All results, in order. Another worker repeats an item whose worker dies.
+
+        Raises:
+            EngineError: workers die again and again.
+        """
         waiting: deque[Any] = deque()
         try:
             for item in items:

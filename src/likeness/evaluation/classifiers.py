@@ -132,6 +132,10 @@ def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, ...]
 
 
 def check_installed(names: Iterable[str]) -> None:
-    """Refuse estimators whose library is not installed."""
+    """Refuse estimators whose library is not installed.
+
+    Raises:
+        MissingPackageError: one is missing.
+    """
     for name in names:
         need(_LIBRARIES.get(name, "sklearn"), f"evaluate: estimator {name}")

@@ -34,7 +34,11 @@ def frechet_distance(mean_a: Array, cov_a: Array, mean_b: Array, cov_b: Array) -
 
 
 def fid(a: Array, b: Array) -> float:
-    """FID between two sets of features, (n, d) and (m, d)."""
+    """FID between two sets of features, (n, d) and (m, d).
+
+    Raises:
+        DataError: a set has fewer than two rows.
+    """
     _check(a, b, 2)
     moments = [
         (rows.mean(axis=0), np.atleast_2d(np.cov(rows, rowvar=False)))
@@ -50,7 +54,11 @@ def fid_bootstrap(a: Array, b: Array, resamplings: int = 10, seed: int = 0) -> f
 
 
 def polynomial_mmd(a: Array, b: Array) -> float:
-    """Unbiased squared MMD with the kernel (x·y / d + 1)³ between (n, d) and (m, d)."""
+    """Unbiased squared MMD with the kernel (x·y / d + 1)³ between (n, d) and (m, d).
+
+    Raises:
+        DataError: a set has fewer than two rows.
+    """
     _check(a, b, 2)
     a, b = a.astype(np.float64), b.astype(np.float64)
     n, m, d = len(a), len(b), a.shape[1]

@@ -29,7 +29,11 @@ _CELLS = 16
 
 
 def check_shape(schema: Schema, shape: Shape) -> None:
-    """Refuse a shape that the feature columns do not fill."""
+    """Refuse a shape that the feature columns do not fill.
+
+    Raises:
+        DataError: a feature column is not a pixel, or their number is not that of the shape.
+    """
     columns = schema.feature_columns
     if len(columns) != math.prod(shape) or any(column.is_categorical or column.nullable for column in columns):
         raise DataError(

@@ -108,6 +108,9 @@ def marginal_table(
         bins: cells of a numeric column, missing not counted.
         max_tuples: most marginals of one order above 2.
         seed: public seed of that choice.
+
+    Raises:
+        DataError: a table has no rows.
     """
     if not len(real) or not len(other):
         raise DataError("marginals: a table has no rows. Give tables of at least one row.")

@@ -87,7 +87,11 @@ def kernel_sum(a: NDArray[Any], b: NDArray[Any], scale: float) -> float:
 
 
 def mmd_squared(a: NDArray[Any], b: NDArray[Any], scale: float) -> Discrepancy:
-    """Squared MMD between two samples, (n, d) and (m, d). ``scale`` is in units of the points."""
+    """Squared MMD between two samples, (n, d) and (m, d). ``scale`` is in units of the points.
+
+    Raises:
+        DataError: a sample has fewer than two rows, so no pair.
+    """
     n, m = len(a), len(b)
     if min(n, m) < 2:
         raise DataError("mmd: a table has fewer than two rows. Give tables of at least two rows.")

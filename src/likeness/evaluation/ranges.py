@@ -68,7 +68,11 @@ def draw_queries(schema: Schema, count: int = 1000, columns: int = 3, seed: int 
 
 
 def answers(df: pd.DataFrame, schema: Schema, queries: Sequence[Query]) -> NDArray[np.float64]:
-    """Share of the rows of a typed table that each query counts, shape (queries,)."""
+    """Share of the rows of a typed table that each query counts, shape (queries,).
+
+    Raises:
+        DataError: the table has no rows.
+    """
     if not len(df):
         raise DataError("range queries: a table has no rows. Give a table of at least one row.")
     codes = Encoder(schema).encode(df)

@@ -30,6 +30,9 @@ class ColumnMarginals(OneHotMap):
 
     Attributes:
         columns: cells of each column, one column at least.
+
+    Raises:
+        ReleaseError: no columns, or no cells.
     """
 
     name: ClassVar[str] = "column_marginals"

@@ -73,7 +73,11 @@ class FrequencyMap(Map):
     digest: str
 
     def _draw(self, count: int, dimension: int, scale: float | NDArray[np.float64]) -> None:
-        """Draw the frequencies, and refuse those of another release."""
+        """Draw the frequencies, and refuse those of another release.
+
+        Raises:
+            ReleaseError: this version of numpy draws other numbers from the same seed.
+        """
         drawn = draw_frequencies(count, dimension, scale, self.seed, self.name)
         if self.digest:
             check_digest(drawn, self.digest, self.name)
@@ -87,7 +91,11 @@ class FrequencyMap(Map):
 
 
 def check_digest(frequencies: NDArray[np.float64], digest: str, name: str) -> None:
-    """Refuse frequencies that are not those of the release."""
+    """Refuse frequencies that are not those of the release.
+
+    Raises:
+        ReleaseError: this version of numpy draws other numbers from the same seed.
+    """
     if frequencies_digest(frequencies) != digest:
         raise ReleaseError(
             f"{name}: the public frequencies drawn here are not those of the release. "

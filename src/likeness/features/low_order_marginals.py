@@ -20,6 +20,9 @@ class LowOrderMarginals(ColumnMarginals):
 
     Attributes:
         columns: cells of each column, one column at least.
+
+    Raises:
+        ReleaseError: no columns, or no cells.
     """
 
     name: ClassVar[str] = "low_order_marginals"

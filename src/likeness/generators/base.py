@@ -107,6 +107,9 @@ class Generator(ABC):
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,).
 
         By default there must be none.
+
+        Raises:
+            ParamsError: the generator cannot condition on them.
         """
         if conditions:
             raise ParamsError(

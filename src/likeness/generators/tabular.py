@@ -37,6 +37,9 @@ class TabularGenerator(LatentGenerator):
             hidden: widths of the hidden layers.
             sampling: how a category is chosen when rows are written: ``categorical`` draws it from the softmax, and
                 whether a number is missing from its indicator; ``argmax`` takes the most probable one.
+
+        Raises:
+            ValueError: another kind of sampling.
         """
         if sampling not in SAMPLING:
             raise ValueError(f"tabular: sampling must be one of {', '.join(SAMPLING)}")

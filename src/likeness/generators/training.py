@@ -27,7 +27,11 @@ class Objective(Protocol):
 
 
 def choose_device(name: str) -> torch.device:
-    """``auto`` takes CUDA, then MPS, then the CPU."""
+    """``auto`` takes CUDA, then MPS, then the CPU.
+
+    Raises:
+        ParamsError: this machine does not have the device.
+    """
     has = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         return torch.device(next(device for device in ("cuda", "mps", "cpu") if has[device]))

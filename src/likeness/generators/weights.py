@@ -10,7 +10,11 @@ SPEC_DIGEST = "spec_sha256"  # key in the metadata of weights.safetensors
 
 
 def check_weights(folder: Path) -> None:
-    """Refuse weights that were not saved with the specification beside them."""
+    """Refuse weights that were not saved with the specification beside them.
+
+    Raises:
+        ArtifactError: the files do not belong together, or one is missing or damaged.
+    """
     try:
         spec = (folder / "spec.json").read_bytes()
         with (folder / "weights.safetensors").open("rb") as file:

@@ -98,12 +98,20 @@ class Method(ABC):
         """The queries and their shares of ρ, sum 1, in the order in which they are released."""
 
     def check_device(self, device: str) -> None:
-        """Refuse a device that this machine does not have, before anything is spent. By default all but the CPU."""
+        """Refuse a device that this machine does not have, before anything is spent. By default only the CPU is used.
+
+        Raises:
+            ParamsError: saying which device to use.
+        """
         if device not in ("auto", "cpu"):
             LOG.warning("train.device is %s, but %s trains on the CPU only.", device, self.name)
 
     def check(self, context: Context) -> None:
-        """Refuse what could not be released, before anything is spent. Nothing by default."""
+        """Refuse what could not be released, before anything is spent. Nothing by default.
+
+        Raises:
+            PlanError: saying why.
+        """
         return None
 
     @abstractmethod
@@ -193,7 +201,11 @@ class Method(ABC):
         """Build a generator and train it against the released values."""
 
     def replicable(self, generator: "Generator") -> "Generator":
-        """The generator, if it knows the expected value of each release (:mod:`likeness.methods.replicates`)."""
+        """The generator, if it knows the expected value of each release (:mod:`likeness.methods.replicates`).
+
+        Raises:
+            ParamsError: by default it does not.
+        """
         raise ParamsError(f"{self.name} makes no replicates: its model gives no expected counts. Use method marginals.")
 
     def refit(
@@ -224,6 +236,9 @@ class Method(ABC):
         Args:
             row_sets: names of the columns of people, and of transitions; empty: settings that name columns stay
                 unchecked.
+
+        Raises:
+            ParamsError: by default there is none.
         """
         raise ParamsError(f"{self.name} makes no histories: its model knows no next event. Use method marginals.")
 

@@ -48,6 +48,9 @@ def fit_all(
     """Fit a generator to each row set; return them with the loss curve of each.
 
     ``released`` holds all releases of the run but those of a card.
+
+    Raises:
+        ReleaseError: see :func:`fit`.
     """
     answers, generators, curves = list(released), [], []
     for rows in row_sets:

@@ -63,7 +63,11 @@ def _trusts(name: str) -> bool:
 
 
 def check_trusted(name: str) -> None:
-    """Refuse a plug-in that only a stranger names."""
+    """Refuse a plug-in that only a stranger names.
+
+    Raises:
+        MissingPackageError: nobody here trusts it.
+    """
     if not _trusts(name):
         raise MissingPackageError(
             f"the method '{name}' is none of Likeness. If you trust the code of its plug-in, install it and run: "

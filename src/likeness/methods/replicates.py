@@ -49,6 +49,9 @@ def replicates(
     """The base, and generators fitted to releases that are drawn again, each with a public seed for its rows.
 
     ``count`` more follow the base.
+
+    Raises:
+        ParamsError: the method cannot do this.
     """
     answers = list(released)
     sources = []

@@ -54,7 +54,11 @@ class RowSet:
         return replace(query, name=f"{self.prefix}{query.name}", contributions=EachPerson())
 
     def shares(self, method: Method) -> list[QueryShare]:
-        """The queries and their shares."""
+        """The queries and their shares.
+
+        Raises:
+            PlanError: the method could not release them.
+        """
         method.check(self.context)
         rules = learned(self.context.schema.rules)
         if rules and not method.learns_functions:

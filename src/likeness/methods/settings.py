@@ -98,6 +98,9 @@ def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "
     """Refuse a release of more than ``METHOD.privatize.max_coordinates``, before anything of its size is made.
 
     ``remedy`` says what to lower, "Lower METHOD.privatize.bins"; ``what`` says what is counted.
+
+    Raises:
+        PlanError: count is above limit.
     """
     if count > limit:
         raise PlanError(
@@ -112,7 +115,11 @@ def with_memory(count: int, each: int) -> str:
 
 
 def one_each(values: float | tuple[float, ...], count: int, key: str, what: str) -> tuple[float, ...]:
-    """A setting that is one number for all, or one for each of ``count``."""
+    """A setting that is one number for all, or one for each of ``count``.
+
+    Raises:
+        PlanError: a list of another length.
+    """
     numbers = values if isinstance(values, tuple) else (values,) * count
     if len(numbers) != count:
         raise PlanError(

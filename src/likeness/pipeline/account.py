@@ -124,7 +124,11 @@ def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Re
 
 
 def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
-    """The total of all releases of a run."""
+    """The total of all releases of a run.
+
+    Raises:
+        ReleaseError: it exceeds the target.
+    """
     total = compose(list(receipts), params.privacy.delta)
     if total.epsilon > params.privacy.epsilon * (1 + _TOLERANCE):
         raise ReleaseError(

@@ -149,7 +149,11 @@ def paid(records: Iterable[Record], plan: Plan, dataset: Dataset, name: str) -> 
 
 
 def check_tables(door: "Door", query: CardQuery, tables: int) -> None:
-    """Refuse to pay for another table than those that the settings allow, before anything is spent."""
+    """Refuse to pay for another table than those that the settings allow, before anything is spent.
+
+    Raises:
+        LedgerError: a card of as many tables is on record.
+    """
     keys = paid(door.ledger.records(), door.plan, door.dataset, query.name)
     if sha256_json(door.request(query)[1]) in keys or len(keys) < tables:
         return

@@ -26,7 +26,11 @@ _TOLERANCE = 1e-9
 
 
 def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -> None:
-    """Refuse plan, releases or generator that are not of these settings."""
+    """Refuse plan, releases or generator that are not of these settings.
+
+    Raises:
+        ReleaseError: saying which file contradicts which setting.
+    """
     check_plan(project, plan)
     _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
@@ -37,7 +41,11 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
 
 
 def check_plan(project: Project, plan: Plan) -> None:
-    """Refuse a plan that is not that of the settings."""
+    """Refuse a plan that is not that of the settings.
+
+    Raises:
+        ReleaseError: they do not agree.
+    """
     expected = project.plan
     same = [
         (query.query, query.stage, query.share) == (other.query, other.stage, other.share)

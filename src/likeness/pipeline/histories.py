@@ -83,6 +83,9 @@ class HistoryGenerator:
         """First rows and events of people, all of whom keep the rules of the schema.
 
         The history of somebody who breaks one is drawn again, at first beside the first row, then with it.
+
+        Raises:
+            ParamsError: some people break a rule in every draw.
         """
         first, key = self._first(count, seed, where), self.schema.person
         events = self._events(first, rng.public(seed, "sample.histories"))

@@ -99,7 +99,11 @@ def in_memory(
 def dataset_in_memory(
     params: Params, ledger: "Ledger", digest: str, count: int, rows_digests: Sequence[str], encoding: str = ""
 ) -> Dataset:
-    """Whose rows frames hold."""
+    """Whose rows frames hold.
+
+    Raises:
+        DataError: see :func:`likeness.pipeline.ingest.manifest_of`.
+    """
     manifest = manifest_of(params, ledger.id, digest, count, rows_digests)
     whose = manifest["identity"], digest, params.ledger.attempt, encoding, params.ingest.unit
     return Dataset(*whose, tuple(manifest["rows_digests"]))

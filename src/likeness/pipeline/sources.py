@@ -45,7 +45,11 @@ class Sources:
         return path
 
     def check_order(self, path: Place) -> None:
-        """Refuse an order of rows that one record can change, where pairs and the split go by places."""
+        """Refuse an order of rows that one record can change, where pairs and the split go by places.
+
+        Raises:
+            ParamsError: it is a folder whose names are cells of records, or names of their files.
+        """
         if self.params.privacy.adjacency != "replace_one":
             return
         from likeness.data.source.files import has_names_of_records
@@ -64,12 +68,20 @@ class Sources:
 
     @property
     def rows(self) -> "Place | Database":
-        """The source, whatever it is."""
+        """The source, whatever it is.
+
+        Raises:
+            DataError: it does not exist.
+        """
         return self.database or self.file
 
     @property
     def people(self) -> "Place | Database | None":
-        """The table of people, if histories have one. It is in the database of the events, if there is one."""
+        """The table of people, if histories have one. It is in the database of the events, if there is one.
+
+        Raises:
+            DataError: it does not exist.
+        """
         people = self.ingest.people
         if people is None:
             return None
@@ -77,7 +89,11 @@ class Sources:
 
     @property
     def given(self) -> "list[Place | Database]":
-        """All of them: the rows, then the people."""
+        """All of them: the rows, then the people.
+
+        Raises:
+            DataError: one does not exist.
+        """
         return [one for one in (self.rows, self.people) if one is not None]
 
     def _place(self, key: str, given: str) -> Place:
@@ -97,7 +113,11 @@ class Sources:
 
 
 def digest_of(sources: "Iterable[Place | Database]", key: bytes) -> str:
-    """Keyed hash of sources: of a file's bytes, or of a database's rows."""
+    """Keyed hash of sources: of a file's bytes, or of a database's rows.
+
+    Raises:
+        DataError: a database cannot be read.
+    """
     return " ".join(
         keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in sources
     )

@@ -57,6 +57,9 @@ def named(where: Mapping[str, Any]) -> dict[str, Any]:
     """Conditions by the names that columns have in the schema: labels of a frame as texts, in their normal form.
 
     They are in the order of names, so that their order in a file changes no draw and no word.
+
+    Raises:
+        ParamsError: two labels are one name.
     """
     given = {normal_text(str(name)): value for name, value in where.items()}
     require(len(given) == len(where), "where", list(where), "a mapping that names each column once")
@@ -134,6 +137,9 @@ def pairs(words: Sequence[str]) -> dict[str, Any]:
     """Read ``COLUMN=VALUE`` of a command line for :func:`conditions`. A column given twice may have either value.
 
     A name with ``=``, or with a quote at its beginning, stands in double quotes, and a quote in it twice, as in CSV.
+
+    Raises:
+        ParamsError: a word has another form.
     """
     where: dict[str, Any] = {}
     for word in words:

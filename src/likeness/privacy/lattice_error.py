@@ -57,6 +57,9 @@ def check_discretization(name: str, dimension: int, scale: float) -> None:
     """Refuse a release whose discretization error is too large: its noise is only a few lattice steps wide.
 
     ``scale`` is σ in lattice steps.
+
+    Raises:
+        PlanError: ε is too large to protect anybody.
     """
     if discretization_error(dimension, scale) > MOST_ERROR:
         raise PlanError(

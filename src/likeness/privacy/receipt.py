@@ -110,7 +110,11 @@ class Receipt:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], ledger_id: str, ledger_seq: int, sampler: str) -> "Receipt":
-        """The receipt of a reservation, which holds all other facts; its recipe may be that of another version."""
+        """The receipt of a reservation, which holds all other facts; its recipe may be that of another version.
+
+        Raises:
+            KeyError: the entry lacks a fact.
+        """
         rest = {"ledger_id": ledger_id, "ledger_seq": ledger_seq, "sampler": sampler}
         return cls._of({**{name: entry[name] for name in FACTS}, **rest})
 

@@ -98,7 +98,11 @@ class DistanceQuery:
 
     @classmethod
     def from_spec(cls, name: str, stage: str, spec: dict[str, Any]) -> "DistanceQuery":
-        """The query of a specification, without its reference."""
+        """The query of a specification, without its reference.
+
+        Raises:
+            KeyError: a part of it is missing.
+        """
         columns, measures = LowOrderMarginals(tuple(spec["columns"])), tuple(map(str, spec["measures"]))
         return cls(name, stage, columns, int(spec["classes"]), measures, str(spec["reference"]))
 

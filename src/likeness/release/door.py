@@ -170,7 +170,11 @@ def _reservation(
 
 
 def noise_scale(query: AnyQuery, plan: Plan) -> float:
-    """σ in lattice steps: the plan's noise multiplier times the sensitivity; 0 where the plan is not private."""
+    """σ in lattice steps: the plan's noise multiplier times the sensitivity; 0 where the plan is not private.
+
+    Raises:
+        PlanError: the plan contradicts itself.
+    """
     sensitivity = math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
     scale = sensitivity * plan.query(query.name).noise_multiplier * _ROUND_UP
     if plan.private is not (scale > 0):
@@ -256,7 +260,12 @@ def _check_number(plan: Plan, count: int) -> None:
 
 
 def _rows_of_each(rows: np.ndarray, persons: np.ndarray | None, count: int, unit: PrivacyUnit) -> np.ndarray:
-    """Add a chunk of ``count`` rows to the rows of each person."""
+    """Add a chunk of ``count`` rows to the rows of each person.
+
+    Raises:
+        ReleaseError: a row has no person.
+        DataError: somebody has too many rows.
+    """
     if persons is None or persons.shape != (count,) or persons.dtype != np.int64 or (persons < 0).any():
         raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: dvc repro")
     totals = np.bincount(persons, minlength=len(rows))

@@ -108,7 +108,11 @@ def query_name(place: int) -> str:
 
 
 def partition_queries(schema: Schema, plan: Plan, most: int) -> list[PartitionQuery]:
-    """One query for every open column of a schema, in its order."""
+    """One query for every open column of a schema, in its order.
+
+    Raises:
+        PlanError: the plan has none of them.
+    """
     named = [(query_name(place), column) for place, column in enumerate(schema.open_columns, start=1)]
     return [
         PartitionQuery(name, column.name, str(column.other), most, plan.query(name).delta_keys)

@@ -76,7 +76,11 @@ def from_bytes(data: bytes, where: str) -> Released:
 
 
 def load_released(path: Path) -> Released:
-    """Read one released file."""
+    """Read one released file.
+
+    Raises:
+        ArtifactError: there is no such file.
+    """
     if not path.exists():
         raise ArtifactError(f"{path} is missing. Run: dvc repro")
     return from_bytes(path.read_bytes(), str(path))

@@ -67,12 +67,20 @@ def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dat
 
 
 def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The request in a ledger's entry, for whoever recomputes its key."""
+    """The request in a ledger's entry, for whoever recomputes its key.
+
+    Raises:
+        KeyError: the entry holds none.
+    """
     return {key: entry[key] for key in REQUEST_KEYS}
 
 
 def check_answer(query: AnyQuery, encoding: str, released: Released, where: str) -> None:
-    """Refuse a release that answers another query."""
+    """Refuse a release that answers another query.
+
+    Raises:
+        ReleaseError: another map, number of classes, schema, or recipe.
+    """
     receipt = released.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(f"{where}: answers another question than params.yaml asks. Run: dvc repro")

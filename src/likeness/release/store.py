@@ -49,7 +49,11 @@ def _publish(ledger: Ledger, key: str) -> None:
 
 
 def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
-    """The bytes of a committed release, and no others; publishes staged bytes."""
+    """The bytes of a committed release, and no others; publishes staged bytes.
+
+    Raises:
+        LedgerError: the bytes are lost or altered.
+    """
     stored = ledger.home.releases / f"{key}.safetensors"
     if not ledger.keeps_bytes and not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
         _publish(ledger, key)

@@ -37,7 +37,11 @@ _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a f
 
 
 def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
-    """Write all that may be published into a new folder, which ``likeness sample`` reads as it reads a bundle."""
+    """Write all that may be published into a new folder, which ``likeness sample`` reads as it reads a bundle.
+
+    Raises:
+        ArtifactError: it exists.
+    """
     if target.exists():
         raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 
 def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
-    """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed."""
+    """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed.
+
+    Raises:
+        LikenessError: see :meth:`likeness.Synthesizer.fit`.
+    """
     named = frames if isinstance(frames, Mapping) else {"": frames}
     given_tables = {name: opened(frame) for name, frame in named.items()}
     refuse_faults(given, given_tables.get("", (None,))[0])

@@ -67,7 +67,11 @@ class Fitted:
         return self.frames[self.model.outputs.tables[-1]]
 
     def rows(self, n: Any) -> int:
-        """The number of rows to draw: a given one, or as many as the noisy count or the public number says."""
+        """The number of rows to draw: a given one, or as many as the noisy count or the public number says.
+
+        Raises:
+            ParamsError: it is no whole number from 1.
+        """
         if n is None:
             context = Context(self.schema, self.privacy["adjacency"], self.privacy["num_records"], 0)
             n = numbered(Sample(), context, self.released).rows
@@ -101,7 +105,11 @@ class Fitted:
         return self._drawn(self.generators, len(given), seed, given)
 
     def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
-        """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base."""
+        """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base.
+
+        Raises:
+            ParamsError: the method makes none.
+        """
         require(where is None or isinstance(where, Mapping), "replicates", count, "left out if where is a frame")
         rows, train = self.rows(n), params.train
         project = Project(Path(), params, self.model.schema)

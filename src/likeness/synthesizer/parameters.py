@@ -76,7 +76,11 @@ class Parameters(Estimator):
     precision: str = Train.precision
 
     def params(self) -> Params:
-        """The parameters as the stages have them, checked by their rules."""
+        """The parameters as the stages have them, checked by their rules.
+
+        Raises:
+            ParamsError: a parameter is wrong.
+        """
         method_named(self.method)
         unit = _unit(self)
         privacy = {name: plain(getattr(self, name)) for name in _PRIVACY_KEYS}
@@ -141,7 +145,11 @@ def refuse_faults(given: Parameters, frame: Any = None) -> None:
 
 
 def project_of(given: Parameters, schema: Schema | HistorySchema) -> Project:
-    """The project of a fit, with the cap on record if the caller gives none."""
+    """The project of a fit, with the cap on record if the caller gives none.
+
+    Raises:
+        ParamsError: a parameter is wrong, or the method cannot train on the device.
+    """
     project = Project(Path(), given.params(), schema)
     params = project.params
     project.method.check_device(params.train.device)

@@ -61,7 +61,11 @@ class Published:
 
     @classmethod
     def believed(cls, folder: Path) -> "Published":
-        """Read a folder whose form and checksums were checked."""
+        """Read a folder whose form and checksums were checked.
+
+        Raises:
+            ArtifactError: a file is missing or damaged.
+        """
         generator, paths = folder / "generator", ProjectPaths(folder)
         if _is_project(folder):
             releases = [load_released(path) for path in paths.released_files if path.exists()]
@@ -92,6 +96,9 @@ class Published:
         """Draw the base, and tables that are each from models that are fitted to a new draw of the noise, by name.
 
         ``count`` more follow the base.
+
+        Raises:
+            ParamsError: the method makes none.
         """
         params, rows = self._params(), self._rows(rows)
         compute = Compute(params.train.device, params.train.threads, params.train.precision)
@@ -128,7 +135,11 @@ class Published:
 
 
 def check_given(folder: Path) -> None:
-    """Refuse a bundle or a saved synthesizer that does not have the form and the checksums that it states."""
+    """Refuse a bundle or a saved synthesizer that does not have the form and the checksums that it states.
+
+    Raises:
+        ArtifactError: naming file and rule.
+    """
     if (folder / SAVED).exists():
         check_whole(folder, checksums)
     elif not _is_project(folder):

@@ -123,7 +123,11 @@ def settings(params: Params) -> dict[str, Any]:
 
 
 def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """The privacy account and the metrics of a run in the tracking store, by its id in ``reports/tracking.json``."""
+    """The privacy account and the metrics of a run in the tracking store, by its id in ``reports/tracking.json``.
+
+    Raises:
+        LikenessError: the store cannot be used, or does not hold the account of that run.
+    """
     uri, _ = tracking_store(project)
     if uri.startswith(_SQLITE) and not Path(uri.removeprefix(_SQLITE)).exists():
         raise LikenessError(f"{uri} does not exist, so it holds no run '{run}'. Check tracking.uri.")
@@ -137,7 +141,11 @@ def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, f
 
 
 def run_witnesses(project: Project) -> list[Witness]:
-    """The ledger's head at each tracked run."""
+    """The ledger's head at each tracked run.
+
+    Raises:
+        LikenessError: the tracking store cannot be used.
+    """
     uri, _ = tracking_store(project)
     witnesses: list[Witness] = []
     try:

@@ -270,7 +270,11 @@ class _Spending:
     unknown: list[str] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
-        """Take the next record."""
+        """Take the next record.
+
+        Raises:
+            Wrong: no ledger of Likeness has such a record at this place.
+        """
         name, body = f"record {record.seq}", record.body
         if record.kind == DAY:
             return

@@ -298,7 +298,11 @@ def _lineage(file: "ParquetFile", name: str) -> dict[bytes, Any]:
 
 
 def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", name: str) -> int:
-    """Number of cells that differ by rounding: numbers in their last digits, few categories to a neighbor."""
+    """Number of cells that differ by rounding: numbers in their last digits, few categories to a neighbor.
+
+    Raises:
+        Wrong: rounding does not explain a difference.
+    """
     if column.is_categorical:
         if list(stated.cat.categories) != list(again.cat.categories):
             raise Wrong(f"{name}: column '{column.name}' has other categories than the schema")

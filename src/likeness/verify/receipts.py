@@ -97,6 +97,9 @@ def _check_selection(name: str, receipt: Receipt) -> None:
     """Check a partition selection: sensitivity, noise and threshold.
 
     The formulas come from the receipt, and are not those that chose the threshold.
+
+    Raises:
+        Wrong: one of them does not hold.
     """
     spec = dict(receipt.feature)
     require(set(spec) == _FIELDS and spec["map"] == _KEYS and spec["terms"] == "each_record", f"{name}: another map")
@@ -129,7 +132,11 @@ def _check_selection(name: str, receipt: Receipt) -> None:
 
 
 def check_keys(name: str, released: Released) -> None:
-    """Check the values of a partition selection against its threshold."""
+    """Check the values of a partition selection against its threshold.
+
+    Raises:
+        Wrong: a key is not one that it releases.
+    """
     receipt, counts = released.receipt, released.lattice.ravel()
     require(bool((counts >= receipt.threshold).all()), f"{name}: a key below the threshold")
     require(len(counts) <= int(receipt.feature["most"]), f"{name}: more keys than the query allows")

@@ -91,7 +91,11 @@ class Hp(TwoQueryMethod):
     train: TrainHp = setting(TrainHp(), FREE)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
-        """Hermite features by class; length scales and subsets are public settings."""
+        """Hermite features by class; length scales and subsets are public settings.
+
+        Raises:
+            PlanError: the settings do not fit the table.
+        """
         from likeness.methods.hp.mehler import good_scale, rho_of
 
         settings, blocks = self.privatize, context.layout.blocks

@@ -54,7 +54,11 @@ class EncodedMap(Map):
     network: "Encoder | None"
 
     def _check_encoder(self) -> None:
-        """Draw a random encoder, and refuse another one than the named."""
+        """Draw a random encoder, and refuse another one than the named.
+
+        Raises:
+            ReleaseError: the encoder is not the named one, or this version of numpy draws other numbers.
+        """
         network = self.network
         if network is None and self.encoder == RANDOM:
             from likeness.methods.merf_ae.encoder import Encoder

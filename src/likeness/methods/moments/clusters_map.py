@@ -44,6 +44,9 @@ class ClassHalves(OneHotMap):
         directions: v times 127, whole numbers from -127 to 127, class by class, J directions of K each.
         centers: t times 127, class by class.
         gray: whether c are those of the distance from gray.
+
+    Raises:
+        ReleaseError: sizes or numbers that make no sense.
     """
 
     name: ClassVar[str] = "class_halves"

@@ -100,7 +100,11 @@ def squared_coefficients(
 
 
 def check_cosine(name: str, shape: tuple[int, ...], count: int, centers: tuple[int, ...] = ()) -> None:
-    """Refuse sizes that cannot hold ``count`` coefficients of an image, and centers that no images have."""
+    """Refuse sizes that cannot hold ``count`` coefficients of an image, and centers that no images have.
+
+    Raises:
+        ReleaseError: naming the map.
+    """
     whole = all(type(size) is int for size in (*shape, count))
     sized = whole and len(shape) in (2, 3) and shape[2:] in ((), (3,)) and min(shape) >= 1
     if not sized or not 1 <= count <= math.prod(shape):
@@ -155,6 +159,9 @@ class CosineNorms(OneCell):
         cells: their number.
         gray: whether norms are distances from gray.
         centers: the center of each class times 64, class by class; then inputs end with the class.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
     """
 
     name: ClassVar[str] = "cosine_norms"
@@ -200,6 +207,9 @@ class CosineMoments(SecondMoments):
         first_share: a, the first moments' part of the squared norm, between 0 and 1.
         gray: whether c are those of the distance from gray.
         centers: the center of each class times 64, class by class; then inputs end with the class.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
     """
 
     name: ClassVar[str] = "cosine_moments"

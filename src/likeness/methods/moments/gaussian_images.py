@@ -150,7 +150,11 @@ class GaussianImages(Generator):
     def draw(
         self, labels: NDArray[np.int64], random: np.random.Generator, conditions: Conditions = NONE
     ) -> NDArray[np.float64]:
-        """Images (n, values) of classes (n,), from public randomness; there must be no condition."""
+        """Images (n, values) of classes (n,), from public randomness; there must be no condition.
+
+        Raises:
+            ParamsError: there is a condition.
+        """
         self.class_likelihood(conditions)
         pixels = np.empty((len(labels), self.width))
         starts = range(0, len(labels), _ROWS)

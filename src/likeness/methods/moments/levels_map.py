@@ -50,6 +50,9 @@ class LevelCounts(OneCell):
         levels: J.
         cells: their number.
         gray: whether pairs count squared distances.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
     """
 
     name: ClassVar[str] = "level_counts"
@@ -107,6 +110,9 @@ class CosineLevels(Map):
         levels: J.
         share: S, above 0 and at most 1.
         gray: whether indicators are distances from the even shares.
+
+    Raises:
+        ReleaseError: sizes that make no sense.
     """
 
     name: ClassVar[str] = "cosine_levels"

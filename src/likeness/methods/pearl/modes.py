@@ -48,7 +48,11 @@ class Mixture(Section):
         return self.components > 1
 
     def check(self, context: Context) -> None:
-        """Refuse data that no mixture fits."""
+        """Refuse data that no mixture fits.
+
+        Raises:
+            PlanError: naming the column, or an image.
+        """
         if not self.on:
             return
         if context.schema.image is not None:

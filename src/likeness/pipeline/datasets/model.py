@@ -92,7 +92,11 @@ class DataModel(ABC):
         return params
 
     def recipe(self, method: "Method") -> "Method":
-        """The method as it serves this data set."""
+        """The method as it serves this data set.
+
+        Raises:
+            ParamsError: it serves none of this kind.
+        """
         return method
 
     def encoding(self, rows: Schema) -> str:
@@ -130,7 +134,11 @@ class DataModel(ABC):
         """Compare synthetic tables with held-out rows. What it writes is NOT private."""
 
     def saved(self, folder: Path) -> "list[SavedGenerator]":
-        """The generators in a folder, one for each row set."""
+        """The generators in a folder, one for each row set.
+
+        Raises:
+            ArtifactError: files are missing or not ours.
+        """
         from likeness.methods.saved_generator import SavedGenerator
 
         return [SavedGenerator.load(folder / name) for name in self.outputs.inner_folders]
