@@ -11,8 +11,12 @@ def chain_extract(records: Sequence[Record], population: str, open_others: bool 
     """The chain for a verifier: whole records of one population, and links of all others.
 
     The digests prove that no record between them is missing, and reveal nothing else. A link has the digests of
-    population and content too: see :func:`digest_of`. With ``open_others`` a link names its population and its salt. So
-    a verifier sees that it is another one.
+    population and content too: see :func:`digest_of`.
+
+    Args:
+        records: all records of the ledger.
+        population: the people of the bundle.
+        open_others: a link names its population and its salt. So a verifier sees that it is another one.
     """
     extract = []
     for record in records:

@@ -26,7 +26,9 @@ class Engine(Protocol):
     def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
         """All results of ``work`` on all items, in the order of the items.
 
-        Items are public values or places of files, never rows.
+        Args:
+            work: a function of a module.
+            items: public values or places of files, never rows.
         """
         ...
 
@@ -48,7 +50,11 @@ LOCAL = Local()
 def open_engine(kind: str, workers: int, scheduler: str | None, folder: Path) -> AbstractContextManager[Engine]:
     """The engine of the settings, for the time of the context.
 
-    ``folder`` is private, for files of the workers, and removed in the end.
+    Args:
+        kind: one of :data:`KINDS`.
+        workers: number of processes that ``dask`` starts.
+        scheduler: address of a running Dask scheduler; None: start processes.
+        folder: private folder for files of the workers, removed in the end.
 
     Raises:
         EngineError: Dask is not installed, or the scheduler cannot be used.

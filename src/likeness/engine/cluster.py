@@ -109,7 +109,10 @@ def _guarded(work: Callable[[T], Iterable[R]], item: T) -> _Done:
 def open_cluster(workers: int, scheduler: str | None, folder: Path) -> Iterator[DaskEngine]:
     """Start processes on this machine, or connect to a scheduler.
 
-    ``folder`` is for the owner of the processes only, and removed in the end.
+    Args:
+        workers: number of processes to start.
+        scheduler: address of a running scheduler; None: start processes.
+        folder: folder of the processes, for their owner only; removed in the end.
 
     Raises:
         EngineError: Dask is not installed; the scheduler's connections are not encrypted; or its workers may write

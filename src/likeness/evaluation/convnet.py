@@ -193,6 +193,13 @@ def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int
     """The network for the features of FID and KID, trained on images with labels, else untrained.
 
     Random features tell distributions apart too, if less well. They are public: the seed draws them.
+
+    Args:
+        images: shape (n, values), in [0, 1].
+        labels: classes (n,); None: no training.
+        shape: height and width, and 3 in color.
+        seed: public seed.
+        steps: batches; None: :data:`STEPS`.
     """
     network = ConvNet(shape, seed, EYE, steps if labels is not None else 0)
     return network.fit(images, np.zeros(len(images), np.int64) if labels is None else labels)

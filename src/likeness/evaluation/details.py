@@ -28,7 +28,14 @@ _MISSING = "(missing)"
 
 
 def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: Schema, bins: int) -> dict[str, Any]:
-    """Numbers of the internal page, ready for JSON. The held-out rows are the reference."""
+    """Numbers of the internal page, ready for JSON.
+
+    Args:
+        tables: typed ``synthetic`` and ``real`` (training) rows.
+        held_out: typed rows, the reference.
+        schema: public schema of all.
+        bins: cells of a number.
+    """
     names, everyone = schema.names, {**tables, "held_out": held_out}
     codes = {name: cells(table, schema, bins)[0] for name, table in everyone.items()}
     sizes, labels = cells(held_out.head(1), schema, bins)[1], _labels(schema, bins)
@@ -58,7 +65,12 @@ def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: 
 def neighbors(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: Schema, most: int, seed: int) -> Any:
     """Distances of synthetic rows to the nearest training row and to the nearest held-out row.
 
-    Of each table ``most`` rows count.
+    Args:
+        tables: typed ``synthetic`` and ``real`` (training) rows.
+        held_out: typed rows.
+        schema: public schema of all.
+        most: rows of each table.
+        seed: public; draws them.
     """
     from sklearn.neighbors import NearestNeighbors
 

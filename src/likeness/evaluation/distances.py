@@ -43,6 +43,13 @@ def image_distances(
     Features are divided by their root mean square on the learned half, so that the numbers do not grow with training.
     Numbers of two networks still do not compare. The network learns from real rows, so its numbers are internal.
 
+    Args:
+        real: typed held-out rows.
+        tables: typed tables by name.
+        schema: public schema of all.
+        shape: height and width.
+        seed: public seed of halves, network, samples and subsets.
+
     Returns:
         ``fid``, ``fid_deviation`` (10 bootstrap resamplings), ``kid`` and ``kid_deviation`` (100 subsets of 100) by
         table; empty where a table has fewer than two images.

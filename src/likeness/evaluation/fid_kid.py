@@ -71,7 +71,12 @@ def polynomial_mmd(a: Array, b: Array) -> float:
 def kid(a: Array, b: Array, subset: int = 100, subsets: int = 100, seed: int = 0) -> tuple[float, float]:
     """Mean and standard deviation over subsets of :func:`polynomial_mmd`.
 
-    A subset has at most ``subset`` rows of each set, drawn without replacement.
+    Args:
+        a: features (n, d).
+        b: features (m, d).
+        subset: rows of each set in one subset, drawn without replacement; fewer where a set is smaller.
+        subsets: number of subsets.
+        seed: public seed of the subsets.
     """
     _check(a, b, 2)
     size = min(subset, len(a), len(b))

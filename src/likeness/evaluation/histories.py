@@ -33,7 +33,11 @@ _FEWEST = 2 * _FOLDS
 def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRows, bins: int = 16) -> Measures:
     """Mean total variation of each group of marginals; a group without marginals or rows is left out.
 
-    ``bins`` are the cells of a numeric column.
+    Args:
+        schema: public.
+        real: the reference.
+        other: what is compared with it.
+        bins: cells of a numeric column.
 
     Returns:
         ``lengths``, ``first_events``, ``last_events``, ``transitions`` (a column before and after), ``gaps``,

@@ -133,7 +133,11 @@ def cramers_v(codes: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.floa
     with r, c the cells that occur. It is one measure for all kinds of columns; numeric ones count by their bins. 0 is
     independence, 1 is a function of one another. A constant column has 0 with each other. It has no sign.
 
-    Source: Bergsma (2013). ``sizes`` are the cells of each column.
+    Source: Bergsma (2013).
+
+    Args:
+        codes: cell numbers (n, k); see :func:`cells`.
+        sizes: number of cells of each column.
     """
     n, k = codes.shape
     matrix = np.eye(k)

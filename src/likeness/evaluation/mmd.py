@@ -87,7 +87,12 @@ def kernel_sum(a: NDArray[Any], b: NDArray[Any], scale: float) -> float:
 
 
 def mmd_squared(a: NDArray[Any], b: NDArray[Any], scale: float) -> Discrepancy:
-    """Squared MMD between two samples, (n, d) and (m, d). ``scale`` is in units of the points.
+    """Squared MMD between two samples, (n, d) and (m, d).
+
+    Args:
+        a: one sample.
+        b: the other.
+        scale: length scale of the kernel, in units of the points.
 
     Raises:
         DataError: a sample has fewer than two rows, so no pair.

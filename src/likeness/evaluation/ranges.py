@@ -55,7 +55,14 @@ Query = tuple[Condition, ...]
 
 
 def draw_queries(schema: Schema, count: int = 1000, columns: int = 3, seed: int = 0) -> list[Query]:
-    """Draw queries from the schema alone."""
+    """Draw queries from the schema alone.
+
+    Args:
+        schema: public schema.
+        count: number of queries.
+        columns: conditions of one query; fewer where a table has fewer columns.
+        seed: public seed.
+    """
     stream = rng.public(seed, "evaluation.ranges")
     some = min(columns, len(schema.columns))
     return [

@@ -237,8 +237,11 @@ def shuffle_columns(df: pd.DataFrame, seed: int) -> pd.DataFrame:
     """A copy of a table whose columns are permuted independently, the label too; kinds and index stay.
 
     It is the shuffled baseline. All 1-way marginals are exact and all dependence is gone. A synthetic table that scores
-    no better has learned histograms alone. The baseline has real values, so no program writes it to disk. Each column
-    has a separate stream of the public seed, named by the column.
+    no better has learned histograms alone. The baseline has real values, so no program writes it to disk.
+
+    Args:
+        df: typed table (n rows).
+        seed: public seed; each column has a separate stream, named by the column.
     """
     columns = {
         name: df[name].take(rng.public(seed, f"evaluation.shuffle.{name}").permutation(len(df))).set_axis(df.index)

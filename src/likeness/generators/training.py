@@ -63,6 +63,14 @@ def fit_network(
     """Build a network from seeded random weights and train it.
 
     Under ``torchrun``, every process makes its share of each batch (:mod:`likeness.generators.parallel`).
+
+    Args:
+        name: of the method, for the progress.
+        build: makes the generator.
+        objective: makes what it is trained against, on a device.
+        settings: of the loop.
+        seed: public.
+        compute: device, threads and precision.
     """
     with _seeded(seed, compute.threads), parallel.together(choose_device(compute.device)) as device:
         generator, where = build(), environment(device)

@@ -45,6 +45,10 @@ def known_methods() -> dict[str, type[Method]]:
 def method_named(name: str, key: str = "method") -> type[Method]:
     """The class of a method. A plug-in is imported now.
 
+    Args:
+        name: of the method.
+        key: that holds it, for messages.
+
     Raises:
         ParamsError: no method has that name, or its plug-in is broken.
         MissingPackageError: it is a plug-in that nobody here trusts.

@@ -23,7 +23,9 @@ def known_maps() -> dict[str, Any]:
 def from_spec(spec: Mapping[str, Any], method: str = DEFAULT) -> FeatureMap:
     """Build a map from its public specification; that of a map of a map holds the inner specification.
 
-    ``method`` asked for the map. If it is a plug-in, the map may be its own.
+    Args:
+        spec: the specification.
+        method: that asked for the map. If it is a plug-in, the map may be its own.
 
     Raises:
         ReleaseError: this version has no such map.

@@ -78,6 +78,10 @@ def check_trusted(name: str) -> None:
 def load(name: str, known: Mapping[str, type[Method]]) -> Plugin:
     """Import an installed plug-in once.
 
+    Args:
+        name: in the settings.
+        known: methods in memory.
+
     Raises:
         ParamsError: several distributions offer it, it cannot be imported, or it is no method of its own.
     """

@@ -48,7 +48,14 @@ def replicates(
 ) -> Iterator[tuple[list[SavedGenerator], int]]:
     """The base, and generators fitted to releases that are drawn again, each with a public seed for its rows.
 
-    ``count`` more follow the base.
+    Args:
+        method: the recipe of the run.
+        row_sets: that it was asked about.
+        released: all releases of the run.
+        generators: of each row set, fitted to these.
+        compute: where to fit.
+        count: how many beside the base, which comes first.
+        seed: public.
 
     Raises:
         ParamsError: the method cannot do this.
@@ -105,7 +112,11 @@ class _Source:
 def redrawn(one: Released, model: "Generator", counts: NDArray[np.float64], random: np.random.Generator) -> Released:
     """A release with the model's expected counts and new noise, in place of its values.
 
-    Its map has tables, or knows what it expects of them.
+    Args:
+        one: the release; its map has tables, or knows what it expects of them.
+        model: fitted to it.
+        counts: number of records of each class.
+        random: public.
     """
     spec = dict(one.receipt.feature)
     together = spec.pop("terms") == "all_records"

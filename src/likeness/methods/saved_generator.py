@@ -110,7 +110,13 @@ class SavedGenerator:
     def draw(
         self, rows: int, seed: int, classes: Collection[int] = (), conditions: Conditions = NONE
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Draw encoded rows; more rows cost no privacy. Without ``classes`` all are allowed.
+        """Draw encoded rows; more rows cost no privacy.
+
+        Args:
+            rows: how many.
+            seed: public; equal seeds give equal rows.
+            classes: the allowed ones; none: all.
+            conditions: on feature columns, by their place.
 
         Returns:
             x of shape (rows, width), float64, and classes of shape (rows,), int64.

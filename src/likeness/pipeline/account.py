@@ -95,7 +95,14 @@ def stated(
 ) -> dict[str, Any]:
     """The account of releases that the ledger knows.
 
-    ``with_table``: it is about the synthetic table, too. Without ``standing`` the project's ledger says it.
+    Args:
+        project: with settings and ledger.
+        plan: of the releases.
+        schema: of a table, or of a row a person, with released categories.
+        released: all of them, in order.
+        generators: of each row set, fitted to them.
+        with_table: the account is about the synthetic table of the project, too.
+        standing: what a ledger says; None: that of the project.
 
     Raises:
         ReleaseError: the total exceeds the target.
@@ -176,8 +183,19 @@ def privacy_json(
 ) -> dict[str, Any]:
     """The account as JSON.
 
-    ``facts`` are :func:`notes`, ``keys`` numbers of released partitions by query, ``outputs`` digests of files by path,
-    and ``relations`` those of :func:`likeness.inference.relations.summary`.
+    Args:
+        params: the settings.
+        plan: the plan.
+        receipts: of every release.
+        total: the composed cost of the receipts.
+        standing: what the ledger says about these people.
+        sample: the request for the table.
+        outputs: SHA-256 of the files that it is about, by path.
+        facts: see :func:`notes`.
+        keys: number of released partitions, by the name of the query.
+        rules: of the schema, which every row keeps.
+        card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
+        relations: what a reader may believe, see :func:`likeness.inference.relations.summary`.
     """
     private, plugins = plan.private, sorted({receipt.plugin for receipt in receipts} - {""})
     value = {
@@ -264,7 +282,12 @@ def lifetime_of(budget: Budget) -> dict[str, Any]:
 
 
 def protected(unit: PrivacyUnit | None, words: str) -> str:
-    """Who is protected, in words. ``words`` are the curator's words for a unit."""
+    """Who is protected, in words.
+
+    Args:
+        unit: whose rows are bounded; None: a row is a person.
+        words: the curator's words for a unit.
+    """
     if unit is None:
         return words
     rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"

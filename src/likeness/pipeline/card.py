@@ -113,7 +113,15 @@ def card_measures(query: CardQuery, sigma: float) -> list[Measured]:
 def card_queries(
     card: Card, plan: Plan, context: Context, auxiliary: Mapping[str, Released], table: "DataFrame"
 ) -> list[CardQuery]:
-    """The queries of a card about a synthetic table."""
+    """The queries of a card about a synthetic table.
+
+    Args:
+        card: the settings.
+        plan: which of them are planned.
+        context: public facts, with released categories.
+        auxiliary: released answers by the name of their query.
+        table: the typed synthetic rows of the modeled columns.
+    """
     from likeness.pipeline.private_rows import encoded_chunks
 
     planned = {query.query for query in plan.queries}

@@ -28,6 +28,11 @@ _TOLERANCE = 1e-9
 def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -> None:
     """Refuse plan, releases or generator that are not of these settings.
 
+    Args:
+        project: the project of the run.
+        plan: as it was written.
+        released: every released file of the run.
+
     Raises:
         ReleaseError: saying which file contradicts which setting.
     """
@@ -42,6 +47,10 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
 
 def check_plan(project: Project, plan: Plan) -> None:
     """Refuse a plan that is not that of the settings.
+
+    Args:
+        project: with the settings.
+        plan: as it was written.
 
     Raises:
         ReleaseError: they do not agree.
@@ -99,7 +108,11 @@ def queries_of(
 ) -> dict[str, tuple[AnyQuery, str]]:
     """Every query of the settings but those of a card, by name, with the digest of the encoding of its rows.
 
-    ``row_sets`` have the schema that is completed by the released categories.
+    Args:
+        project: with the settings.
+        plan: of these settings.
+        row_sets: the rows, with the schema completed by the released categories.
+        auxiliary: answers of the auxiliary stage, by the name of their query.
     """
     written, recipe = project.written_schema, project.method
     encoding = project.written_model.encoding(written)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
     """Whose rows an encoded table holds, and the function that opens it once the cost is on record.
 
+    Args:
+        project: whose rows they are.
+        place: of the row set.
+
     Raises:
         ArtifactError: the table has another population, adjacency, unit of privacy or encoding than the settings, or
             the key of another ledger.
@@ -33,7 +37,13 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
 
 
 def door(project: Project, engine: Engine = LOCAL, place: int = 0) -> "Door":
-    """The door to encoded rows."""
+    """The door to encoded rows.
+
+    Args:
+        project: whose rows they are.
+        engine: where parts of the rows are summed.
+        place: of the row set.
+    """
     from likeness.release.door import Door
 
     plan, ledger = project.written_plan, project.ledger_to_spend

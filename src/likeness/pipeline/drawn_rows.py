@@ -77,6 +77,11 @@ class DrawnRows:
 
         A condition on a computed column becomes one on a modeled column where it can. Else it rejects rows.
 
+        Args:
+            rows: number of rows.
+            seed: public.
+            given: what columns may hold.
+
         Raises:
             ParamsError: less than a thousandth of the drawn rows remain, or the model makes no such row.
             MemoryError: so many rows do not fit in memory.
@@ -110,7 +115,9 @@ class DrawnRows:
     def beside(self, given: pd.DataFrame, seed: int) -> pd.DataFrame:
         """Rows that have the values of a frame in its columns, row by row; a missing cell stays missing.
 
-        The values become part of the result, typed as the schema says.
+        Args:
+            given: some columns of the table. The values become part of the result, typed as the schema says.
+            seed: public.
 
         Raises:
             ParamsError: there is no column, one is not in the schema, the values break a rule, or the model makes no

@@ -39,7 +39,9 @@ def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
 def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
     """Rename files of DVC that a kill cut short; whole files stay.
 
-    A file that looks cut has ``patience`` seconds, in case somebody writes it.
+    Args:
+        root: the project's folder.
+        patience: seconds before a second look at a file that looks cut, in case somebody writes it.
 
     Returns:
         a line for each file, for a person.

@@ -28,6 +28,11 @@ def exchanged(groups: Places, faults: Faults, random: np.random.Generator) -> Pl
 
     In a round everybody whose event does not fit meets somebody of the group. They exchange their events if the sum of
     their faults falls.
+
+    Args:
+        groups: of each person, shape (n,); people exchange within a group alone.
+        faults: of events beside people.
+        random: public.
     """
     everybody = np.arange(len(groups))
     events, fault = everybody.copy(), faults(everybody, everybody)

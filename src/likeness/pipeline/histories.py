@@ -63,6 +63,11 @@ class HistoryGenerator:
         class of the length, whether it is the second, and the last event. A history that leads beyond the order's
         upper bound is pressed together. An event that ends a history is the last one.
 
+        Args:
+            count: number of people.
+            seed: public.
+            where: conditions on columns of people.
+
         Raises:
             ParamsError: ``where`` names another column, or the model makes no such person.
         """
@@ -313,7 +318,12 @@ def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Colu
     """Where events stand in their histories, each pressed together evenly as far as the order's upper bound asks.
 
     A gap that the bound cut off would end at the bound, and those after it would be 0. Evenly pressed, the gaps of a
-    history keep their ratios. The first event of each person comes before all later ones.
+    history keep their ratios.
+
+    Args:
+        times: of events, ascending within a person.
+        persons: of each event; the first event of each person comes before all later ones.
+        column: the order.
     """
     _, firsts, places = np.unique(persons, return_index=True, return_inverse=True)
     start, end = times[firsts], times[firsts].copy()

@@ -61,6 +61,13 @@ def write_histories(
 ) -> None:
     """Write both row sets of the source, each row with its person and with the part of that person.
 
+    Args:
+        schema: public.
+        given: the sources.
+        params: the settings, with the unit of privacy.
+        ledger: whose key makes the digests.
+        paths: where they are written.
+
     Raises:
         DataError: a source does not fit the schema, a part of the split has no person, or as :func:`strangers`.
     """
@@ -96,6 +103,10 @@ def _rows(schema: HistorySchema, tables: _Tables) -> HistoryRows:
 
 def strangers(tables: _Tables, person: str) -> int:
     """Number of events that name nobody among the people. They are left out.
+
+    Args:
+        tables: events and, where there is one, people; with the person of each row.
+        person: the column that names people.
 
     Raises:
         DataError: they are more than :data:`MOST_STRANGERS` of the events. Keys of two spellings link no event, and

@@ -49,7 +49,13 @@ def manifest_of(
 ) -> dict[str, Any]:
     """The manifest of an ingested table; it holds the number of training rows only where that is public.
 
-    ``held_out`` is the number of test rows; None: there is no split.
+    Args:
+        params: the settings.
+        ledger_id: of the ledger whose key made the digests.
+        digest: of the training rows.
+        count: number of training rows.
+        rows_digests: of the rows of each table of the source.
+        held_out: number of test rows; None: there is no split.
 
     Raises:
         DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
@@ -105,6 +111,13 @@ def used_rows(
     """The typed rows that are used, each with its part and, under ``ingest.unit``, the number of its person.
 
     The second value are their hashes.
+
+    Args:
+        params: the settings.
+        schema: the written schema.
+        table: the typed rows of the source.
+        column: the public split column, if there is one.
+        persons: whose row each is, under ``ingest.unit``.
     """
     hashes, unit, split = row_hashes(table, schema), params.ingest.unit, params.ingest.split
     if persons is not None and column is None:
@@ -121,7 +134,9 @@ def used_rows(
 def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], NDArray[str_]]":
     """The rule that fits the adjacency: from hashes and split column of each chunk in order to its parts.
 
-    ``count`` is that of all rows; only ``replace_one`` without a split column needs it.
+    Args:
+        params: the settings; a row is a person.
+        count: number of rows of all chunks. It counts under ``replace_one`` without a split column only.
     """
     split = params.ingest.split
     if split.column is not None:
@@ -148,6 +163,12 @@ def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: E
     A split by content needs 24 bytes a row for a moment. One by position needs 9, and the number of rows in advance. A
     CSV or .npz file does not have it, so memory then holds the rows.
 
+    Args:
+        sources: the sources, with their settings.
+        schema: as it is written.
+        rows: takes up digests and numbers.
+        engine: where the parts of a Parquet source are typed.
+
     Raises:
         DataError: the source is missing or damaged, or a value breaks the schema's rule for its column.
     """
@@ -172,7 +193,13 @@ class IngestedRows:
         self.source, self.training, self.held_out = SourceDigest(), training_digest(params, schema), 0
 
     def manifest(self, params: Params, ledger_id: str, key: bytes) -> dict[str, Any]:
-        """The manifest of these rows, as :func:`manifest_of`."""
+        """The manifest of these rows, as :func:`manifest_of`.
+
+        Args:
+            params: the settings.
+            ledger_id: of the ledger.
+            key: its secret.
+        """
         digest, source = self.training.digest(key), self.source.digest(key)
         return manifest_of(params, ledger_id, digest, self.training.count, [source], self.held_out)
 
@@ -182,7 +209,10 @@ def source_rows(
 ) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
     """The typed rows of the source; also its split column and its people, if params.yaml names such columns.
 
-    ``source`` takes up the rows with all columns of the source.
+    Args:
+        sources: the sources, with their settings.
+        schema: as it is written.
+        source: takes up the rows with all columns of the source.
 
     Raises:
         DataError: the source is missing or does not fit the schema.
@@ -240,6 +270,12 @@ def _typed_part(job: _Job) -> "Iterator[_Typed]":
 
 def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
     """The codes of the ingested rows, with their split and person.
+
+    Args:
+        table: the ingested table.
+        written: its schema.
+        schema: completed with released categories.
+        ingested: the manifest of the table that is meant.
 
     Raises:
         ArtifactError: the table has another manifest.

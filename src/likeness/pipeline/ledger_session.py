@@ -54,6 +54,9 @@ class LedgerSession:
     def refuse_other(self, ledger: Ledger | None) -> None:
         """Refuse a ledger where files of the project name another one about the same people.
 
+        Args:
+            ledger: that is open; None: there is none yet.
+
         Raises:
             LedgerError: the message names the other one, and how to join it.
         """
@@ -99,7 +102,9 @@ class LedgerSession:
     def to_spend(self, unit: PrivacyUnit | None, selection: float) -> Ledger:
         """The ledger with the cap of the population on record, for the door.
 
-        ``selection`` is the part of the cap's δ for partition selection.
+        Args:
+            unit: of privacy; None: a row is a person.
+            selection: part of the cap's δ for partition selection.
 
         Raises:
             LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of

@@ -83,7 +83,12 @@ def refuse_other_ledger(
 ) -> None:
     """Refuse to spend, or to start a ledger, where another one has answered about these people.
 
-    Arguments are those of :func:`other_ledger`.
+    Args:
+        root: see :func:`other_ledger`.
+        population: see there.
+        home: see there.
+        ledger: see there.
+        known: see there.
 
     Raises:
         LedgerError: the message names the other ledger, and how to join it.
@@ -118,7 +123,12 @@ def refuse_other_ledger(
 
 
 def rows_elsewhere(folder: Path, other: Named | None) -> str:
-    """What a clone without the private rows can do; empty where no other ledger is known."""
+    """What a clone without the private rows can do; empty where no other ledger is known.
+
+    Args:
+        folder: of the project.
+        other: place that names the ledger of the run.
+    """
     if other is None or other.anchor is not None:
         return ""
     who = git(folder, "log", "-1", "--format=%an", "--", str(ProjectPaths.lock))
@@ -164,7 +174,10 @@ def _accounts(folder: Path, depths: Iterable[str]) -> Iterator[Named]:
 def _locks(folder: Path, population: str, most: int | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Files ``dvc.lock`` that show a run about these people, here or in git's history, with its released outputs.
 
-    At most ``most`` files are read.
+    Args:
+        folder: of the project.
+        population: name of the people.
+        most: number of files to look at; None: all.
     """
     name = str(ProjectPaths.lock)
     commits = [] if most == 1 else git(folder, "log", "--all", "--format=%h", "--", name).split()

@@ -40,7 +40,13 @@ _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 
 
 def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]) -> tuple[Dataset, dict[str, Any]]:
-    """Whose rows a private table holds, and its manifest. ``more`` facts must stand in the manifest.
+    """Whose rows a private table holds, and its manifest.
+
+    Args:
+        params: the settings.
+        path: of the table.
+        ledger_id: of the ledger that is open.
+        more: further facts that the manifest must have.
 
     Raises:
         ArtifactError: the manifest contradicts the settings or the ledger.
@@ -134,7 +140,13 @@ def _texts(rows: "DataFrame", column: str) -> Partitions:
 
 
 def encoded_chunks(table: "DataFrame", schema: Schema, persons: "NDArray[int64] | None" = None) -> Iterator[Records]:
-    """Rows in memory as feature maps see them."""
+    """Rows in memory as feature maps see them.
+
+    Args:
+        table: typed rows, private or synthetic.
+        schema: of the table.
+        persons: the number of each row's person, if a person may have several rows.
+    """
     encoder = Encoder(schema)
     rows = _chunk_rows(encoder)
     for start in range(0, len(table), rows):

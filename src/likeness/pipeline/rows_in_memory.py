@@ -62,7 +62,11 @@ class RowsInMemory:
     def records(
         self, encoded: Mapping[str, tuple[Schema, str]]
     ) -> "Iterator[tuple[Dataset, Callable[[], Iterator[Records]]]]":
-        """The rows of each row set as feature maps see them, and whose they are."""
+        """The rows of each row set as feature maps see them, and whose they are.
+
+        Args:
+            encoded: schema and digest of the encoding of each row set, with the released categories of open columns.
+        """
         beside = tuple(encoding for _, encoding in encoded.values())
         for prefix, (schema, encoding) in encoded.items():
             rows, persons = self.tables[prefix]
@@ -80,6 +84,14 @@ def in_memory(
     rows_digests: Sequence[str] = (),
 ) -> RowsInMemory:
     """Rows in memory as the stages prepare those of a source: equal digests, so equal releases.
+
+    Args:
+        params: the settings.
+        schema: may have open columns.
+        train: typed with ``schema``, every row a training row.
+        ledger: whose key makes the digests.
+        persons: whose row each is, under ``ingest.unit``.
+        rows_digests: of the rows of each given table, with all columns.
 
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
@@ -101,6 +113,14 @@ def dataset_in_memory(
 ) -> Dataset:
     """Whose rows frames hold.
 
+    Args:
+        params: the settings, with the unit of privacy.
+        ledger: whose key made the digests.
+        digest: of the training rows.
+        count: number of training records.
+        rows_digests: of the rows of each given table, with all columns.
+        encoding: of the first row set as it is written.
+
     Raises:
         DataError: see :func:`likeness.pipeline.ingest.manifest_of`.
     """
@@ -111,6 +131,11 @@ def dataset_in_memory(
 
 def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence[Door]") -> "dict[str, Released]":
     """Release all that a method asks about each row set.
+
+    Args:
+        method: the recipe.
+        row_sets: of the project.
+        doors: one to each.
 
     Returns:
         answers by the name of their query, in the order of the releases.

@@ -47,6 +47,9 @@ class Sources:
     def check_order(self, path: Place) -> None:
         """Refuse an order of rows that one record can change, where pairs and the split go by places.
 
+        Args:
+            path: of the source.
+
         Raises:
             ParamsError: it is a folder whose names are cells of records, or names of their files.
         """

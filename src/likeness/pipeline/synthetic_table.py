@@ -29,7 +29,13 @@ class Request(NamedTuple):
 
 
 def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Released]") -> Request:
-    """The request with a number of rows: in the place of ``auto`` the noisy number of training rows."""
+    """The request with a number of rows: in the place of ``auto`` the noisy number of training rows.
+
+    Args:
+        sample: the request.
+        context: public facts; under ``replace_one`` the number is one of them.
+        auxiliary: released answers by the name of their query.
+    """
     from likeness.methods.base import CLASS_COUNTS, number_of_records
 
     auto = sample.rows == AUTO
@@ -63,7 +69,10 @@ def csv_bytes(table: "DataFrame") -> bytes:
 def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping[str, Any]) -> bytes:
     """A synthetic table as Parquet, with its lineage. The same table gives the same bytes with the same pyarrow.
 
-    ``files`` are the SHA-256 of the CSV and of the files of the generator, by path.
+    Args:
+        table: typed.
+        files: SHA-256 of the CSV and of the files of the generator, by path.
+        request: see :func:`sample_request`.
     """
     content = pa.Table.from_pandas(table, preserve_index=False)
     lineage = json.dumps({"files": files, "sample": request}, sort_keys=True).encode()

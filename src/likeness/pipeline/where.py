@@ -34,7 +34,9 @@ Conditions = dict[int, Condition]
 def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
     """The classes that ``where`` allows (empty: all), and its conditions on feature columns by their place.
 
-    ``where`` has a value, a range, null for missing, or a list of these, by the name of a column.
+    Args:
+        where: from the name of a column to a value, a range, null for missing, or a list of these.
+        schema: of the table.
 
     Raises:
         ParamsError: naming the key, the value and what is allowed.

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None:
-    """Write each table in both forms."""
+    """Write each table in both forms.
+
+    Args:
+        project: with the request and the generator.
+        tables: in their dtypes, by name.
+    """
     for name, table in tables.items():
         path = _path(project, f"{name}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)

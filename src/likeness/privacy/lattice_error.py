@@ -49,14 +49,22 @@ _TAIL = 500
 
 
 def discretization_error(dimension: int, scale: float) -> float:
-    """η of a release; inf for σ outside the range of the lemma. ``scale`` is σ in lattice steps."""
+    """η of a release; inf for σ outside the range of the lemma.
+
+    Args:
+        dimension: number of released coordinates.
+        scale: σ in lattice steps.
+    """
     return (dimension + _TAIL) / scale**2 if _SCALES[0] <= scale <= _SCALES[1] else math.inf
 
 
 def check_discretization(name: str, dimension: int, scale: float) -> None:
     """Refuse a release whose discretization error is too large: its noise is only a few lattice steps wide.
 
-    ``scale`` is σ in lattice steps.
+    Args:
+        name: name of the query.
+        dimension: number of released coordinates.
+        scale: σ in lattice steps.
 
     Raises:
         PlanError: ε is too large to protect anybody.

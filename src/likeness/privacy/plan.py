@@ -123,8 +123,20 @@ def make_plan(
 
     ``ρ_total`` is the largest ρ whose conversion is at most (ε, δ); ``ρ_j = share_j · ρ_total``. Splitting ε and δ
     instead, as DP-HP does, is basic composition and wastes budget. A partition selection takes its part of δ and ρ
-    first, and ``shares`` divide the rest of ρ. Shares of the card are parts of all of ρ, and come off those of the
-    others.
+    first, and ``shares`` divide the rest of ρ.
+
+    Args:
+        method: name of the method.
+        identity: name of the population.
+        shares: queries and their shares, which sum to 1.
+        epsilon: ε of the target.
+        delta: δ of the target.
+        adjacency: what counts as a neighboring table.
+        num_records: public number of records under ``replace_one``, else None.
+        unit: unit of privacy where a person may have several rows.
+        selection: partition selections, if there are any.
+        card: queries about the synthetic table, whose shares of all of ρ come off those of the others.
+        plugin: name and version of the distribution that holds the method, if it is none of Likeness.
 
     Raises:
         PlanError: the shares do not sum to 1, the target is impossible, or ``num_records`` or ``unit`` contradicts the

@@ -92,6 +92,10 @@ class Receipt:
     def from_dict(cls, value: Mapping[str, Any], where: str) -> "Receipt":
         """Inverse of :meth:`to_dict`.
 
+        Args:
+            value: JSON form.
+            where: name of the file, for messages.
+
         Raises:
             ReleaseError: fields are missing or unknown, or the format is another.
         """
@@ -111,6 +115,12 @@ class Receipt:
     @classmethod
     def of(cls, entry: Mapping[str, Any], ledger_id: str, ledger_seq: int, sampler: str) -> "Receipt":
         """The receipt of a reservation, which holds all other facts; its recipe may be that of another version.
+
+        Args:
+            entry: body of the ledger's record.
+            ledger_id: id of the ledger.
+            ledger_seq: number of the record.
+            sampler: that draws the noise.
 
         Raises:
             KeyError: the entry lacks a fact.

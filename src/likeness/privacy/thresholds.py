@@ -91,7 +91,11 @@ def log_delta(threshold: int, scale: float, rows: int, bits: int) -> float:
 def threshold_for(delta_keys: float, scale: float, rows: int, bits: int) -> int:
     """The smallest T ≥ 0 whose δ_keys is at most the one given, in multiples of 2^-10 of a row.
 
-    ``delta_keys`` is the δ that the threshold may cost. For the others see :func:`log_delta`.
+    Args:
+        delta_keys: δ that the threshold may cost.
+        scale: σ in lattice steps.
+        rows: k, the most rows of one person.
+        bits: one row counts ``2**bits`` lattice steps.
 
     Raises:
         PlanError: δ_keys does not lie strictly between 0 and 1.

@@ -107,7 +107,12 @@ class DistanceQuery:
         return cls(name, stage, columns, int(spec["classes"]), measures, str(spec["reference"]))
 
     def about(self, counts: NDArray[np.int64], records: float) -> "DistanceQuery":
-        """The query about a public table. The reference is scaled to ``records``, which are public or noisy."""
+        """The query about a public table.
+
+        Args:
+            counts: :meth:`counts` of the table.
+            records: public or noisy number of private records, to which the reference is scaled.
+        """
         scale = records * 2.0**_BITS / max(1, counts[:, : self.feature.parts[0].width].sum())
         reference = np.rint(counts * scale).astype(np.int64)
         digest = sha256_bytes(reference.astype("<i8").tobytes())
@@ -119,7 +124,11 @@ class DistanceQuery:
         return counts
 
     def distances(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The measures in lattice steps, shape (1, dimension), exact. Private until the door has added noise."""
+        """The measures in lattice steps, shape (1, dimension), exact. Private until the door has added noise.
+
+        Args:
+            total: the exact lattice sum of :attr:`cells`.
+        """
         assert self.reference is not None
         steps = (total >> self.cells.lattice_bits) << _BITS
         by_order: dict[int, list[int]] = {1: [], 2: []}

@@ -183,7 +183,14 @@ def noise_scale(query: AnyQuery, plan: Plan) -> float:
 
 
 def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection[str]) -> Dataset:
-    """The data set with the attempt of the newest draw: each draw that a person declared lost has a new attempt."""
+    """The data set with the attempt of the newest draw: each draw that a person declared lost has a new attempt.
+
+    Args:
+        query: the query.
+        plan: its noise.
+        dataset: whose rows, with the attempt of the settings.
+        lost: keys of releases that a person gave up, see :meth:`likeness.ledger.ledger.Ledger.redraw`.
+    """
     attempt, draw = dataset.attempt, 1
     while sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)) in lost:
         draw += 1

@@ -82,7 +82,11 @@ class PartitionQuery:
         return 2 if self.contributions.change(adjacency) is Stability.ONE_REPLACED else rows_per_unit(unit)
 
     def threshold(self, scale: float, unit: PrivacyUnit | None) -> int:
-        """T in lattice steps; 0 without noise. ``scale`` is σ in lattice steps.
+        """T in lattice steps; 0 without noise.
+
+        Args:
+            scale: σ in lattice steps.
+            unit: the people where they may have several rows.
 
         Raises:
             PlanError: counts and noise do not fit 64 bits.
@@ -142,7 +146,11 @@ def counted(query: PartitionQuery, chunks: Iterable[Partitions]) -> tuple[dict[s
 def selected(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:
     """Places of the keys that are released: at or above the threshold, and among the largest.
 
-    ``keys`` are sorted and different, ``noisy`` their counts.
+    Args:
+        keys: sorted and different.
+        noisy: their noisy counts, shape (len(keys),).
+        threshold: the smallest noisy count that is released.
+        most: number of released keys at most.
     """
     places = [place for place in range(len(keys)) if noisy[place] >= threshold]
     largest = sorted(places, key=lambda place: (-int(noisy[place]), keys[place]))[:most]

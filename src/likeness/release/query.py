@@ -57,7 +57,12 @@ class Query:
         return isinstance(self.contributions, EachPerson)
 
     def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
-        """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`."""
+        """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`.
+
+        Args:
+            adjacency: which tables are neighbors.
+            unit: the people where they may have several rows; None: a row is a person.
+        """
         change = self.contributions.change(adjacency)
         rows = 1 if self.by_person else rows_per_unit(unit)
         return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups, rows)

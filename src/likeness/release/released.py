@@ -96,6 +96,10 @@ def ledger_is_absent(home: str | None, url: str | None = None) -> bool:
     """Whether this machine has no ledger, and no trace of one that was lost. Then a warning says what is not checked.
 
     ``LIKENESS_LEDGER=absent`` says it where the packages of the ledger are not installed, or its ledger is another.
+
+    Args:
+        home: ``ledger.home`` of params.yaml.
+        url: ``ledger.url`` of params.yaml.
     """
     if os.environ.get("LIKENESS_LEDGER") != "absent":
         from likeness.ledger.chain import read_anchor

@@ -78,6 +78,12 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
 def check_answer(query: AnyQuery, encoding: str, released: Released, where: str) -> None:
     """Refuse a release that answers another query.
 
+    Args:
+        query: the query.
+        encoding: digest of the encoding of its rows.
+        released: the answer.
+        where: its file, for messages.
+
     Raises:
         ReleaseError: another map, number of classes, schema, or recipe.
     """

@@ -39,6 +39,11 @@ _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a f
 def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
     """Write all that may be published into a new folder, which ``likeness sample`` reads as it reads a bundle.
 
+    Args:
+        fitted: the fit.
+        params: of the synthesizer.
+        target: the folder.
+
     Raises:
         ArtifactError: it exists.
     """
@@ -94,7 +99,14 @@ def _check(fitted: Fitted, folder: Path) -> None:
 
 
 def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) -> list[str]:
-    """Draw the table, and write the bundle; return the names of its files."""
+    """Draw the table, and write the bundle; return the names of its files.
+
+    Args:
+        fitted: the fit.
+        params: its settings, with the request for the table.
+        target: a new folder, or a new .zip file.
+        open_others: see :func:`likeness.bundle.write.write_bundle`.
+    """
     home = None if params.ledger.home is None else str(expanded(params.ledger.home).absolute())
     with tempfile.TemporaryDirectory() as temporary:
         params = replace(params, ledger=replace(params.ledger, home=home))

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed.
 
+    Args:
+        given: whose parameters.
+        frames: the training rows: a frame, or frames by the name of their table.
+        person: the column that names people, if the caller says it.
+
     Raises:
         LikenessError: see :meth:`likeness.Synthesizer.fit`.
     """

@@ -127,6 +127,10 @@ def _home(given: Parameters) -> str | None:
 def refuse_faults(given: Parameters, frame: Any = None) -> None:
     """Refuse everything that is missing or wrong in ledger, parameters and schema, in one list.
 
+    Args:
+        given: whose parameters.
+        frame: the training rows of one table, as pandas has them.
+
     Raises:
         LikenessError: of the one kind of all faults, else a ParamsError.
     """

@@ -85,7 +85,10 @@ class Published:
     def tables(self, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
         """Draw the tables by name, as typed pandas DataFrames.
 
-        Without ``rows`` they are as many as the noisy count of training rows, or the public number, says.
+        Args:
+            rows: how many; None: as many as the noisy count of training rows, or the public number, says.
+            seed: public.
+            where: which rows, see :func:`likeness.pipeline.where.conditions`.
         """
         saved = self.model.saved(self.generator)
         return self.model.draw(saved, self._rows(rows), seed, where, self._dtypes())
@@ -95,7 +98,11 @@ class Published:
     ) -> "Iterator[dict[str, DataFrame]]":
         """Draw the base, and tables that are each from models that are fitted to a new draw of the noise, by name.
 
-        ``count`` more follow the base.
+        Args:
+            rows: of each table.
+            seed: public.
+            where: which rows.
+            count: how many beside the base.
 
         Raises:
             ParamsError: the method makes none.

@@ -87,7 +87,11 @@ def checks_of(
 ) -> Iterator[Check]:
     """Each check of a bundle when it is done, in this process.
 
-    A training with a longer forecast than ``most_minutes`` does not start. See :func:`verify`.
+    Args:
+        folder: a bundle.
+        retrain: see :func:`verify`.
+        most_minutes: a training with a longer forecast does not start.
+        trusted: see :func:`verify`.
     """
     verdict: dict[str, Check] = {}
     for name in _in_turn():

@@ -223,6 +223,12 @@ def table(bundle: Bundle) -> str:
 def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
     """Number of cells of a table that differ from the draw by rounding.
 
+    Args:
+        bundle: the bundle.
+        stem: name of the table.
+        drawn: the table drawn again.
+        files: of its lineage.
+
     Raises:
         Wrong: the two files hold different tables, or rounding does not explain a difference.
     """

@@ -31,7 +31,14 @@ send(folder, retrain == "True", float(minutes), shows == "True", trusted.split()
 def checks_within(
     folder: Path, retrain: bool, most_minutes: float, trusted: Collection[str]
 ) -> tuple[list[Check], str]:
-    """The checks that were done in time and in memory, and why there are no more; empty where all are done."""
+    """The checks that were done in time and in memory, and why there are no more; empty where all are done.
+
+    Args:
+        folder: a bundle.
+        retrain: whether to train the generator again.
+        most_minutes: for all of them.
+        trusted: plug-ins that they may load.
+    """
     path = [entry or str(Path.cwd()) for entry in sys.path if isinstance(entry, str)]
     words = [str(folder.absolute()), str(retrain), str(most_minutes), str(LOG.isEnabledFor(logging.INFO))]
     words.append(" ".join(trusted))

@@ -52,6 +52,10 @@ def sensitivity(bundle: Bundle) -> str:
 def check_claim(name: str, receipt: Receipt) -> Query | DistanceQuery | None:
     """Compute sensitivity, noise and cost of a release again, from its specification, noise, adjacency and unit.
 
+    Args:
+        name: of the receipt or record, for messages.
+        receipt: what a release, or its reservation in the ledger, states.
+
     Returns:
         the query; None for a partition selection.
 

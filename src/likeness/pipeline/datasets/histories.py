@@ -141,7 +141,9 @@ class Histories(DataModel):
     def as_released(self, tables: Tables, most: int) -> "dict[str, Iterable[Records]]":
         """Rows of people and pairs of events as a release counts them, by the prefix of their queries.
 
-        Only the first ``most`` people count.
+        Args:
+            tables: typed, by name.
+            most: people that count; the first ones.
         """
         from likeness.data.histories.rows import rows_of_tables
         from likeness.pipeline.private_rows import encoded_chunks

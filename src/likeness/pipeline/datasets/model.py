@@ -84,7 +84,9 @@ class DataModel(ABC):
     def complete(self, params: Params, of_files: bool = True) -> Params:
         """The settings, with what the schema says of them.
 
-        ``of_files``: the rows come from the sources that the settings name.
+        Args:
+            params: as they are given.
+            of_files: whether the rows come from the sources that the settings name.
 
         Raises:
             ParamsError: the settings do not go with the schema.
@@ -124,6 +126,12 @@ class DataModel(ABC):
     ) -> None:
         """Write the private rows of each row set, with split and person, and with a manifest that has their digests.
 
+        Args:
+            sources: the sources, with their settings.
+            ledger: whose key makes the digests.
+            paths: where they are written.
+            engine: where the parts of a source are typed.
+
         Raises:
             DataError: a source is missing or does not fit the schema, or a part of the split has no rows.
             LedgerError: the rows belong to another population.
@@ -131,7 +139,14 @@ class DataModel(ABC):
 
     @abstractmethod
     def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
-        """Compare synthetic tables with held-out rows. What it writes is NOT private."""
+        """Compare synthetic tables with held-out rows. What it writes is NOT private.
+
+        Args:
+            written: the schema of a row a record as it is written.
+            tables: typed, by name.
+            settings: of the evaluation.
+            paths: of the private rows, and of the comparison.
+        """
 
     def saved(self, folder: Path) -> "list[SavedGenerator]":
         """The generators in a folder, one for each row set.
@@ -150,7 +165,11 @@ class DataModel(ABC):
 
     @abstractmethod
     def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
-        """The frames of a Python caller by the name of their table. The name of a lone frame is empty.
+        """The frames of a Python caller by the name of their table.
+
+        Args:
+            given: by the name that the caller gives; that of a lone frame is empty.
+            person: the column that names people, if the caller says it.
 
         Raises:
             ParamsError: these are not the frames of the schema.
@@ -159,6 +178,11 @@ class DataModel(ABC):
     @abstractmethod
     def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
         """The training rows of frames, as :meth:`ingest` writes those of sources: equal digests, so equal releases.
+
+        Args:
+            frames: of :meth:`named`.
+            params: the settings, with the unit of privacy.
+            ledger: whose key makes the digests.
 
         Raises:
             DataError: they do not fit the schema, or there is no row.
@@ -170,7 +194,12 @@ class DataModel(ABC):
     ) -> "dict[str, DataFrame]":
         """Synthetic tables by name.
 
-        ``where`` may be a frame, for a record beside each row. Words of ``dtypes`` go before those of the schema.
+        Args:
+            saved: the generators of all row sets.
+            rows: number of records.
+            seed: public.
+            where: see :func:`likeness.pipeline.where.conditions`; or a frame, for a record beside each row.
+            dtypes: words by column, for each table; they go before those of the schema.
 
         Raises:
             ParamsError: ``where`` asks for what the model does not make.
@@ -186,7 +215,11 @@ class DataModel(ABC):
     ) -> dict[str, Any]:
         """The part of the public page about the tables, ready to print.
 
-        The first ``most`` records are compared with the release; None where they answer to a condition.
+        Args:
+            released: all files of the run.
+            total: the number of records where it is public.
+            tables: typed synthetic rows, by name.
+            most: records that are compared with the release, the first ones; None where they answer to a condition.
         """
 
     @abstractmethod
