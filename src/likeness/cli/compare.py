@@ -56,7 +56,11 @@ class Run:
 
 
 def read_run(path: Path) -> Run:
-    """A project's folder after a run, a bundle (folder or zip), a saved synthesizer, or the id of a tracked run."""
+    """A project's folder after a run, a bundle (folder or zip file), a saved synthesizer, or the id of a tracked run.
+
+    Raises:
+        LikenessError: the path is none of these.
+    """
     if _RUN_ID.fullmatch(str(path)) and not path.exists():
         return _tracked(str(path))
     with opened(path) as folder:

@@ -150,7 +150,17 @@ def init(
 
 @dataclass(frozen=True)
 class _Source:
-    """A source that was opened for its header: its place as params.yaml writes it, and guesses about columns."""
+    """A source that was opened for its header.
+
+    Attributes:
+        place: as params.yaml writes it.
+        query: of a database.
+        layout: of a file.
+        name: of the table.
+        kinds: the guessed kind of each column.
+        dtypes: words of dtypes by column, where the file says them.
+        database: whether it is a query of one.
+    """
 
     place: str
     query: str | None

@@ -55,7 +55,11 @@ def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) 
 
 
 def section_in(content: Mapping[str, Any], key: str) -> Any:
-    """A section of params.yaml; empty where it is not there."""
+    """A section of params.yaml; empty where it is not there.
+
+    Raises:
+        ParamsError: it is no mapping.
+    """
     value = content.get(key)
     if value is not None and not isinstance(value, Mapping):
         raise ParamsError(f"{_PARAMS}: {key} must be a section with settings, got {value!r}. Correct it.")

@@ -16,14 +16,22 @@ from likeness.core.yaml import read_yaml
 
 
 def load_params(path: Path | str = ProjectPaths.params) -> Params:
-    """Read and check params.yaml. In a copy that DVC made for an experiment, apply :func:`at_home`."""
+    """Read and check params.yaml. In a copy that DVC made for an experiment, apply :func:`at_home`.
+
+    Raises:
+        ParamsError: names the file, the key, the rule and what is allowed.
+    """
     params, root = read_params(path), Path(path).parent
     home = Path(os.environ.get("DVC_ROOT", root))
     return params if home.resolve() == root.resolve() else at_home(params, root, home)
 
 
 def read_params(path: Path | str = ProjectPaths.params) -> Params:
-    """Read and check params.yaml as it is written."""
+    """Read and check params.yaml as it is written.
+
+    Raises:
+        ParamsError: names the file, the key, the rule and what is allowed.
+    """
     content = read_content(path)
     try:
         return params_from(content)
@@ -32,7 +40,11 @@ def read_params(path: Path | str = ProjectPaths.params) -> Params:
 
 
 def read_content(path: Path | str) -> dict[str, Any]:
-    """What params.yaml holds, unchecked. A ParamsError if there is no such file, or it holds no sections."""
+    """What params.yaml holds, unchecked.
+
+    Raises:
+        ParamsError: there is no such file, or it holds no sections.
+    """
     path = Path(path)
     if not path.exists():
         raise ParamsError(no_project(path))
@@ -43,7 +55,11 @@ def read_content(path: Path | str) -> dict[str, Any]:
 
 
 def params_from(content: Mapping[str, Any]) -> Params:
-    """Settings from the content of a params.yaml. Sections that are not shared belong to methods."""
+    """Settings from the content of a params.yaml. Sections that are not shared belong to methods.
+
+    Raises:
+        ParamsError: names the key, the rule and what is allowed.
+    """
     shared = {item.name for item in fields(Params)} - {"sections"}
     sections = {key: value for key, value in content.items() if key not in shared}
     for key, section in sections.items():

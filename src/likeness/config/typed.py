@@ -157,7 +157,11 @@ def is_expert(cls: Any, name: str) -> bool:
 
 
 def merged(cls: Any, section: Mapping[str, Any]) -> dict[str, Any]:
-    """The section of a method as params.yaml has it, with the settings of its ``expert`` in their places."""
+    """The section of a method as params.yaml has it, with the settings of its ``expert`` in their places.
+
+    Raises:
+        ParamsError: an expert setting stands elsewhere, or ``expert`` is no mapping.
+    """
     expert = section.get("expert") or {}
     if not isinstance(expert, Mapping):
         raise ParamsError(f"{cls.name}.expert must be a section with settings, got {expert!r}")
@@ -250,7 +254,11 @@ def require(condition: bool, key: str, value: Any, rule: str) -> None:
 
 
 def whole(key: str, value: Any, least: int | None = None) -> int:
-    """A whole number of Python or numpy."""
+    """A whole number of Python or numpy.
+
+    Raises:
+        ParamsError: the value is none, or is too small.
+    """
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:

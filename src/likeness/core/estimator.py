@@ -16,7 +16,11 @@ class Estimator:
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters."""
+        """Change parameters.
+
+        Raises:
+            ValueError: the constructor has no such parameter.
+        """
         names = list(signature(type(self)).parameters)
         for name, value in params.items():
             if name not in names:
@@ -25,7 +29,11 @@ class Estimator:
         return self
 
     def check_fitted(self, attribute: str) -> None:
-        """Refuse the use of an estimator whose fit has not set this attribute: a NotFittedError."""
+        """Refuse the use of an estimator whose fit has not set this attribute.
+
+        Raises:
+            NotFittedError: the attribute is missing.
+        """
         if not hasattr(self, attribute):
             raise NotFittedError(f"This {type(self).__name__} is not fitted. Call fit first.")
 

@@ -27,7 +27,11 @@ EXTRAS = {
 
 
 def need(package: str, user: str) -> None:
-    """Refuse work of ``user`` that needs a package of :data:`EXTRAS` which is not installed: a MissingPackageError."""
+    """Refuse work of ``user`` that needs a package of :data:`EXTRAS` which is not installed.
+
+    Raises:
+        MissingPackageError: it is not installed.
+    """
     if find_spec(package) is None:
         raise MissingPackageError(_sentence(package, user))
 

@@ -24,7 +24,11 @@ def expanded(place: str | Path) -> Path:
 
 
 def user_folders() -> tuple[Path, Path]:
-    """The user's folders for data and for state; on macOS they are one."""
+    """The user's folders for data and for state; on macOS they are one.
+
+    Raises:
+        LikenessError: the system knows no home folder of the user.
+    """
     with _home_known():
         import platformdirs  # training alone runs without it
 

@@ -21,6 +21,9 @@ def check_known(value: Mapping[str, Any], keys: Iterable[str], where: str, error
         keys: those of :data:`KNOWN` that it must have.
         where: its file or record.
         error: the kind of refusal.
+
+    Raises:
+        Exception: of this kind.
     """
     unknown = [f"{key} {value.get(key)!r}" for key in keys if repr(value.get(key)) != repr(KNOWN[key])]
     unknown += [f"part {part!r}" for part in value.get("requires", ())]

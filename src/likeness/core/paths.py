@@ -56,7 +56,11 @@ class Outputs:
 
 @dataclass(frozen=True)
 class ProjectPaths:
-    """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name."""
+    """Every place of a project. ``ProjectPaths(root).plan`` is a file, ``ProjectPaths.plan`` its name.
+
+    Attributes:
+        root: the project's folder.
+    """
 
     root: Path = Path()
 

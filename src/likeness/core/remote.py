@@ -83,7 +83,11 @@ def ending(place: PurePath | RemotePath) -> str:
 
 @contextmanager
 def reading(source: str) -> Iterator[None]:
-    """Refuse what cannot be read by the name of its source: that of a file within may be a person's."""
+    """Refuse what cannot be read by the name of its source: that of a file within may be a person's.
+
+    Raises:
+        DataError: the system or a server refuses. Nothing of its words is in the message.
+    """
     try:
         yield
     except (LikenessError, MemoryError):

@@ -40,7 +40,11 @@ def parsed(text: str, where: object, error: type[LikenessError], loader: type[ya
 
 
 def read_yaml(path: Path, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
-    """The content of a file, as :func:`parsed`."""
+    """The content of a file, as :func:`parsed`.
+
+    Raises:
+        LikenessError: the file cannot be read, or is not YAML.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as fault:

@@ -118,7 +118,11 @@ class Interview:
     save: Callable[[Sequence[tuple[str, str]]], None] = lambda _: None
 
     def run(self) -> Completed:
-        """Ask everything."""
+        """Ask everything.
+
+        Raises:
+            SchemaError: the given values break a rule, so no answer helps.
+        """
         self._open = [name for name in self.draft if not self.draft[name].settled]
         self._shown: set[str] = set()
         self._accept(self.draft)

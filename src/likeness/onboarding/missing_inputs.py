@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.text import normal_text
+from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft, as_lines
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.files import IN_FRAME
@@ -19,7 +20,7 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.onboarding.from_frame import draft
 from likeness.pipeline.other_ledgers import Named, refuse_other_ledger
-from likeness.preflight.faults import columns_of, faults_of, needed_of
+from likeness.preflight.faults import columns_of, faults_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class MissingInputs:
-    """Everything that is missing or wrong: lines of Python in their order, faults that none can mend, and all kinds."""
+    """Everything that is missing or wrong.
+
+    Attributes:
+        lines: of Python, in the order in which they run.
+        sentences: faults that no line can mend.
+        kinds: of all of them.
+    """
 
     lines: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
@@ -70,6 +77,7 @@ class MissingInputs:
         """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
         if given is None and hasattr(frame, "dtypes"):
             self.line("synthesizer.schema = schema = likeness.draft(frame)", SchemaError)
+
             given = draft(frame)
         if given is None:
             self._wrong("schema is missing. Give a Schema, a mapping, or the path of a schema file.", ParamsError)
@@ -92,8 +100,10 @@ class MissingInputs:
     def _header(self, content: Mapping[str, Any], frame: "DataFrame | Any") -> None:
         """Add the columns that the frame lacks."""
         if hasattr(frame, "dtypes") and content.get("image") is None:
-            needed = needed_of(columns_of(content))
-            present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, needed))
+            kept = [
+                name for name, spec in columns_of(content) if isinstance(spec, Mapping) and spec.get("kind") != DROP
+            ]
+            present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, kept))
             self.tried(lambda: check_names(present, names, "the DataFrame", IN_FRAME))
 
     def _wrong(self, text: str, kind: type[LikenessError]) -> None:

@@ -75,7 +75,11 @@ def draft_params(
 
 
 def check_columns(kinds: Mapping[str, str], **options: str | None) -> None:
-    """Refuse a label, a name of people, a column of the split or an order that is no column."""
+    """Refuse a label, a name of people, a column of the split or an order that is no column.
+
+    Raises:
+        SchemaError: naming the option.
+    """
     label, person, split = map(options.get, ("label", "person", "split"))
     for option, column in options.items():
         if column is not None and column not in kinds:

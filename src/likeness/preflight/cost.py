@@ -52,7 +52,11 @@ def last_rows(project: Project) -> "Dataset | None":
 
 
 def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]:
-    """Cost of every release of a run that is not on record, by its key. Without rows, all are new."""
+    """Cost of every release of a run that is not on record, by its key. Without rows, all are new.
+
+    Raises:
+        PlanError: the settings cannot be planned.
+    """
     params, ledger, plan = project.params, project.ledger, project.plan
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
     records = ledger.records()

@@ -49,7 +49,11 @@ def check_ahead(project: Project) -> None:
 
 
 def check_estimators(project: Project) -> None:
-    """Refuse an evaluation whose estimators are not installed, before a run starts."""
+    """Refuse an evaluation whose estimators are not installed, before a run starts.
+
+    Raises:
+        MissingPackageError: the library of one is missing.
+    """
     schema = project.written_schema
     if schema.task != "none":
         check_installed(select(schema.task, project.params.evaluate.classifiers, schema.image))

@@ -102,7 +102,8 @@ class Forecast:
         rows_of_a_person: the most that are used; every sigma grows with it.
         rows: the given number of training records; None without one.
         categories: columns whose categories are private. Width and queries assume as many categories as ``most`` and
-            the number of records allow. Each column needs records for two categories. The rule does not apply to their
+        the
+            number of records allow. Each column needs records for two categories. The rule does not apply to their
             cells, whose number nobody knows yet.
         queries: all others.
         records: the fewest for which the rule holds everywhere.
@@ -126,7 +127,11 @@ class Forecast:
 
 
 def forecast(project: Project, rows: int | None = None) -> Forecast:
-    """Forecast the run that params.yaml asks for, with so many training records, public or approximate."""
+    """Forecast the run that params.yaml asks for, with so many training records, public or approximate.
+
+    Raises:
+        LikenessError: the settings contradict each other.
+    """
     params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
     categories = tuple(_categories(project, plan))

@@ -40,7 +40,11 @@ def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
 
 
 def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """The typed form of a table in the dtypes of its schema, also as Parquet gives them back."""
+    """The typed form of a table in the dtypes of its schema, also as Parquet gives them back.
+
+    Raises:
+        DataError: a value is none of its column.
+    """
     words = _words(schema)
     return with_columns(table, {name: _read(table[name], schema.column(name), dtype) for name, dtype in words.items()})
 

@@ -32,7 +32,11 @@ GAP, SINCE = "gap", "since first"
 
 
 def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap: Column | None) -> tuple[Rule, ...]:
-    """The rules of a schema of histories, about columns of both row sets."""
+    """The rules of a schema of histories, about columns of both row sets.
+
+    Raises:
+        SchemaError: naming the rule, or two that contradict each other.
+    """
     named = {column.name: column for column in columns}
     if order is not None and gap is not None:
         named |= {f"{word} {order.name}": replace(order, name=f"{word} {order.name}") for word in ("last", "next")}

@@ -81,7 +81,11 @@ def _by_form(text: str, guessed: str) -> tuple[str, str]:
 
 
 def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
-    """Columns between commas or blanks, by name, number from 1, ``2-5`` or ``lab_*``; or ``all`` or ``none``."""
+    """Columns between commas or blanks, by name, number from 1, ``2-5`` or ``lab_*``; or ``all`` or ``none``.
+
+    Raises:
+        SchemaError: a word is not a column, or not an answerable one.
+    """
     if text.strip() in ("", *_NAMES):
         return frozenset(answerable if text.strip() == "all" else ())
     names: list[str] = []

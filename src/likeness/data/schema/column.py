@@ -56,7 +56,11 @@ class Column(ColumnFacts):
 
     @property
     def width(self) -> int:
-        """Coordinates of its code: one-hot with a place for missing, or a unit and its indicator."""
+        """Number of encoded coordinates: one-hot with a place for missing, or a unit and its missing indicator.
+
+        Raises:
+            SchemaError: the column is open.
+        """
         if self.open:
             raise SchemaError(f"column '{self.name}': its categories are not released yet. Run: dvc repro categories")
         return (len(self.categories) if self.is_categorical else 1) + int(self.nullable)

@@ -45,7 +45,16 @@ class Rule(ABC):
     @classmethod
     @abstractmethod
     def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
-        """Read a rule as it stands in the schema, with its place in the list, from 1, and all columns of the schema."""
+        """Read a rule.
+
+        Args:
+            spec: as it stands in the schema.
+            number: its place in the list, from 1.
+            columns: all columns of the schema.
+
+        Raises:
+            SchemaError: naming the rule.
+        """
 
     def __str__(self) -> str:
         """Number and text, for messages and reports."""

@@ -107,7 +107,12 @@ def _implies(one: Forbidden, two: Forbidden, name: str, columns: Columns) -> boo
 
 @dataclass(frozen=True)
 class ConstrainedTable:
-    """What rules make of a table: which columns are modeled, and how rows go there and back."""
+    """What rules make of a table: which columns are modeled, and how rows go there and back.
+
+    Attributes:
+        columns: of the table.
+        rules: of its schema.
+    """
 
     columns: tuple[Column, ...]
     rules: tuple[Rule, ...]

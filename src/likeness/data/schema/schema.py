@@ -84,7 +84,11 @@ class Schema:
             raise SchemaError("columns has no feature. Give at least one column beside the label.")
 
     def completed(self, released: Mapping[str, Sequence[str]]) -> "Schema":
-        """The schema with the released categories of each open column, and then its ``other``."""
+        """The schema with the released categories of each open column, and then its ``other``.
+
+        Raises:
+            SchemaError: the names are not those of the open columns.
+        """
         if set(released) != {column.name for column in self.open_columns}:
             raise SchemaError(
                 "the released categories are not those of the schema's columns. Run: dvc repro categories"

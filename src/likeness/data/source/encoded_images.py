@@ -77,7 +77,11 @@ def _read(data: bytes | None, shape: tuple[int, ...]) -> NDArray[np.uint8] | str
 
 
 def image_column(types: Mapping[str, pa.DataType], where: str) -> str:
-    """The column of encoded images: the only one of bytes, or of records with ``bytes`` as Hugging Face writes them."""
+    """The column of encoded images: the only one of bytes, or of records with ``bytes`` as Hugging Face writes them.
+
+    Raises:
+        DataError: there is no such column, or several.
+    """
     names = [name for name, kind in types.items() if _holds_bytes(kind)]
     if len(names) != 1:
         raise DataError(

@@ -19,6 +19,9 @@ def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule:
         wanted: names that it must have, each once.
         where: name of the table in messages.
         rule: a sentence that says which columns the table must have; an end without a point.
+
+    Raises:
+        DataError: a wanted column is missing, or occurs twice.
     """
     wanted, counts = dict.fromkeys(wanted), Counter(present)
     missing = [name for name in wanted if not counts[name]]

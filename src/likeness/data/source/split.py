@@ -13,7 +13,11 @@ _WIDER = 4  # times as long as the next one is each sorted array of rows, so the
 
 
 def split_by_column(column: "pd.Series[str]", train: str, test: str) -> Parts:
-    """By a public column of the source."""
+    """By a public column of the source.
+
+    Raises:
+        DataError: the column holds another value.
+    """
     if not column.isin([train, test]).all():
         raise DataError(
             f"split column '{column.name}' has a value other than '{train}' and '{test}'. Correct ingest.split."
@@ -32,7 +36,8 @@ class SplitByContent:
 
     In SQL the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``, and a row is a test row if the first 13 hexadecimal
     digits of ``sha256('likeness split SEED ' || sha256(t) || ' ' || copy)`` are below 16^13 times the share. Rows are
-    equal here if the first 128 bits of their hashes are. Memory holds 24 bytes of each row.
+    equal here if the first 128
+    bits of their hashes are. Memory holds 24 bytes of each row.
     """
 
     def __init__(self, test_fraction: float, seed: int) -> None:

@@ -246,6 +246,9 @@ class Kind:
         """The keys of the schema that a person's line means: ``0..110``, then ``log``, ``decimals 2``, ``spikes 0 9``.
 
         Only the form is read; the schema checks the content.
+
+        Raises:
+            SchemaError: it has no such form.
         """
         more: dict[str, Any] = {}
         if "format" in self.keys:  # a format may hold blanks and commas, so it is the rest of the line
@@ -294,7 +297,11 @@ class Kind:
 
 
 def register(kind: K) -> K:
-    """Make a kind known, under its name. It decorates the class."""
+    """Make a kind known, under its name. It decorates the class.
+
+    Raises:
+        SchemaError: there is another kind of that name.
+    """
     if kind.name in (*KINDS, "drop"):
         raise SchemaError(f"there is a kind '{kind.name}' already. Give yours another name.")
     KINDS[kind.name] = kind()
