@@ -78,7 +78,11 @@ def run(
 
 
 def _reproduce(paths: ProjectPaths, stages: Sequence[str], force: bool) -> None:
-    """Run every stage that is out of date, with a bar for each; messages of stages go to standard error."""
+    """Run every stage that is out of date, with a bar for each; messages of stages go to standard error.
+
+    Raises:
+        LikenessError: a stage failed.
+    """
     ran = 0
     with stage_bars() as bars:
         for stage in stages:

@@ -60,7 +60,11 @@ class RemotePath:
         return (RemotePath(url, self.source or self.name) for url in listed)
 
     def _answer(self, ask: Callable[[Any, str], T]) -> T:
-        """Ask the file system; any error becomes a DataError without the server's words."""
+        """Ask the file system; any error becomes a DataError without the server's words.
+
+        Raises:
+            DataError: a package is missing, or the server does not give the file.
+        """
         try:
             from fsspec.core import url_to_fs
 
@@ -84,6 +88,9 @@ def ending(place: PurePath | RemotePath) -> str:
 @contextmanager
 def reading(source: str) -> Iterator[None]:
     """Refuse what cannot be read by the name of its source: that of a file within may be a person's.
+
+    Args:
+        source: name of a file or folder, as the settings give it.
 
     Raises:
         DataError: the system or a server refuses. Nothing of its words is in the message.

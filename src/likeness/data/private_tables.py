@@ -137,6 +137,9 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
     """Draw at most ``most`` rows of a private table by a public seed, in order; memory does not grow with the table.
 
     Positions are drawn with repetition and taken once, so the result has a few rows less. None: all rows.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
     """
     count = _opened(path).metadata.num_rows
     if most is None or count <= most:
@@ -151,7 +154,11 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The dataset manifest of a private table, without reading a row."""
+    """The dataset manifest of a private table, without reading a row.
+
+    Raises:
+        ArtifactError: the file is missing or damaged.
+    """
     return _manifest(_opened(path))
 
 
@@ -190,13 +197,21 @@ def iter_private(
 
 
 def text_columns(path: Path) -> list[str]:
-    """Names of the columns that hold plain text, without reading a row."""
+    """Names of the columns that hold plain text, without reading a row.
+
+    Raises:
+        ArtifactError: the file is missing or damaged.
+    """
     fields = _opened(path).schema_arrow
     return [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
 
 
 def num_groups(path: Path) -> int:
-    """Number of row groups of a private table, without reading a row."""
+    """Number of row groups of a private table, without reading a row.
+
+    Raises:
+        ArtifactError: the file is missing or damaged.
+    """
     return int(_opened(path).num_row_groups)
 
 

@@ -14,6 +14,9 @@ def draft(frame: Any, name: str = "table") -> SchemaDraft:
         frame: any rows, or none.
         name: short name of the table.
 
+    Returns:
+        a draft. ``print`` shows it, with a question mark for what only a person can say.
+
     Raises:
         DataError: the names of the frame do not look like a header.
     """

@@ -137,7 +137,11 @@ class Interview:
                 self.save(lines)
 
     def _interview(self, lines: Sequence[tuple[str, str]], first: str) -> Completed:
-        """Take the lines, then ask for what is open: the question with the key ``first``, then the others."""
+        """Take the lines, then ask for what is open: the question with the key ``first``, then the others.
+
+        Raises:
+            _Undo: the person goes back.
+        """
         self._draft, self._taken = self.draft, list[tuple[str, str]]()
         self._single: set[str] = set()  # columns with a question of their own
         self._again: str | None = None  # the column that a person goes back to
@@ -311,7 +315,11 @@ class Interview:
         self._draft = draft
 
     def _line(self, question: str) -> str:
-        """A typed line; a line that ends in a comma continues in the next, as in a pasted list."""
+        """A typed line; a line that ends in a comma continues in the next, as in a pasted list.
+
+        Raises:
+            SchemaError: it holds a character that cannot stand in a file of one line a column.
+        """
         text = _BREAKS.sub(" ", self.ask(question)).strip()
         while text.endswith(","):
             text += " " + _BREAKS.sub(" ", self.ask("  and: ")).strip()

@@ -75,19 +75,32 @@ class Project:
 
     @cached_property
     def public_schema(self) -> "Schema | HistorySchema":
-        """The public schema, of a table or of people with histories."""
+        """The public schema, of a table or of people with histories.
+
+        Raises:
+            SchemaError: it is wrong.
+        """
         return self.given_schema or read_schema(self.schema_file)
 
     @cached_property
     def written_model(self) -> "DataModel":
-        """The data model of the public schema as it is written."""
+        """The data model of the public schema as it is written.
+
+        Raises:
+            SchemaError: the schema is wrong.
+            ParamsError: the settings do not go with it.
+        """
         model = model_of(self.public_schema)
         model.complete(self.params, self.given_schema is None)  # or refused
         return model
 
     @cached_property
     def model(self) -> "DataModel":
-        """The data model, with the released categories of its open columns."""
+        """The data model, with the released categories of its open columns.
+
+        Raises:
+            ArtifactError: no categories are released yet, or those of another schema.
+        """
         return self.written_model.with_records(self.schema)
 
     @cached_property
@@ -245,7 +258,11 @@ class Project:
 
     @cached_property
     def written_plan(self) -> "Plan":
-        """The plan as stage ``plan`` wrote it."""
+        """The plan as stage ``plan`` wrote it.
+
+        Raises:
+            ArtifactError: it is missing.
+        """
         return Plan.from_dict(read_json(self.paths.plan))
 
     @cached_property
@@ -282,7 +299,11 @@ class Project:
 
     @property
     def ledger(self) -> "Ledger":
-        """The ledger, verified once."""
+        """The ledger, verified once.
+
+        Raises:
+            LedgerError: it is damaged; or there is none, and files of the project name another one.
+        """
         return self.ledger_session.ledger
 
     @cached_property

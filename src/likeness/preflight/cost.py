@@ -73,7 +73,13 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
 
 
 def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Name and key of each query of a run, up to the first one that depends on an answer that is not released yet."""
+    """Name and key of each query of a run, up to the first one that depends on an answer that is not released yet.
+
+    Args:
+        project: with the settings of the run.
+        rows: whose rows.
+        reserved: keys on record.
+    """
     plan, recipe, schema, ledger = project.plan, project.method, project.written_schema, project.ledger
     lost = ledger.lost()
 

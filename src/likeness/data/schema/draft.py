@@ -74,7 +74,11 @@ class ColumnDraft:
         return self._spec.get(key)
 
     def __setattr__(self, key: str, value: Any) -> None:
-        """Say more of the column."""
+        """Say more of the column.
+
+        Raises:
+            SchemaError: with all rules that are broken.
+        """
         value = _plain(value)
         said = {key: value}
         if key == "kind":
@@ -90,16 +94,28 @@ class ColumnDraft:
         self._take(spec, said, self._guessed and key in _BESIDE, set(spec))
 
     def guess(self, kind: str) -> None:
-        """Take another kind that is still to be confirmed."""
+        """Take another kind that is still to be confirmed.
+
+        Raises:
+            SchemaError: there is no such kind.
+        """
         self.__dict__.update(_spec=self._of_kind(kind), _guessed=True)
 
     def settle(self, spec: Mapping[str, Any]) -> None:
-        """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing."""
+        """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing.
+
+        Raises:
+            SchemaError: with all rules that are broken.
+        """
         self.fill(spec)
         self.__dict__["_settled"] = True
 
     def fill(self, spec: Mapping[str, Any]) -> None:
-        """Take the possible values in a column's mapping. What it does not say of missing values and dtype stays."""
+        """Take the possible values in a column's mapping. What it does not say of missing values and dtype stays.
+
+        Raises:
+            SchemaError: with all rules that are broken.
+        """
         kind = spec.get("kind")
         beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
         kept = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
@@ -213,7 +229,11 @@ class SchemaDraft:
         }
 
     def __getitem__(self, name: Any) -> ColumnDraft:
-        """One column, by its name, or by its label in a frame."""
+        """One column, by its name, or by its label in a frame.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
         return self._columns[self._named(name)]
 
     def __iter__(self) -> Iterator[str]:
@@ -263,7 +283,11 @@ class SchemaDraft:
                 self[name].nullable = name in names
 
     def answer(self, name: Any, text: str) -> None:
-        """Say what is possible in a column in one line, as in a terminal: ``0..110``, ``red, green``."""
+        """Say what is possible in a column in one line, as in a terminal: ``0..110``, ``red, green``.
+
+        Raises:
+            SchemaError: there is no such column, or a rule is broken.
+        """
         self[name].fill(read_answer(text, self[name].kind).spec)
 
     def open_keys(self) -> dict[str, bool]:
@@ -271,7 +295,11 @@ class SchemaDraft:
         return {"label": self._label is None, "rows": self._person is not None}
 
     def take(self, key: str, line: str) -> None:
-        """Take over a line that answers one of :meth:`open_keys` about the schema."""
+        """Take over a line that answers one of :meth:`open_keys` about the schema.
+
+        Raises:
+            SchemaError: a rule refuses it.
+        """
         if key == "label":
             self.label = column_called(line, list(self)) if line else None
 

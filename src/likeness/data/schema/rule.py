@@ -100,7 +100,11 @@ def refuse(number: int, words: str) -> SchemaError:
 
 
 def column_of(name: Any, number: int, columns: Columns) -> Column:
-    """A column that a rule names."""
+    """A column that a rule names.
+
+    Raises:
+        SchemaError: there is none, or its categories are private.
+    """
     column = columns.get(str(name))
     if column is None:
         raise refuse(number, f"'{name}' is not a column.{choices(name, columns, 'Columns')}")
@@ -110,7 +114,11 @@ def column_of(name: Any, number: int, columns: Columns) -> Column:
 
 
 def columns_of(names: Any, number: int, columns: Columns, least: int = 2) -> list[Column]:
-    """Different columns that a rule lists."""
+    """Different columns that a rule lists.
+
+    Raises:
+        SchemaError: it is no list of as many columns.
+    """
     if not isinstance(names, list | tuple) or len(names) < least or len({str(name) for name in names}) < len(names):
         raise refuse(number, f"needs a list of {least} different columns or more.")
     return [column_of(name, number, columns) for name in names]

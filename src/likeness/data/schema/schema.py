@@ -292,7 +292,11 @@ def pixel_columns(shape: tuple[int, ...]) -> tuple[Column, ...]:
 
 
 def check_texts(mapping: Mapping[str, Any], where: str) -> None:
-    """Refuse controls and long texts: a schema is published, and others read it in a terminal."""
+    """Refuse controls and long texts: a schema is published, and others read it in a terminal.
+
+    Raises:
+        SchemaError: naming the file, the key and the rule.
+    """
     for place, text in texts_in(mapping):
         fault = fault_of(text, _MOST_WORDS if place.rpartition(".")[2] in ("source", "reason") else LONGEST)
         if fault:

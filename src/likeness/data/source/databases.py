@@ -58,11 +58,19 @@ class Database:
         return f"SELECT * FROM {query}" if _TABLE.fullmatch(query) else query  # noqa: S608
 
     def columns(self) -> list[str]:
-        """Names of the columns, without fetching a row."""
+        """Names of the columns, without fetching a row.
+
+        Raises:
+            DataError: the database cannot be reached, or refuses the query.
+        """
         return self._answer(_names)
 
     def first(self, count: int) -> list[tuple[Any, ...]]:
-        """The first ``count`` rows of the answer."""
+        """The first ``count`` rows of the answer.
+
+        Raises:
+            DataError: as :meth:`columns`.
+        """
         return self._answer(lambda result: [tuple(row) for row in result.fetchmany(count)])
 
     def read(
@@ -99,7 +107,14 @@ class Database:
         return table, split, people
 
     def fingerprint(self, key: bytes) -> str:
-        """Keyed hash of the rows in any order, with all columns of single values; empty without rows."""
+        """Keyed hash of the rows in any order, with all columns of single values; empty without rows.
+
+        Args:
+            key: 32 secret bytes of the ledger.
+
+        Raises:
+            DataError: as :meth:`columns`.
+        """
         source = SourceDigest()
 
         def summed(result: CursorResult[Any]) -> None:

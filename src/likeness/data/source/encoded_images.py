@@ -79,6 +79,10 @@ def _read(data: bytes | None, shape: tuple[int, ...]) -> NDArray[np.uint8] | str
 def image_column(types: Mapping[str, pa.DataType], where: str) -> str:
     """The column of encoded images: the only one of bytes, or of records with ``bytes`` as Hugging Face writes them.
 
+    Args:
+        types: of the columns, by name.
+        where: name of the source in messages.
+
     Raises:
         DataError: there is no such column, or several.
     """

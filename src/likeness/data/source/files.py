@@ -165,7 +165,11 @@ def read_frame_people(
     where: str = "the DataFrame",
     source: SourceDigest | None = None,
 ) -> tuple[pd.DataFrame, "pd.Series[str]"]:
-    """Type a table as :func:`read_frame`, with the column that names people."""
+    """Type a table as :func:`read_frame`, with the column that names people.
+
+    Raises:
+        DataError: as :func:`read_frame`, or a row names nobody.
+    """
     raw = _frame_cells(df, [*schema.names, person_column], where, source)
     return typed(raw, schema, where), people_of(raw[person_column], where)
 

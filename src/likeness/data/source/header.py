@@ -77,7 +77,11 @@ def guesses_of(source: Place | Database, layout: FileFormat = _PLAIN) -> tuple[d
 
 
 def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:
-    """A guess of each column's kind from its dtype. No cell is read: the guess comes from the frame without rows."""
+    """A guess of each column's kind from its dtype. No cell is read: the guess comes from the frame without rows.
+
+    Raises:
+        DataError: the frame's names do not look like a header.
+    """
     empty = frame.iloc[:0]
     texts = [name for name in empty.columns if isinstance(name, str)]  # a number is pandas' own name, and of no row
     _check_header(texts, "the DataFrame", are_public=False)
@@ -130,7 +134,11 @@ def is_parquet(path: Place) -> bool:
 
 
 def types_of(path: Place) -> dict[str, Any]:
-    """The Arrow type of each column of a Parquet file or folder."""
+    """The Arrow type of each column of a Parquet file or folder.
+
+    Raises:
+        DataError: there is no such file, or it is damaged.
+    """
     _check_exists(path)
     return {normal_text(field.name): field.type for field in parquet_fields(path)}
 

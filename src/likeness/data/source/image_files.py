@@ -23,6 +23,12 @@ def npz_chunks(path: Place, schema: Schema, split_column: str | None, rows: int)
     class numbers, shape (n,), in the order of the label's categories. The two test arrays may be missing together, and
     the labels for task none.
 
+    Args:
+        path: the .npz file.
+        schema: public schema with an image.
+        split_column: name of a new column that says ``train`` or ``test``; None: no such column.
+        rows: most rows of a chunk.
+
     Raises:
         DataError: the file is not like that, or does not fit the schema.
     """

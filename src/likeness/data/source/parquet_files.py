@@ -100,13 +100,21 @@ def _wrong_folder(where: str) -> DataError:
 
 
 def parquet_fields(path: Place) -> list[pa.Field]:
-    """Names and types of the columns. No row is read; a folder has those of its first file."""
+    """Names and types of the columns. No row is read; a folder has those of its first file.
+
+    Raises:
+        DataError: there is no such file, or it is damaged.
+    """
     first = parquet_parts(path)[0]
     return [*_opened(first).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
 
 
 def parquet_dtypes(path: Place) -> dict[str, str]:
-    """The word of each column's dtype, as pandas reads it. No row is read; a folder has those of its first file."""
+    """The word of each column's dtype, as pandas reads it. No row is read; a folder has those of its first file.
+
+    Raises:
+        DataError: there is no such file, or it is damaged.
+    """
     content = _opened(parquet_parts(path)[0]).schema_arrow
     dtypes = {name: dtype_name(dtype) for name, dtype in content.empty_table().to_pandas().dtypes.items()}
     decimals = {one.name: arrow_name(one.type) for one in content if pa.types.is_decimal(one.type)}
@@ -115,7 +123,12 @@ def parquet_dtypes(path: Place) -> dict[str, str]:
 
 
 def texts_without_cells(kind: pa.DataType, texts: Sequence[str]) -> list[str]:
-    """The texts that no cell of a type can give, as '1.0' of a column of floats, whose cell is read as '1'."""
+    """The texts that no cell of a type can give, as '1.0' of a column of floats, whose cell is read as '1'.
+
+    Args:
+        kind: type of a column.
+        texts: categories of a schema.
+    """
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return [text for text in texts if not _can_give(kind, text)]

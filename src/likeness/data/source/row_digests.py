@@ -82,7 +82,11 @@ class TypedDigest:
             self._total = (self._total + _sum(hashes)) % _MODULUS
 
     def digest(self, key: bytes) -> str:
-        """HMAC-SHA256 of columns and rows."""
+        """HMAC-SHA256 of columns and rows.
+
+        Args:
+            key: 32 secret bytes of the ledger.
+        """
         order, rows = ("in order", self._state.hexdigest()) if self._ordered else ("in any order", str(self._total))
         content = json.dumps([f"likeness rows {order}", self._columns, self.count, rows])
         return hmac.digest(key, content.encode(), "sha256").hex()
@@ -145,7 +149,11 @@ class SourceDigest:
         return total
 
     def digest(self, key: bytes) -> str:
-        """HMAC-SHA256 of all rows; empty without rows."""
+        """HMAC-SHA256 of all rows; empty without rows.
+
+        Args:
+            key: 32 secret bytes of the ledger.
+        """
         content = f"likeness rows of a source {self._total}"
         return hmac.digest(key, content.encode(), "sha256").hex() if self._total else ""
 

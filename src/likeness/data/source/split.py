@@ -41,7 +41,12 @@ class SplitByContent:
     """
 
     def __init__(self, test_fraction: float, seed: int) -> None:
-        """Start without rows."""
+        """Start without rows.
+
+        Args:
+            test_fraction: share of the test rows.
+            seed: public.
+        """
         self._fraction, self._start = test_fraction, f"likeness split {seed}"
         self._passed: list[tuple[NDArray[np.bytes_], NDArray[np.uint64]]] = []  # sorted, with the first 64 bits
 
@@ -72,7 +77,13 @@ class SplitByPosition:
     """By a public permutation of positions, for ``replace_one``: both sizes are public, and a replaced row stays."""
 
     def __init__(self, count: int, test_fraction: float, seed: int) -> None:
-        """Start before the first row. A mask takes a byte a row, and names would take twenty."""
+        """Start before the first row. A mask takes a byte a row, and names would take twenty.
+
+        Args:
+            count: number of rows of all chunks.
+            test_fraction: share of the test rows.
+            seed: public.
+        """
         self._mask, self._start = np.zeros(count, dtype=bool), 0
         self._mask[public(seed, "split").permutation(count)[: round(count * test_fraction)]] = True
 

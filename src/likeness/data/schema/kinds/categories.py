@@ -224,7 +224,12 @@ class Boolean(Categorical):
 
 
 def whole_text(text: str, decimal: str = ".") -> str:
-    """A text without the decimals of a whole number, or without midnight: -9 for -9.0. Any other text as it is."""
+    """A text without the decimals of a whole number, or without midnight: -9 for -9.0. Any other text as it is.
+
+    Args:
+        text: any.
+        decimal: mark of decimals.
+    """
     match = _ZEROS[decimal].fullmatch(text)
     return match[1] if match else day_of(text) or text
 
