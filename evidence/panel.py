@@ -70,9 +70,19 @@ def scores() -> ModuleType:
     return module
 
 
-def measured(score: ModuleType, folder: Path, name: str, epsilon: float) -> dict[str, Any]:
-    """One release and one table as long as the training part, with its scores."""
+def measured(score: ModuleType, folder: Path, name: str, epsilon: float, task: bool = True) -> dict[str, Any]:
+    """One release and one table as long as the training part, with its scores; ``task``: classifiers too."""
     codebook, train, test = score.load(folder, name)
+    frame = train.astype({column["name"]: object for column in codebook["columns"] if column["kind"] == "categorical"})
+    started, wall = time.process_time(), time.monotonic()
+    synthetic = synthesizer_of(codebook, name, epsilon).fit(frame).sample(len(frame))
+    seconds = {"cpu_seconds": time.process_time() - started, "seconds": time.monotonic() - wall}
+    found = score.score(codebook, train, test, synthetic, task)
+    return {"rows": len(frame), "columns": len(codebook["columns"]), **seconds, **found}
+
+
+def synthesizer_of(codebook: dict[str, Any], name: str, epsilon: float) -> Synthesizer:
+    """The default method with the schema of a codebook."""
     categorical = {column["name"] for column in codebook["columns"] if column["kind"] == "categorical"}
     label = codebook["label"] if codebook["label"] in categorical else None
     document = {
@@ -81,8 +91,7 @@ def measured(score: ModuleType, folder: Path, name: str, epsilon: float) -> dict
         "task": "classification" if label else "none",
         "columns": {column["name"]: _column(column) for column in codebook["columns"]},
     }
-    frame = train.astype({column: object for column in categorical})
-    synthesizer = Synthesizer(
+    return Synthesizer(
         schema={**document, "label": label} if label else document,
         epsilon=epsilon,
         delta=DELTA,
@@ -90,11 +99,6 @@ def measured(score: ModuleType, folder: Path, name: str, epsilon: float) -> dict
         cap=(1000.0, 1e-3),
         attempt=str(time.time_ns()),
     )
-    started, wall = time.process_time(), time.monotonic()
-    synthetic = synthesizer.fit(frame).sample(len(frame))
-    seconds = {"cpu_seconds": time.process_time() - started, "seconds": time.monotonic() - wall}
-    found = score.score(codebook, train, test, synthetic)
-    return {"rows": len(frame), "columns": len(codebook["columns"]), **seconds, **found}
 
 
 def _column(column: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map
 from likeness.features.constant import Constant
+from likeness.methods.expected import Expected
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachRecord
@@ -178,6 +179,23 @@ class Method(ABC):
             size = min(math.sqrt(part.norm_bound_squared / part.width) for part in query.parts)
             of = f"coordinate of the mean embedding{by_class}, in units of its size"
             yield Measured(of, sigma / size, 1 / classes, True)
+
+    def expected(
+        self, context: Context, sigmas: Mapping[str, float], rows: int, private: Collection[str]
+    ) -> Expected | None:
+        """What noise leaves of relations and shares; None without a forecast.
+
+        Args:
+            context: public facts.
+            sigmas: standard deviation of a coordinate's noise, by the names of :meth:`foreseen_queries`.
+            rows: number of records, public or approximate.
+            private: names of columns with private categories, of whose relations nobody can know.
+        """
+        return None
+
+    def coarser(self) -> Self | None:
+        """The recipe with fewer cells of a number; None where it has no such setting."""
+        return None
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
         """About how many multiplications one training step takes, forward; None without an estimate.

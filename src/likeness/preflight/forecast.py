@@ -5,18 +5,21 @@ A person gives the number of records, public or approximate. It is never counted
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from likeness.config.params import Params
 from likeness.core.bounds import rows_per_unit
+from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.images import MOST_ROWS
 from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
+from likeness.methods.expected import RELATION, Expected
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_measures, foreseen_card
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import Plan
 from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
@@ -29,6 +32,8 @@ RULE = (
     "enough records: the standard error of the noise is at most a quarter of the share that an average class, and an "
     "average cell of every column, holds (of the root mean square of a coordinate, for methods without cells)"
 )
+_MANY = 10**9  # records with which noise hides no cells of pairs
+_BETTER = 0.95
 _STEP, _MULTIPLICATION = 5e-3, 1.1e-10  # seconds of one core, with the gradient; from evidence/results/papers.csv
 _BASE_BYTES = 0.6e9  # Python with its libraries
 _BYTES_A_CELL = 20  # of the rows, where a stage holds all of them; the source is read in chunks
@@ -95,6 +100,19 @@ class CategoriesForecast:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """A change of the settings that would leave more.
+
+    Attributes:
+        words: what to change, and its price.
+        expected: what noise would leave then.
+    """
+
+    words: str
+    expected: Expected
+
+
+@dataclass(frozen=True)
 class Forecast:
     """A run, before it is run.
 
@@ -107,6 +125,10 @@ class Forecast:
             cells, whose number nobody knows yet.
         queries: all others.
         records: the fewest for which the rule holds everywhere.
+        expected: what noise leaves of each sort of rows; none without a number of records, or if the method says none.
+        relation_records: the fewest with which a relation of :data:`likeness.methods.expected.RELATION` survives in the
+            middle pair; None if the method says none.
+        remedies: what would leave more, for the first sort of rows.
         memory_bytes: rough, within a factor of two, as are ``training_seconds`` and ``evaluation_seconds``, which are
             None if there is no estimate.
     """
@@ -124,6 +146,9 @@ class Forecast:
     training_seconds: float | None
     evaluation_seconds: float | None
     categories: tuple[CategoriesForecast, ...] = ()
+    expected: tuple[Expected, ...] = ()
+    relation_records: int | None = None
+    remedies: tuple[Remedy, ...] = ()
 
 
 def forecast(project: Project, rows: int | None = None) -> Forecast:
@@ -144,6 +169,8 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     # Classifiers see the real table twice, once shuffled.
     scored = None if rows is None or drawn is None else (2 * min(rows, most) + min(drawn, most)) / 3
     cells = len(facts.schema.columns) * _bytes_a_column(facts, rows or 0, drawn or 0, most)
+    many = [_expected(project, recipe, one, plan.rho, _MANY) for one in row_sets]
+    expected = [None if rows is None else _expected(project, recipe, one, plan.rho, rows) for one in row_sets]
     return Forecast(
         method=params.method,
         epsilon=params.privacy.epsilon,
@@ -161,7 +188,56 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         training_seconds=training_seconds(recipe, facts, coordinates),
         evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
         categories=categories,
+        expected=tuple(one for one in expected if one is not None),
+        relation_records=max((math.ceil(_MANY * one.detectable / RELATION) for one in many if one), default=None),
+        remedies=() if rows is None else tuple(_remedies(project, row_sets, expected[0], rows)),
     )
+
+
+def _expected(project: Project, recipe: Method, one: RowSet, rho: float, rows: int) -> Expected | None:
+    """What noise leaves of rows, if their queries and those of others cost ρ together; None without noise."""
+    if math.isinf(rho):
+        return None
+    shares, adjacency = (
+        {share.query: share.share for share in one.shares(recipe)},
+        Adjacency(project.params.privacy.adjacency),
+    )
+    sigmas = {}
+    for query in recipe.foreseen_queries(one.context):
+        asked = one.named(query)
+        square = asked.sensitivity_squared(adjacency, project.plan.unit)
+        sigmas[query.name] = math.sqrt(square / (2 * rho * shares[asked.name])) * 2.0**-asked.lattice_bits
+    private = frozenset(column.name for column in project.written_schema.open_columns)
+    return recipe.expected(one.context, sigmas, rows, private)
+
+
+def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None, rows: int) -> Iterator[Remedy]:
+    """Changes that would leave more of relations or shares."""
+    if now is None:
+        return
+    privacy, plan, recipe, one = project.params.privacy, project.plan, project.method, row_sets[0]
+    schema, columns = one.context.schema, one.context.schema.feature_columns
+    doubled = plan.rho * rho_for(2 * privacy.epsilon, privacy.delta) / rho_for(privacy.epsilon, privacy.delta)
+    asked: list[tuple[str, Method, Schema, float]] = [
+        (f"epsilon {2 * privacy.epsilon:g}, for a weaker promise", recipe, schema, doubled)
+    ]
+    if len(row_sets) == 1:
+        coarser = recipe.coarser()
+        if coarser is not None and any(not column.is_categorical for column in columns):
+            asked.append(("half the cells of a number, for coarser numbers", coarser, schema, plan.rho))
+        if len(columns) > 3:
+            half = {column.name for column in columns[: (len(columns) + 1) // 2]} | {schema.label}
+            kept = tuple(column for column in schema.columns if column.name in half)
+            asked.append(("half of the columns", recipe, replace(schema, columns=kept, rules=()), plan.rho))
+        if one.context.layout.num_classes > 1:
+            unlabeled = replace(schema, label=None, task="none")
+            asked.append(("no label, for a table that predicts it less well", recipe, unlabeled, plan.rho))
+    for words, method, other, rho in asked:
+        then = _expected(project, method, replace(one, context=replace(one.context, schema=other)), rho, rows)
+        if then is not None and (
+            then.detectable < _BETTER * now.detectable or then.pair_distance < _BETTER * now.pair_distance
+        ):
+            yield Remedy(words, then)
 
 
 def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> Iterator[QueryForecast]:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from likeness.core.hashing import plain
+from likeness.methods.expected import RELATION
 from likeness.preflight.faults import Fault
 from likeness.preflight.forecast import RULE, CategoriesForecast, Forecast
 
+OK, IN_PART, NOT_ENOUGH = "ok", "IN PART", "NOT ENOUGH"
 _MOST_MEASURES = 3  # of a query, in the words for a person; of more only the hardest
 
 
@@ -30,8 +32,12 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """No fault, and enough records if their number is given."""
-        return not self.faults and all(enough for _, enough in _verdicts(self.forecast))
+        """No fault, and enough records, or enough in part, if their number is given."""
+        return not self.faults and all(word != NOT_ENOUGH for word, _ in _verdicts(self.forecast))
+
+    def __str__(self) -> str:
+        """For a person."""
+        return self.text()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
@@ -40,7 +46,7 @@ class Report:
             "faults": plain(self.faults),
             "notes": [*self.notes, *self._refusals()],
             "forecast": None if self.forecast is None else {**plain(self.forecast), "rule": RULE},
-            "verdicts": [{"text": text, "passed": enough} for text, enough in _verdicts(self.forecast)],
+            "verdicts": [{"word": word, "text": text} for word, text in _verdicts(self.forecast)],
         }
         return content
 
@@ -59,13 +65,15 @@ class Report:
         return "\n".join(lines)
 
     def _verdicts(self) -> list[str]:
-        return [f"{'ok' if enough else 'NOT ENOUGH'}: {text}" for text, enough in _verdicts(self.forecast)]
+        return [f"{word}: {text}" for word, text in _verdicts(self.forecast)]
 
     def in_short(self) -> str:
         """The verdicts or, without a number of records, the number that the rule needs."""
         lines = self._verdicts()
         if self.forecast is not None and not lines:
-            lines.append(f"{self.forecast.records:,} training records are enough, by a rule of thumb.")
+            relations, records = self.forecast.relation_records, f"{self.forecast.records:,} training records"
+            more = "" if relations is None else f", and {relations:,} for relations of {RELATION} in half of the pairs"
+            lines.append(f"{records} are enough for single columns{more}, by rules of thumb.")
         return "\n".join([*lines, *self._refusals()])
 
     def _refusals(self) -> list[str]:
@@ -112,6 +120,7 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
                 error += f": standard error {measure.error:.2g}{average}"
             enough = "" if measure.records is None else f"; enough from {measure.records:,} records"
             lines.append(f"    {measure.of}{error}{enough}")
+    lines += _expected_lines(forecast)
     training = _seconds(forecast.training_seconds, "training")
     evaluation = _seconds(forecast.evaluation_seconds, "evaluation")
     lines.append(
@@ -128,21 +137,58 @@ def _seconds(seconds: float | None, what: str) -> str:
     return f"{what} {max(1, seconds):.0f} s" if seconds < 600 else f"{what} {seconds / 60:.0f} minutes"
 
 
-def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, bool]]:
-    """Sentences about the number of records, each with its verdict; none without a number."""
+def _expected_lines(forecast: Forecast) -> list[str]:
+    """What noise leaves, and what would leave more."""
+    lines = []
+    for one in forecast.expected:
+        middle, every = _strength(one.detectable), _strength(one.hardest)
+        lines.append(
+            f"  relations (absolute correlation of ranks, Cramér's V) survive from about {middle} in half "
+            f"of {one.pairs:,} pairs, of {every} in all; hardest: {' and '.join(one.hardest_pair)}"
+        )
+        lines.append(
+            f"  noise makes about {one.column_distance:.2g} of the total variation of a column, and "
+            f"{one.pair_distance:.2g} of that of a pair"
+        )
+        if one.mean_error is not None:
+            lines.append(f"  the mean of a number errs by about {one.mean_error:.2g} standard deviations")
+        classes = "" if one.class_share is None else f"a class with less than {one.class_share:.2g} of the records, or "
+        lines.append(f"  noise is a quarter or more of {classes}a category with less than {one.category_share:.2g}")
+    for remedy in forecast.remedies:
+        strength = _strength(remedy.expected.detectable)
+        lines.append(f"  would help: {remedy.words}: strength {strength}, pairs {remedy.expected.pair_distance:.2g}")
+    return lines
+
+
+def _strength(value: float) -> str:
+    return f"{value:.2g}" if value <= 1 else "1 (none survives)"
+
+
+def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, str]]:
+    """A word and a sentence for each rule about the number of records; none without a number."""
     if forecast is None or forecast.rows is None:
         return []
     rows, needed = forecast.rows, forecast.records
-    if rows >= needed:
-        text = f"{rows:,} records; the rule needs {needed:,}"
-    else:
-        text = (
-            f"{rows:,} records; the rule needs {needed:,}: raise privacy.epsilon to about "
-            f"{forecast.epsilon * needed / rows:.2g}, merge categories, take fewer columns or bins, or "
-            "expect to lose rare values"
+    word, text = OK, f"{rows:,} records; the rule for single columns needs {needed:,}"
+    if rows < needed:
+        word, text = (
+            NOT_ENOUGH,
+            (
+                f"{rows:,} records; the rule for single columns needs {needed:,}: raise privacy.epsilon to about "
+                f"{forecast.epsilon * needed / rows:.2g}, merge categories, take fewer columns or bins, or "
+                "expect to lose rare values"
+            ),
         )
+    lost, pairs = sum(one.lost for one in forecast.expected), sum(one.pairs for one in forecast.expected)
+    if lost:
+        word = NOT_ENOUGH if word == NOT_ENOUGH or 2 * lost > pairs else IN_PART
+        hardest = " and ".join(max(forecast.expected, key=lambda one: one.hardest).hardest_pair)
+        text += f". A relation of strength {RELATION} is lost in {lost:,} of {pairs:,} pairs, as {hardest}"
+    elif pairs:
+        text += f". A relation of strength {RELATION} survives in all {pairs:,} pairs"
     below = forecast.delta * rows < 1
     advice = (
         "" if below else ". A delta of 1 / records would allow the publication of a whole record: lower privacy.delta"
     )
-    return [(text, rows >= needed), (f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}{advice}", below)]
+    delta = f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}{advice}"
+    return [(word, text), (OK if below else NOT_ENOUGH, delta)]

@@ -20,11 +20,14 @@ from likeness.inference.estimates import Question, estimate
 from likeness.inference.model import FittedModel
 from likeness.inference.regression import Model, regression
 from likeness.methods import DEFAULT
+from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import in_words
 from likeness.pipeline.where import named
+from likeness.preflight.forecast import forecast
+from likeness.preflight.report import Report
 from likeness.report.statement import statement
 from likeness.synthesizer.files import bundle, load, save
-from likeness.synthesizer.parameters import Parameters
+from likeness.synthesizer.parameters import Parameters, schema_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -100,6 +103,22 @@ class Synthesizer(Parameters):
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
         return self._keep(fit(self, X, person))
+
+    def check(self, rows: int) -> "Report":
+        """Forecast what the noise of a fit leaves, from public facts alone. It spends nothing and opens no row.
+
+        Args:
+            rows: number of training records, a public round number. Never ``len(frame)``: a private number of records
+                makes the forecast private.
+
+        Returns:
+            the report of ``likeness check``, to print. ``forecast.expected`` has its numbers, ``passed`` its verdict.
+
+        Raises:
+            ParamsError, SchemaError, PlanError: a parameter is wrong, or the release would be impossible.
+        """
+        project = Project(Path(), self.params(), schema_of(self))
+        return Report((), (), forecast(project, whole("rows", rows, least=1)))
 
     def _keep(self, fitted: "Fitted") -> "Synthesizer":
         self._fitted = fitted

@@ -44,7 +44,7 @@ _CLIPPED = 1.5  # slope of a rank, from which the outer sixths are cut off at 1
 _RARE, _HIDDEN = 0.004, 3.0  # share and standard deviations below which a category has no product of its own
 _NEXT, _LAST = 1.2, 0.5  # noise of the second release of a number over that of the first, and of the third
 _DIGITS = 6  # of a score and a logarithm
-_TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
+TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
 _LEAST = 1e-12
 Floats = NDArray[np.float64]
 
@@ -314,7 +314,7 @@ class Knowledge:
     @property
     def hidden(self) -> bool:
         """Whether the noise of products is so large that cells of pairs would show nothing."""
-        return PRODUCTS in self._released and self.dependence(PRODUCTS)[1] > _TOO_NOISY
+        return PRODUCTS in self._released and self.dependence(PRODUCTS)[1] > TOO_NOISY
 
     @cached_property
     def means(self) -> list[Floats]:

@@ -15,6 +15,7 @@ from likeness.core.errors import PlanError
 from likeness.core.messages import progress
 from likeness.core.text import in_code
 from likeness.data.schema.rules import learned
+from likeness.data.schema.schema import Schema
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
     CLASS_COUNTS,
@@ -25,8 +26,10 @@ from likeness.methods.base import (
     class_counts_query,
     class_weights,
 )
+from likeness.methods.expected import Expected
 from likeness.methods.marginals.column_steps import ColumnSteps
 from likeness.methods.marginals.columns import NUMBER_CELLS, is_fine, lattice_of, pieces_of, step_of
+from likeness.methods.marginals.forecast import expected_noise
 from likeness.methods.marginals.knowledge import (
     COLUMNS,
     FINER,
@@ -159,6 +162,28 @@ class Marginals(Method):
             yield Measured("mean product of the ranks of two columns", sigma, None, False)
         else:
             yield from super().measures(query, sigma, context, private)
+
+    def expected(
+        self, context: Context, sigmas: Mapping[str, float], rows: int, private: Collection[str]
+    ) -> Expected | None:
+        """From the noise of single columns, products and cells. Images have no forecast."""
+        if context.schema.image is not None:
+            return None
+        known, feature = self._knowledge(context, {}), self._asked(self.embedding_query(context, {}))
+        twice = _SHARES[PRODUCTS] / (_SHARES[PRODUCTS] + _SHARES[SECOND])
+        return expected_noise(known, feature, context, sigmas, rows, private, twice)
+
+    def coarser(self) -> "Marginals | None":
+        """Half the bins of a number."""
+        bins = self.privatize.bins // 2
+        return replace(self, privatize=replace(self.privatize, bins=bins)) if bins > 1 else None
+
+    def hints(self, schema: Schema) -> list[str]:
+        """That pairs are chosen, and how a question about one is made sure of."""
+        return [
+            "cells are released of the pairs of columns that show much. To ask `likeness estimate` about two columns, "
+            "name them in marginals.privatize.workload before the run"
+        ]
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, steps and histograms of numbers, single columns, and products of ranks and categories."""
