@@ -314,7 +314,7 @@ def test_the_verdict_follows_the_rule_and_nothing_is_opened_or_written(clone: Pa
     _, text = run("--json")
     needed = json.loads(text)["forecast"]["records"]
     code, output = run("--rows", str(needed))
-    assert code == 0 and f"IN PART: {needed:,} records; the rule for single columns needs {needed:,}. A rel" in output
+    assert code == 0 and f"ok: {needed:,} records; the rule for single columns needs {needed:,}. A relation" in output
     code, output = run("--rows", str(needed - 1))
     assert code == 1 and f"NOT ENOUGH: {needed - 1:,} records; the rule for single columns needs {needed:,}" in output
     code, output = run("--rows", "1000000")
