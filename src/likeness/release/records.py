@@ -1,12 +1,13 @@
 """How records become contributions to a sum, and how many contributions one record can touch (stability)."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from likeness.core.errors import PlanError, ReleaseError
+from likeness.core.hashing import plain
 from likeness.core.rng import public, secret_bytes
 from likeness.features.base import CellMap
 from likeness.privacy.adjacency import Adjacency, Stability
@@ -37,10 +38,12 @@ class Records:
 class Contributions(Protocol):
     """Turns a stream of records into a stream of contributions.
 
-    ``splits``: the contributions of a table are those of its parts together, however it is cut.
+    ``splits``: the contributions of a table are those of its parts together, however it is cut. ``terms`` is its
+    name in a specification.
     """
 
     splits: ClassVar[bool]
+    terms: ClassVar[str]
 
     def change(self, adjacency: Adjacency) -> Stability:
         """What one record can do to the contributions of any table under this adjacency.
@@ -55,17 +58,19 @@ class Contributions(Protocol):
         ...
 
     def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        ...
+        """Public specification: the name, and the fields that equality looks at."""
+        values: Any = fields(self)  # type: ignore[arg-type]
+        return {"terms": self.terms, **{one.name: plain(getattr(self, one.name)) for one in values if one.compare}}
 
 
 @dataclass(frozen=True)
-class EachRecord:
+class EachRecord(Contributions):
     """One contribution a record, of its class: adding or replacing a record adds or replaces its contribution.
 
     Records of classes beyond the query's groups count nothing. :class:`AllRecords` takes all classes together.
     """
 
+    terms: ClassVar[str] = "each_record"
     splits: ClassVar[bool] = True
 
     def change(self, adjacency: Adjacency) -> Stability:
@@ -76,23 +81,17 @@ class EachRecord:
         """The records themselves."""
         return iter(records)
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"terms": "each_record"}
-
 
 @dataclass(frozen=True)
 class AllRecords(EachRecord):
     """All classes together: every contribution belongs to the only group."""
 
+    terms: ClassVar[str] = "all_records"
+
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """The records without their classes."""
         for chunk in records:
             yield Records(chunk.x, np.zeros(len(chunk.x), dtype=np.int64), chunk.persons)
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"terms": "all_records"}
 
 
 @dataclass(frozen=True)
@@ -117,6 +116,8 @@ class EachCluster(EachRecord):
         ReleaseError: its parts differ.
     """
 
+    terms: ClassVar[str] = "each_cluster"
+
     clusters: CellMap
 
     def __post_init__(self) -> None:
@@ -138,10 +139,6 @@ class EachCluster(EachRecord):
             places = self.clusters.places(chunk.x)[np.arange(len(labels)), labels].clip(0, size - 1)
             yield Records(chunk.x, np.where(inside, labels * size + places, -1), chunk.persons)
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"terms": "each_cluster", "clusters": self.clusters.spec()}
-
 
 @dataclass(frozen=True)
 class WithClass(EachRecord):
@@ -161,6 +158,8 @@ class WithClass(EachRecord):
         ReleaseError: these are not contributions of single records, or there is no class.
     """
 
+    terms: ClassVar[str] = "with_class"
+
     classes: int
     contributions: EachRecord = EachRecord()
 
@@ -177,10 +176,6 @@ class WithClass(EachRecord):
             (grouped,) = self.contributions.stream([chunk])
             own = (chunk.labels[:, None] == np.arange(self.classes)).astype(np.float64)
             yield Records(np.hstack([chunk.x, own]), grouped.labels, chunk.persons)
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"terms": "with_class", "classes": self.classes, "contributions": self.contributions.spec()}
 
 
 @dataclass(frozen=True)
@@ -206,6 +201,7 @@ class EachPerson(EachRecord):
     so the rows of a person are consecutive: a person who comes again later is refused.
     """
 
+    terms: ClassVar[str] = "each_person"
     splits: ClassVar[bool] = False
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
@@ -229,10 +225,6 @@ class EachPerson(EachRecord):
         if waiting is not None:
             yield _shared(waiting)
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"terms": "each_person"}
-
 
 def _joined(first: Records, second: Records) -> Records:
     assert first.persons is not None and second.persons is not None
@@ -252,7 +244,7 @@ def _secret_words(count: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class BucketPairs:
+class BucketPairs(Contributions):
     """At most one pair a bucket, for ``add_remove_one``.
 
     Every record throws a secret 64-bit die of its own: the low bits choose its bucket, the whole die its rank there.
@@ -271,10 +263,11 @@ class BucketPairs:
         dice: source of dice, replaced in tests only.
     """
 
+    terms: ClassVar[str] = "bucket_pairs"
     splits: ClassVar[bool] = False
 
     num_buckets: int
-    dice: Callable[[int], np.ndarray] = _secret_words
+    dice: Callable[[int], np.ndarray] = field(default=_secret_words, compare=False)
 
     def change(self, adjacency: Adjacency) -> Stability:
         """One pair appears or is replaced.
@@ -310,13 +303,9 @@ class BucketPairs:
         order = np.lexsort((ranks, buckets))
         return order, _place_in_group(buckets[order])
 
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"terms": "bucket_pairs", "num_buckets": self.num_buckets}
-
 
 @dataclass(frozen=True)
-class PositionPairs:
+class PositionPairs(Contributions):
     """Disjoint pairs by position, for ``replace_one``.
 
     A public stream gives every position a waiting room; a record and the one that waits there make a pair.
@@ -328,6 +317,7 @@ class PositionPairs:
         seed: public.
     """
 
+    terms: ClassVar[str] = "position_pairs"
     splits: ClassVar[bool] = False
 
     num_rooms: int
@@ -359,10 +349,6 @@ class PositionPairs:
             alone[seconds] = alone[seconds - 1] = False
             waiting, waiting_rooms = x[order[alone]], rooms[order[alone]]
             yield Records(pairs, np.zeros(len(pairs), dtype=np.int64))
-
-    def spec(self) -> dict[str, Any]:
-        """Public specification."""
-        return {"terms": "position_pairs", "num_rooms": self.num_rooms, "seed": self.seed}
 
 
 def _place_in_group(groups: np.ndarray) -> np.ndarray:
