@@ -201,6 +201,13 @@ class Project:
             raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: dvc repro")
         return numbered(sample, self.context, load_folder(self.paths.auxiliary))
 
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request for the table as JSON."""
+        from likeness.pipeline.synthetic_table import sample_request
+
+        return sample_request(self.sample)
+
     @cached_property
     def tables(self) -> "dict[str, DataFrame]":
         """The synthetic tables as typed rows, by name.

@@ -42,10 +42,8 @@ if TYPE_CHECKING:
 class Synthesizer(Parameters):
     """Differentially private synthetic rows, in the conventions of scikit-learn.
 
-    Every parameter is public. A ledger must exist (``likeness.Ledger.start()``, once a machine). What a fit lacks, it
-    lists in one refusal.
-
-    Parameters are those of :class:`~likeness.synthesizer.parameters.Parameters`.
+    Its :class:`~likeness.synthesizer.parameters.Parameters` are public. A ledger must exist
+    (``likeness.Ledger.start()``, once a machine). What a fit lacks, it lists in one refusal.
 
     Attributes:
         schema_: the schema as an object, with released categories.
@@ -54,8 +52,7 @@ class Synthesizer(Parameters):
         frame_: library and dtypes of the training rows, which every sample has.
         loss_curve_: (iteration, loss) during the training, of histories by table; empty after :meth:`load`.
         privacy_: see :attr:`privacy`.
-        n_features_in_: number of the schema's columns.
-        feature_names_in_: their names.
+        n_features_in_, feature_names_in_: number and names of the schema's columns.
 
     Examples:
         >>> synthesizer = Synthesizer(epsilon=1.0, schema="data/schema/adult.yaml", population="uci-adult-1994")
