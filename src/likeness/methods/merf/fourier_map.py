@@ -24,13 +24,13 @@ class MixedFourierFeatures(FrequencyMap):
     .. math:: \phi(x) = [m^{-1/2} \cos(W x_{num}),\; m^{-1/2} \sin(W x_{num}),\; x_{cat} / \sqrt{d_{cat}}],
               \qquad W_{jk} \sim N(0, \ell^{-2})
 
-    With J length scales, scale j has :math:`m_j` frequencies, about m/J. Then the kernel is
-    :math:`\sum_j (m_j/m) \exp(-\|x - x'\|^2 / 2 \ell_j^2)`, in one vector with one bound.
+    With J length scales, scale j has :math:`m_j` frequencies, about m/J, of factor :math:`(J m_j)^{-1/2}`. Then the
+    kernel is :math:`\sum_j \exp(-\|x - x'\|^2 / 2 \ell_j^2) / J`, in one vector with one bound.
 
-    Norm of the Fourier part: exactly 1, since each of the m frequencies adds (cos² + sin²)/m. (The phase-shifted form
-    √2·cos(Wx + b) has the larger bound √2.) Norm of the categorical part: exactly :math:`\sqrt{n_{cat}/d_{cat}}`, one 1
-    in each of n_cat blocks of d_cat columns in all; it is non-negative. The paper bounds both by 1. Sources: Rahimi and
-    Recht (2007); Harder, Adamczewski and Park (2021).
+    Norm of the Fourier part: exactly 1, since each of the m frequencies adds (cos² + sin²)/m, and those of scale j add
+    1/J. (The phase-shifted form √2·cos(Wx + b) has the larger bound √2.) Norm of the categorical part: exactly
+    :math:`\sqrt{n_{cat}/d_{cat}}`, one 1 in each of n_cat blocks of d_cat columns in all; it is non-negative. The paper
+    bounds both by 1. Sources: Rahimi and Recht (2007); Harder, Adamczewski and Park (2021).
 
     Attributes:
         num_frequencies: m.
@@ -65,9 +65,21 @@ class MixedFourierFeatures(FrequencyMap):
             return 1 / self.lengthscale
         if not 0 < len(self.lengthscale) <= self.num_frequencies:
             raise ReleaseError("mixed_fourier needs at least one frequency for each length scale")
-        each, left = divmod(self.num_frequencies, len(self.lengthscale))
-        counts = [each + (place < left) for place in range(len(self.lengthscale))]
-        return np.repeat(1 / np.array(self.lengthscale), counts)[:, None]
+        return np.repeat(1 / np.array(self.lengthscale), self._counts)[:, None]
+
+    @property
+    def _counts(self) -> list[int]:
+        """Frequencies of each length scale: m/J, and one more for the first ones where that is not whole."""
+        scales = len(self.lengthscale) if isinstance(self.lengthscale, tuple) else 1
+        each, left = divmod(self.num_frequencies, scales)
+        return [each + (place < left) for place in range(scales)]
+
+    def _weighted(self, features: "Tensor") -> "Tensor":
+        """Cosines and sines with the factors of their length scales."""
+        if not isinstance(self.lengthscale, tuple):
+            return features / math.sqrt(self.num_frequencies)
+        shares = np.repeat([1 / len(self._counts) / count for count in self._counts], self._counts)
+        return features * features.new_tensor(np.sqrt(np.tile(shares, 2)))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -87,7 +99,7 @@ class MixedFourierFeatures(FrequencyMap):
         features = []
         if self.numeric:
             angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
-            features.append(cosine_sine(angles) / math.sqrt(self.num_frequencies))
+            features.append(self._weighted(cosine_sine(angles)))
         if self.categorical:
             features.append(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)))
         return torch.cat(features, dim=1)
@@ -99,7 +111,7 @@ class MixedFourierFeatures(FrequencyMap):
         means = []
         if self.numeric:
             angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
-            means.append(mean_cosine_sine(angles, counts) / math.sqrt(self.num_frequencies))
+            means.append(self._weighted(mean_cosine_sine(angles, counts)))
         if self.categorical:
             groups = torch.split(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)), counts)
             means.append(torch.stack([group.mean(dim=0) for group in groups]))
