@@ -200,6 +200,11 @@ def test_budget_and_cap(ledger: Ledger, command: Command) -> None:
 def test_verify_finds_lost_bytes(ledger: Ledger, command: Command) -> None:
     code, text = command("ledger", "verify")
     assert code == 2 and "released bytes are lost or altered: entry 3" in text
+    for place in range(9):
+        key = f"{place:064}"
+        ledger.reserve(Reservation(key, "people", ADD, 1e-6, "plan", {}, "digest", "1", "e", {"query": key}))
+        ledger.commit(key, key)
+    assert " and 5 more. Restore" in command("ledger", "verify")[1]  # of years there are thousands
     assert command("ledger", "init")[0] == 2
     assert command("ledger", "init", "--if-absent")[0] == 0
 

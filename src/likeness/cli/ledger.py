@@ -24,6 +24,8 @@ from likeness.preflight.cost import afford, remainder, with_target
 from likeness.release.released import check_against, load_released
 from likeness.release.store import restore, stored_bytes
 
+_MOST_NAMES = 5  # in one sentence
+
 ledger_app = App(
     no_args_is_help=True, add_completion=False, help="The ledger of every release of this machine or team."
 )
@@ -124,7 +126,8 @@ def ledger_verify(
             check_against(commits, path, receipt, ledger.id)
     if lost:
         place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
-        raise LikenessError(f"released bytes are lost or altered: {', '.join(lost)}. Restore {place} from a backup.")
+        names = ", ".join(lost[:_MOST_NAMES]) + (f" and {len(lost) - _MOST_NAMES} more" if lost[_MOST_NAMES:] else "")
+        raise LikenessError(f"released bytes are lost or altered: {names}. Restore {place} from a backup.")
     head = ledger.head()
     if as_json:
         checked = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head}
