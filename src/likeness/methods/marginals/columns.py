@@ -25,6 +25,7 @@ _DECADES = 8
 _SIZES = {8: (1,), 16: (1, 3), 32: (1, 2, 3, 6), 64: (1, 1.5, 2, 3, 4, 6, 8)}  # of each decade, by the even cells
 _SURE = 4.5  # standard deviations of a cell that holds records beyond doubt
 _SEEN = 2.0  # of what is kept of a tail
+USUAL_CELLS = 25  # of a number, for forecasts: noise joins finer ones
 NUMBER_CELLS = 256  # cells of a later release hold about one in as many records at least, without frequent values
 _HIDDEN = 5.0  # standard deviations that such a cell holds at least
 _WIDE = 12  # cells from which on a column has tails

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context
 from likeness.methods.expected import Expected, PairNoise, expected
-from likeness.methods.marginals.columns import NUMBER_CELLS
+from likeness.methods.marginals.columns import USUAL_CELLS
 from likeness.methods.marginals.knowledge import COLUMNS, PRODUCTS, SECOND, TOO_NOISY, Knowledge
 from likeness.methods.marginals.pair_map import PairMarginals
 
@@ -68,7 +68,7 @@ def expected_noise(
         math.fsum(cells) / len(cells),
         sigmas[COLUMNS] / rows,
         None if label is None else sigmas[CLASS_COUNTS] / rows,
-        NUMBER_CELLS if numbers else None,
+        USUAL_CELLS if numbers else None,
     )
 
 

@@ -28,7 +28,7 @@ from likeness.methods.base import (
 )
 from likeness.methods.expected import Expected
 from likeness.methods.marginals.column_steps import ColumnSteps
-from likeness.methods.marginals.columns import NUMBER_CELLS, is_fine, lattice_of, pieces_of, step_of
+from likeness.methods.marginals.columns import USUAL_CELLS, is_fine, lattice_of, pieces_of, step_of
 from likeness.methods.marginals.forecast import expected_noise
 from likeness.methods.marginals.knowledge import (
     COLUMNS,
@@ -155,7 +155,7 @@ class Marginals(Method):
         elif query.name == COLUMNS:
             listed = [column for column in context.schema.feature_columns if column.name not in private]
             if listed:
-                sizes = [column.width if column.is_categorical else NUMBER_CELLS for column in listed]
+                sizes = [column.width if column.is_categorical else USUAL_CELLS for column in listed]
                 size, name = max(sizes), listed[sizes.index(max(sizes))].name
                 yield Measured(f"share in a cell of '{name}', the hardest column", sigma, 1 / size, True)
         elif query.name == PRODUCTS:
