@@ -56,6 +56,7 @@ def run(
         check_estimators(project)
     if out:
         LOG.info("left out: %s", ", ".join(out))
+        LOG.info("a clone of this run pulls what there is: dvc pull --allow-missing")
     try:
         _reproduce(paths, [stage for stage in graph if stage not in out], force)
     except KeyboardInterrupt:
