@@ -14,6 +14,7 @@ from likeness.data.encoding.condition import NONE, Condition, Conditions
 from likeness.features.cells import Cells
 from likeness.generators.base import Arrays, DrawsRest, Generator
 from likeness.generators.sampling import places_within, systematic
+from likeness.methods.marginals.exchange import exchanged
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 _POINT = 1e-12  # on the unit scale: the length of a single value
@@ -256,6 +257,7 @@ class ProductMixture(Generator):
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
+        chosen = exchanged(chosen, labels, components, parts, posterior, random)
         for (first, second), values in determined.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
