@@ -43,6 +43,7 @@ def test_the_schema_that_is_shown_is_one() -> None:
     assert Schema.from_dict(yaml.safe_load(shown[1]), "own-data.md").column("ward").other == "other"
 
 
+@pytest.mark.long
 def test_every_command_and_every_key_is_in_the_reference() -> None:
     import typer
 

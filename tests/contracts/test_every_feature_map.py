@@ -104,6 +104,7 @@ def test_a_row_does_not_depend_on_the_others(feature: FeatureMap, inputs: int) -
     check_bits_alone(feature, inputs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(name for name in MAPS if isinstance(EXAMPLES[name][0], MeanMap)))
 def test_means_are_those_of_the_features(name: str) -> None:
     """A map's own way to its mean is its mean, group by group, and has the same gradient."""

@@ -81,6 +81,7 @@ def test_the_same_rows_as_from_a_file_in_an_order_of_their_own(database: Databas
     assert len(plain) == 300 and nobody is None and unknown is None
 
 
+@pytest.mark.long
 def test_the_order_of_rows_makes_no_other_digest_and_a_change_does(database: Database, tmp_path: Path) -> None:
     shuffled = sqlite(tmp_path / "other.db", visits(), np.random.default_rng(1).permutation(300))
     changed = sqlite(tmp_path / "changed.db", visits().replace({"pid": {"p1": "p2"}}))
@@ -103,6 +104,7 @@ def test_the_order_of_rows_makes_no_other_digest_and_a_change_does(database: Dat
     ).fingerprint(KEY)
 
 
+@pytest.mark.long
 def test_a_cell_without_a_text_hides_no_other_cell_from_the_digest(tmp_path: Path) -> None:
     photos = visits(20_000)[["a", "x"]].assign(photo=[b"\xff" if row == 3 else b"jpeg" for row in range(20_000)])
     one = sqlite(tmp_path / "1.db", photos).fingerprint(KEY)

@@ -140,6 +140,7 @@ def no_private_value_is_told(caplog: pytest.LogCaptureFixture) -> Iterator[None]
         assert not [text for text in told for marker in MARKERS if marker in text], told
 
 
+@pytest.mark.long
 @FUZZ
 @given(content=mutated(SCHEMA))
 def test_a_bad_schema_is_named_or_usable(tmp_path: Path, content: dict[str, Any]) -> None:

@@ -99,6 +99,7 @@ def test_people_without_events_and_events_of_strangers() -> None:
     assert rows.people["first state"].isna().sum() == 1 and rows.transitions.empty
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["first", "hash"])
 def test_rows_of_a_person_depend_on_that_person_alone(which: str) -> None:
     """The others' rows stay as they are, in any order of the table, when somebody comes or goes."""
@@ -158,6 +159,7 @@ def test_the_order_of_neither_table_says_anything(which: str) -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.long
 def test_each_event_that_counts_is_part_of_the_digest() -> None:
     """Of people below the cap, at it and above it: else other rows would get the stored answer."""
     schema = HistorySchema.from_dict({**SPEC, **PEOPLE, **EVENTS})

@@ -67,6 +67,7 @@ def cells(data: bytes, layout: FileFormat = PLAIN, rows: int = 100) -> "list[lis
         return None
 
 
+@pytest.mark.long
 def test_no_line_changes_the_record_of_another() -> None:
     """All ordered pairs at the first, middle and last place: a line gives its own rows, or the file is refused."""
 
@@ -245,6 +246,7 @@ def column_of(cells: list[Any], maker: str) -> Any:
     return pa.table({"c": array.dictionary_encode() if maker == "dictionary" else array})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("maker", ["pandas", "polars", "arrow", "dictionary", "parquet", "folder"])
 def test_no_cell_changes_the_text_of_another_in_the_column_that_a_library_makes(tmp_path: Path, maker: str) -> None:
     def read(cells: list[Any]) -> "list[Any] | None":

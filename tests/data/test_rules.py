@@ -142,6 +142,7 @@ def test_private_rows_keep_the_rules_after_the_map_and_others_do_not_change() ->
     assert innocent.any() and mapped.loc[innocent, both].equals(table.loc[innocent, both])
 
 
+@pytest.mark.long
 def test_the_map_sees_each_row_by_itself() -> None:
     """Neighbors stay neighbors: a row added, removed or replaced, or all rows of a person, moves no other row."""
     table, others = rows(60), rows(60, seed=1)

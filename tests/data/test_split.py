@@ -27,6 +27,7 @@ def split(hashes: Hashes, fraction: float = 0.5, seed: int = 0, chunk: int = 100
     return [part for start in range(0, len(hashes), chunk) for part in rule.parts(hashes[start : start + chunk])]
 
 
+@pytest.mark.long
 def test_a_row_more_or_less_moves_no_other_row() -> None:
     """All tables of up to five rows, in each order: either part loses the row that goes, and no other."""
     hashes, moved = row_hashes(GRID, NUMBERS), Counter[str]()

@@ -98,6 +98,7 @@ def joined(chunks: Any) -> pd.DataFrame:
     return pd.concat(list(chunks), ignore_index=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [7, 50])
 @pytest.mark.parametrize("form", ["folder", "csv", "parquet"])
 def test_cells_are_typed_alike_in_chunks_of_any_size(
@@ -181,6 +182,7 @@ def test_a_long_row_is_refused_in_any_chunk(tmp_path: Path, monkeypatch: pytest.
         assert "8675309" not in str(caught.value) and caught.value.__context__ is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", ["column", "content", "position"])
 def test_the_split_and_the_digest_are_those_of_the_whole_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
@@ -277,6 +279,7 @@ def test_a_csv_and_its_frame_have_the_digest_of_their_rows_too(tmp_path: Path) -
     assert SourceDigest().digest(KEY) == ""  # no rows, nobody's
 
 
+@pytest.mark.long
 def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +298,7 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     assert not ProjectPaths.table.exists() and Ledger.open(locate()).head() == ledger.head()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fraction", "part"), [(1e-9, "test"), (1 - 1e-9, "training")])
 @pytest.mark.parametrize("adjacency", ["add_remove_one", "replace_one"])
 def test_a_split_that_leaves_no_rows_of_a_part_stops_before_anything_is_spent(

@@ -34,10 +34,12 @@ def scores() -> pd.DataFrame:
     )
 
 
+@pytest.mark.long
 def test_correlations_are_drawn(schema: Schema, table_of: Tables) -> None:
     assert open_png(correlations(table_of(200, 1), table_of(100, 2), schema)).width > 1000
 
 
+@pytest.mark.long
 def test_scores_are_drawn(scores: pd.DataFrame) -> None:
     assert open_png(score_chart(scores, ["roc_auc_hard", "f1"])).height > 100
     assert open_png(score_chart(pd.DataFrame(), [])).height < 200  # no label: a sentence instead
@@ -85,6 +87,7 @@ def test_values_that_cannot_be_drawn_are_left_out(privacy: dict[str, Any]) -> No
     assert rdp_curve({"orders": [1.0, 2.0, "inf"], "total": [0.0, 0.1, "inf"], "stages": {}})
 
 
+@pytest.mark.long
 def test_every_column_is_drawn(schema: Schema, table_of: Tables) -> None:
     picture = Image.open(io.BytesIO(histograms(table_of(200, 1), table_of(100, 2), schema)))
     assert picture.width > 1000 and picture.height > 400

@@ -36,6 +36,7 @@ def picture(noise: bytes) -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 22))
 @example(65_472)  # the largest that fits the smallest size with its salt
 @example(65_473)

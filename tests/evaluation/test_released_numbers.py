@@ -48,6 +48,7 @@ def test_numbers_have_a_mean_and_quartiles_and_categories_have_none() -> None:
     assert abs(float(columns["age"]["numbers"][0][1]) - table()["age"].mean()) < 3
 
 
+@pytest.mark.long
 def test_the_expected_error_of_a_pair_is_the_mean_over_draws() -> None:
     """Between the estimates of 40 draws and those of the exact sums, which have no noise."""
     pair, forms = ("c", "d"), {"c": np.eye(3), "d": np.eye(3)}
@@ -82,6 +83,7 @@ def test_a_release_without_cells_shows_its_classes_and_names_the_rest() -> None:
     assert numbers["without"] == [name for name in SCHEMA.names if name != "y"] and numbers["map"] is None
 
 
+@pytest.mark.long
 def test_the_page_has_every_column_the_rows_and_no_script_and_equal_bytes(privacy: dict[str, Any]) -> None:
     pages = [render(privacy, "", {}, None, section()) for _ in range(2)]
     assert pages[0] == pages[1] and "<script" not in pages[0] and "default-src 'none'" in pages[0]

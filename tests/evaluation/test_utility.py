@@ -143,12 +143,14 @@ def test_one_class_only_gives_chance_and_no_crash(schema: Schema, table_of: Tabl
     assert rows["accuracy"].to_numpy() == pytest.approx(share if label == "yes" else 1 - share)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [1, 2, 12])
 def test_tiny_and_constant_tables_do_not_crash(schema: Schema, table_of: Tables, rows: int) -> None:
     train = pd.concat([table_of(500, 1).groupby("sick", observed=True).head(1)] * 6).head(rows)
     assert len(train_on_synthetic_test_on_real(train, table_of(50, 2), schema, 0)) == len(CLASSIFIERS)
 
 
+@pytest.mark.long
 def test_several_classes_end_to_end_with_one_missing_from_training(table_of: Tables) -> None:
     columns = Column("height", "numeric", 0.0, 8.0), Column("kind", "categorical", categories=("a", "b", "c"))
     schema = Schema("t", "made up", "classification", "kind", columns)

@@ -35,6 +35,7 @@ class Flat(Bowl):
         return loss + 10, *slopes
 
 
+@pytest.mark.long
 def test_the_steps_are_those_of_pytorch() -> None:
     start = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((3, 4), (2, 3))]
     ours, theirs = [one.copy() for one in start], [torch.tensor(one, requires_grad=True) for one in start]

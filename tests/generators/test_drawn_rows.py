@@ -54,6 +54,7 @@ def drawn() -> DrawnRows:
     return DrawnRows(mixture(SCHEMA), SCHEMA)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", WHERE)
 def test_no_row_breaks_a_rule_under_any_condition(drawn: DrawnRows, where: dict[str, Any]) -> None:
     given = allowed_values(where, SCHEMA)
@@ -123,6 +124,7 @@ def test_without_rules_rows_are_those_of_the_generator() -> None:
     assert DrawnRows(saved, schema).under(100, 5, {}).equals(Encoder(schema).decode(x, labels))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", [{}, {"grade": "b"}, {"grade": ["a", "c"], "school": "middle..", "age": "< 15"}])
 def test_a_learned_function_is_kept_also_under_a_condition_on_its_value(where: dict[str, Any]) -> None:
     """The value is that which the mixture has most often beside the other."""

@@ -117,6 +117,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_spent(privatize: dict[s
         hp(**privatize).check(context(MIXED))
 
 
+@pytest.mark.long
 def test_pixels() -> None:
     """784 numbers and ten classes: all pairs are refused, a few are drawn, and a block of rows stays small."""
     columns = {f"pixel_{place}": {"kind": "integer", "lower": 0, "upper": 255} for place in range(1, 785)}

@@ -12,9 +12,6 @@ MARKER = "Xq7Secret"
     ("column", "value", "message"),
     [
         ("age", MARKER, "column 'age'"),
-        ("workclass", MARKER, "column 'workclass'"),
-        ("income", "", "column 'income'"),
-        ("hours-per-week", "12.5", "column 'hours-per-week'"),
         ("split", MARKER, "split"),
     ],
 )

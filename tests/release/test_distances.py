@@ -189,6 +189,7 @@ def test_naive_bayes_is_the_posterior_of_counts() -> None:
     assert sum(clear) > 300 and (np.argmax(posterior, axis=1) == chosen)[clear].all()
 
 
+@pytest.mark.long
 def test_a_distance_of_exactly_0_has_the_noise_of_any_other() -> None:
     """A table that is its own reference. The lowest bits are uniform: false alarm 1e-9, by chi-square, and at the scale
     of the receipt. Neither a 0 nor a multiple of a record's steps may show that a distance was 0."""

@@ -50,6 +50,7 @@ def table(places: int) -> Records:
     return Records(x, (mixed[:, 0] % 3 == 0).astype(np.int64))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGE)
 def test_sums_of_a_real_size_of_version_3(name: str) -> None:
     """Matrix products of this size take other paths through the linear algebra than those of six rows.
