@@ -94,8 +94,8 @@ def test_a_run_with_private_categories(project: Path) -> None:
     assert privacy["queries"][0]["keys"] == 2 and privacy["queries"][0]["sensitivity"] == 2
     assert "Categories of `job`:** not taken as public" in text and "categories but those of `job`" in text
     assert privacy["ledger"]["lifetime"]["cap_delta_keys"] == 5e-6
-    drawn = pd.read_csv("data/synthetic/synthetic.csv")
-    assert set(drawn["job"].dropna()) <= {"clerk", "nurse", "rest"}
+    rows = pd.read_csv("data/synthetic/synthetic.csv")
+    assert set(rows["job"].dropna()) <= {"clerk", "nurse", "rest"}
     own = ("data/private", "staff.csv")
     public = [p for p in project.rglob("*") if p.is_file() and not str(p.relative_to(project)).startswith(own)]
     assert len(public) > 10 and not [path for path in public if SECRET.encode() in path.read_bytes()]
