@@ -323,7 +323,7 @@ LIES: tuple[Lie, ...] = (
     Lie("another epsilon by Gaussians", "epsilon", "epsilon_gaussian", p.field("total.epsilon_gaussian", 0.5)),
     Lie("a release has no noise", "epsilon", "has no noise", f.edit_receipt(p.COUNTS, noise_multiplier=0.0)),
     Lie("a receipt claims twice the noise", "epsilon", "not what receipts give",
-        f.edit_receipt(p.EMBEDDING, noise_multiplier=8.0)),
+        f.edit_receipt(p.EMBEDDING, noise_multiplier=16.0)),
     Lie("thresholds cost all of delta", "epsilon", "costs all of delta", f.edit_receipt(p.KEYS, delta_keys=1e-5)),
     Lie("the account forgets what thresholds cost", "epsilon", "leaves out", p.field("total.delta_keys", None)),
     Lie("the run is not private", "account", "not private", f.set_value(names.PLAN_FILE, "epsilon", "inf")),
