@@ -228,6 +228,10 @@ def test_values_are_multiples_of_the_step_where_a_condition_holds_one() -> None:
     inside = column.values(bins, seeded(0), Condition(intervals=((0.22, 0.28), (0.38, 0.43))))
     between = (inside >= 0.22) & (inside <= 0.28)
     assert between.any() and (between | (np.abs(inside - 0.4) < 1e-9)).all()
+    single = MixtureColumn(Cells(0, 2, (0.5,)), (0.0, 0.5, 1.0), (0.3, 0.7), (0.3, 0.7), lattice=(0.0, 0.1))
+    asked = Condition(intervals=((0.64, 0.66),))
+    assert single.weights(asked)[0] == 0 < single.weights(asked)[1]
+    assert np.ptp(single.values(bins + 1, seeded(0), asked) - 0.65) <= 0.02
     with pytest.raises(ValueError, match="a lattice is a multiple and a step above 0"):
         MixtureColumn(Cells(0, 1, ()), (0.0, 1.0), (0.0,), (1.0,), lattice=(0.0, 0.0))
 

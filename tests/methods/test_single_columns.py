@@ -1,6 +1,7 @@
 """Single columns: steps, cells that follow from earlier releases, counts that end in noise, and pieces of cells."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import schema_with
 
-from likeness.data.encoding.bins import Grid, value_of
+from likeness.data.encoding.bins import Grid, unit_of, value_of
 from likeness.data.schema.column import Column
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.columns import (
@@ -28,6 +29,7 @@ from likeness.methods.marginals.columns import (
     public_steps,
     step_of,
 )
+from likeness.methods.marginals.mixture import MixtureColumn
 
 COLUMNS = schema_with(
     {
@@ -188,6 +190,54 @@ def test_public_steps_follow_from_bounds_decimals_and_spikes() -> None:
     assert steps["cents"] == (10.0, 5.0, 1.0, 0.5, 0.1, 0.05)
     assert steps["spiked"][:2] == (0.5, 0.1) and steps["whole"] == (100.0, 50.0, 10.0, 5.0)
     assert steps["few"] == steps["log"] == steps["day"] == ()
+
+
+ODD: dict[str, dict[str, Any]] = {  # with a frequent value: bounds and spikes that rounding could break
+    "many cents": {"kind": "numeric", "lower": 0, "upper": 10_000_000, "decimals": 2},
+    "a large whole": {"kind": "integer", "lower": 0, "upper": 10**9},
+    "a spike of a logarithm": {"kind": "numeric", "lower": 0, "upper": 5000, "transform": "log1p", "spikes": [40]},
+    "a spike": {"kind": "numeric", "lower": 0, "upper": 99.9, "spikes": [37.5]},
+    "far from zero": {"kind": "numeric", "lower": 1.7e12, "upper": 1.7e12 + 3600},
+    "very far from zero": {"kind": "numeric", "lower": 1.7e15, "upper": 1.7e15 + 86_400},
+    "bounds between steps": {"kind": "numeric", "lower": 0.3, "upper": 777.7},
+}
+
+
+@pytest.mark.parametrize("facts", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("seed", range(4))
+def test_odd_bounds_have_grids_after_every_release(facts: dict[str, Any], seed: int) -> None:
+    (column,) = schema_with({"x": facts}).columns
+    random, steps = np.random.default_rng(seed), public_steps(column)
+    if steps:
+        assert ColumnSteps((Steps(0, *column.bounds, steps),)).parts[0].width == len(steps) + 2
+    units = random.random(2_000)
+    units[:1_000] = unit_of(column, column.spikes[0]) if column.spikes else 0.4
+    for step in {step_of(column), *steps[:1], *steps[-1:]}:
+        grid, before = first_grid(column, 64, step), None
+        for _ in range(3):
+            counts = np.bincount(np.searchsorted(grid.inner, units, side="right"), minlength=grid.size)
+            noisy = (counts + 5 * random.standard_normal(grid.size)).tolist()
+            noisy = noisy if before is None else pooled(grid, noisy, 5.0, *before, 5.0)
+            found, before = cleaned(noisy, 5.0, 2_000), (grid, noisy)
+            single = Single(grid, step, cells_of_number(column, 0, grid), tuple(found), 5.0)
+            bins = bins_of(column, single, 16)
+            pieces, firsts, shares = pieces_of(column, single, bins)
+            MixtureColumn(
+                cells_of_number(column, 0, grid.joined(bins)), pieces.edges, pieces.lows, pieces.highs, firsts, shares
+            )
+            assert pieces.edges[0] <= 0 and pieces.edges[-1] >= 1
+            grid = next_grid(column, step, grid, found, 2_000, 5.0)
+
+
+def test_a_cut_between_multiples_of_a_step_begins_a_bin() -> None:
+    facts = {"x": {"kind": "numeric", "lower": 0, "upper": 1000}}
+    (column,) = schema_with(facts).columns
+    column = replace(column, cuts=(120.0,))
+    grid = first_grid(column, 8, 50.0)
+    counts = tuple(100.0 for _ in range(grid.size))
+    single = Single(grid, 50.0, cells_of_number(column, 0, grid), counts, 1.0)
+    lows = [value_of(column, grid.lows[first]) for first in bins_of(column, single, 3)]
+    assert 150 in np.round(lows, 6) and 100 not in np.round(lows, 6)
 
 
 @settings(max_examples=80)

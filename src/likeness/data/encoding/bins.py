@@ -90,9 +90,10 @@ def whole_grid(column: Column, firsts: Iterable[int], step: float = 1.0) -> Grid
     starts = {lower, *firsts, *spikes, *(spike + 1 for spike in spikes), *cuts}
     firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]
-    edges = tuple(unit_of(column, (first - 0.5) * step) for first in [*firsts, upper + 1])
+    edges = [unit_of(column, (first - 0.5) * step) for first in [*firsts, upper + 1]]
+    edges[0], edges[-1] = min(edges[0], 0.0), max(edges[-1], 1.0)  # bounds may lie between steps
     lows = tuple(unit_of(column, first * step) for first in firsts)
-    return Grid(edges, lows, tuple(unit_of(column, last * step) for last in lasts))
+    return Grid(tuple(edges), lows, tuple(unit_of(column, last * step) for last in lasts))
 
 
 def numeric_grid(column: Column, between: Iterable[float], alone: Iterable[float] = ()) -> Grid:

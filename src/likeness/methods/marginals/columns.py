@@ -86,14 +86,16 @@ def public_steps(column: Column) -> tuple[float, ...]:
     (lower, upper), step = column.bounds, step_of(column)
     if not column.type.numeric_source or column.transform != "none" or (step and (upper - lower) / step <= _EACH):
         return ()
-    least = step or max((upper - lower) / MOST_MULTIPLES, 10.0**-_FINEST)
-    most = (upper - lower) / FEWEST_CELLS
-    powers = range(math.floor(math.log10(most)), math.ceil(math.log10(least)) - 2, -1)
+    # Rounding of the unit scale, and of values far from 0, stays far below the smallest step.
+    width, size = upper - lower, max(abs(lower), abs(upper))
+    least = max(step or 10.0**-_FINEST, width / MOST_MULTIPLES, size / (100 * MOST_MULTIPLES))
+    most = width / FEWEST_CELLS
+    powers = range(math.floor(math.log10(most)) + 1, math.ceil(math.log10(least)) - 2, -1)
     every = (float(f"{digit}e{power}") for power in powers for digit in (5, 1))
     return tuple(
         one
         for one in every
-        if (least <= one if step is None else least < one) and one <= most  # a declared step needs no question
+        if least <= one <= most and one != step  # a declared step needs no question
         if all(abs(spike / one - round(spike / one)) < _SAME for spike in column.spikes)
     )
 
@@ -186,6 +188,7 @@ def next_grid(
     seen = [place for place, count in enumerate(counts) if count > 0] or [0]
     starts: list[float] = []
     alone: list[float] = []
+    spikes = {unit_of(column, spike) for spike in column.spikes}  # they have cells in every grid
     held, begun = math.inf, 0.0  # in the joined cell, and where it begins; infinite: the next cell begins another
     for place, count in enumerate(counts):
         low, high = (value_of(column, unit) for unit in (grid.lows[place], grid.highs[place]))
@@ -194,7 +197,7 @@ def next_grid(
         if low == high and (count >= target / 2 or step is None):
             if step is not None:
                 starts.append(round(low / step))
-            elif count >= target / 2:
+            elif count >= target / 2 and grid.lows[place] not in spikes:
                 alone.append(low)
             held = math.inf if count >= target / 2 else held
             continue
@@ -326,7 +329,7 @@ def bins_of(column: Column, single: Single, most: int) -> tuple[int, ...]:
     grid = single.grid
     assert grid is not None
     spikes = spike_bins(column, grid.inner)
-    cuts = np.searchsorted(grid.inner, [unit_of(column, cut) for cut in column.cuts], side="right").tolist()
+    cuts = np.searchsorted(np.array(grid.lows) + _SAME, [unit_of(column, cut) for cut in column.cuts]).tolist()
     forced = {*spikes, *(spike + 1 for spike in spikes), *cuts}
     counts = single.counts[: grid.size]
     share, heavy = math.inf, -1
@@ -390,7 +393,7 @@ def _cut(column: Column, step: float | None, grid: Grid, place: int) -> list[_Pi
     """A cell in at most six pieces, of equal width or of equal factors."""
     low, high, edge = grid.lows[place], grid.highs[place], grid.edges[place + 1]
     a, b = value_of(column, low), value_of(column, high)
-    if low == high:
+    if low == high or a == b:
         return [(low, high, edge)]
     if step is not None:
         b += step

@@ -120,7 +120,7 @@ class MixtureColumn:
         start, step = self.lattice
         multiples: NDArray[np.float64] = np.rint((clipped - start) / step) * step + start
         low, high = np.array(intervals)[interval].T  # a condition may hold no multiple
-        return np.where((low <= multiples) & (multiples <= high), multiples, clipped)
+        return np.where((low <= multiples) & (multiples <= high), multiples, np.clip(values, 0, 1))
 
     def _allowed(self, intervals: Sequence[tuple[float, float]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where each interval begins in each piece, and the part of it that it holds, shapes (pieces, intervals)."""
@@ -131,7 +131,8 @@ class MixtureColumn:
         parts = np.minimum(edges[1:, None], highs) - starts + _POINT
         parts = np.where(parts > 0, parts / np.diff(edges)[:, None], 0.0).clip(max=1.0)
         within = (lows - _POINT <= spikes) & (spikes <= highs + _POINT)
-        return starts, np.where(spikes == np.array(self.highs)[:, None], within.astype(np.float64), parts)
+        between = parts if self.lattice else 0.0  # a condition may ask for values between the multiples of a step
+        return starts, np.where(spikes == np.array(self.highs)[:, None], np.where(within, 1.0, between), parts)
 
     def _masses(self, parts: NDArray[np.float64], least: float) -> list[NDArray[np.float64]]:
         """Of each bin, the share of each part (pieces, intervals) of its pieces in it; ``least`` is a piece's least."""

@@ -165,7 +165,7 @@ class Kind:
         if self.is_integral or column.decimals is not None:
             # Bounds have no more decimals, so that what is rounded stays within them. + 0.0 makes of -0.0 a 0.0.
             numbers = np.round(numbers, column.decimals or 0) + 0.0
-        else:
+        elif column.transform == "none":
             digits = _DIGITS - math.ceil(math.log10(max(abs(lower), abs(upper))))
             if digits < _MOST_DECIMALS:
                 numbers = np.clip(np.round(numbers, digits), lower, upper) + 0.0
