@@ -27,7 +27,7 @@ from likeness.ledger import chain
 from likeness.ledger.budget import discretization_error_of
 from likeness.ledger.chain import anchor_path, copies_path
 from likeness.ledger.home import Home, locate
-from likeness.ledger.ledger import Ledger
+from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.records import Body, Record, content_of, digest_of, population_of
 from likeness.ledger.reservation import Reservation
 from likeness.ledger.witness import Witness, check_witnesses
@@ -448,9 +448,9 @@ def test_records_that_an_older_copy_lacks_come_back_from_beside_the_anchor(ledge
     home.database.write_bytes(backup)
     with pytest.raises(LedgerError, match="likeness ledger recover"):
         Ledger.open(home)
-    assert [Ledger.recover(home, ADA) for _ in range(2)] == [(2, 0), (0, 0)]
+    assert [recover(home, ADA) for _ in range(2)] == [(2, 0), (0, 0)]
     home.database.unlink()
-    assert Ledger.recover(home, ADA) == (5, 0)
+    assert recover(home, ADA) == (5, 0)
     again = Ledger.open(home)
     assert again.records() == whole and copies_path(home).stat().st_mode & 0o777 == 0o600
 
@@ -463,7 +463,7 @@ def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger:
     head = ledger.head()
     home.database.write_bytes(backup)
     copies_path(home).write_text(copies_path(home).read_text().replace("k1", "k2"))
-    assert [Ledger.recover(home, ADA) for _ in range(2)] == [(0, 2), (0, 0)]
+    assert [recover(home, ADA) for _ in range(2)] == [(0, 2), (0, 0)]
     again = Ledger.open(home)
     extract = chain_extract(again.records(), "people")
     params = SimpleNamespace(privacy=SimpleNamespace(population="people"))
@@ -482,7 +482,7 @@ def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger:
     assert check_witnesses(again.records(), [Witness("git", again.id, head.count, head.head)]) == 1
     with pytest.raises(LedgerError, match="likeness ledger recover"):
         check_witnesses(again.records(), [Witness("git", again.id, 9, "0" * 64)])
-    assert Ledger.recover(home, ADA, [Witness("git", again.id, 99, "0" * 64)]) == (0, 3)
+    assert recover(home, ADA, [Witness("git", again.id, 99, "0" * 64)]) == (0, 3)
     assert Ledger.open(home).budget("people").remaining_rho == 0
 
 

@@ -17,9 +17,10 @@ from toys import ADD, ledger_of_people, plan_with, schema_with
 from likeness import Synthesizer
 from likeness.core.errors import DataError, LedgerError
 from likeness.features.constant import Constant
+from likeness.ledger.beside import ledgers_beside
 from likeness.ledger.database import VERSION, VERSIONS, make_engine
 from likeness.ledger.home import Home, locate
-from likeness.ledger.ledger import Ledger, ledgers_beside
+from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import append
 from likeness.ledger.reservation import Reservation
 from likeness.pipeline.other_ledgers import Named, other_ledger

@@ -19,7 +19,7 @@ from likeness.core.errors import BudgetError, LedgerError
 from likeness.ledger.chain import anchor_path
 from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
-from likeness.ledger.ledger import Ledger
+from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -215,7 +215,7 @@ def test_after_an_old_dump_the_machine_that_read_most_brings_all_records_back(
     assert len(Ledger.open(second).records()) == 2  # it read no more
     with pytest.raises(LedgerError, match="likeness ledger recover"):
         Ledger.open(locate())
-    assert Ledger.recover(locate(), {"asked_by": "ada"}) == (2, 0)
+    assert recover(locate(), {"asked_by": "ada"}) == (2, 0)
     assert Ledger.open(second).records() == Ledger.open(locate()).records() == whole
 
 
@@ -233,7 +233,7 @@ def test_costs_that_an_old_dump_lost_are_back_on_every_machine_that_went_on_with
     for place, costs in ((locate(), 2), (third, 0), (locate(), 0)):
         with contextlib.suppress(LedgerError):
             assert Ledger.open(place).head() == other.head()
-        assert Ledger.recover(place, {"asked_by": "ada"}) == (0, costs)
+        assert recover(place, {"asked_by": "ada"}) == (0, costs)
     for place in (locate(), second, third):
         assert Ledger.open(place).budget("people").spent_rho == CAP / 2
     other.declare_population("others", ADD, 1.0, 1e-5)

@@ -14,7 +14,7 @@ from likeness.core.paths import ProjectPaths
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.chain import Chain
 from likeness.ledger.home import Home, locate
-from likeness.ledger.ledger import Ledger
+from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.records import DAY, RECOVERED, Record
 from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness, trailer, write_trailer
 from likeness.methods import method_named
@@ -265,7 +265,7 @@ def ledger_reanchor(
 def ledger_recover() -> None:
     """Bring back what a lost or restored ledger lacks. A record without a copy costs all that is left of each cap."""
     asked_by = {"asked_by": provenance()["asked_by"]}
-    back, costs = Ledger.recover(_home(), asked_by, git_witnesses(Path()))
+    back, costs = recover(_home(), asked_by, git_witnesses(Path()))
     say(f"{back} lost records are back, and {costs} costs of others are on record")
 
 

@@ -2,7 +2,7 @@
 
 Each record carries the SHA-256 of the one before. Triggers refuse updates and deletions. The anchor keeps length and
 head, and beside it lie copies of all records. Opening refuses a chain that was truncated, edited, rewritten, deleted or
-restored. :meth:`likeness.ledger.ledger.Ledger.recover` appends what it lacks. No local scheme notices the loss of chain
+restored. :meth:`likeness.ledger.ledger.recover` appends what it lacks. No local scheme notices the loss of chain
 and anchor together: see :mod:`likeness.ledger.witness`.
 
 The database is an SQLite file, or PostgreSQL for a team. Each machine of a team has its anchor, which says how far that

@@ -5,10 +5,9 @@ digest of the released file. Costs are ρ of zero-concentrated differential priv
 add up over releases, methods, versions of the data, clones and branches. Storage is :mod:`likeness.ledger.chain`.
 """
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from sqlalchemy import insert
 
@@ -25,18 +24,16 @@ from likeness.ledger.budget import (
     discretization_error_of,
 )
 from likeness.ledger.chain import (
-    Anchor,
     Chain,
     anchor_missing,
-    anchor_path,
-    anchors,
     copies_of,
     locked,
     make_folders,
     read_anchor,
 )
-from likeness.ledger.database import RECORDS, lock_database, make_engine, plain_errors
+from likeness.ledger.database import RECORDS, lock_database, plain_errors
 from likeness.ledger.home import Home, locate
+from likeness.ledger.lost_records import budget_on_record, costs_of_lost, remainder
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
 from likeness.ledger.reservation import Reservation, check_owner, open_queries, sealed
 from likeness.ledger.witness import Witness
@@ -119,53 +116,7 @@ class Ledger(Chain):
         unknown = [r.body for r in self.records() if r.kind == RECOVERED and "rows_digests" not in r.body]
         if unknown and population not in {body["identity"] for body in unknown}:
             with self.appending() as records:
-                append(records, RECOVERED, _remainder(_on_record(records, population), unknown[-1]))
-
-    @classmethod
-    def recover(cls, home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()) -> tuple[int, int]:
-        """Append the records that an older copy of the database lacks, from their copies beside the anchor.
-
-        Where others appended to the older copy since, the costs of the lost records are appended. A lost record that
-        nobody has a copy of costs all that is left of each cap.
-
-        Args:
-            home: the ledger's folders.
-            by: who decided it.
-            witnesses: other places that name records.
-
-        Returns:
-            the number of records that are back, and of costs.
-
-        Raises:
-            LedgerError: there is no anchor, and so nothing that says what is lost.
-        """
-        anchor = read_anchor(home)
-        if anchor is None:
-            raise LedgerError(anchor_missing(home))
-        make_folders(home)
-        with locked(home):
-            copies = copies_of(home, anchor.head)
-            if copies and not cls.exists(home):
-                return len(cls._write_first(home, copies).records()), 0
-            ledger = cls._connect(home)
-            if ledger.id != anchor.ledger_id:
-                raise LedgerError(
-                    f"{home.place} is ledger {ledger.id}, and its anchor names {anchor.ledger_id}. Restore that."
-                )
-            heads = {anchor.head: anchor.count}
-            heads |= {one.digest: one.seq for one in witnesses if one.digest and one.ledger_id == ledger.id}
-            with plain_errors(home), ledger._engine.begin() as connection:
-                lock_database(connection)
-                before = ledger._read(connection)
-                same = [one.digest for one in copies[: len(before)]] == [one.digest for one in before]
-                after = copies if same else list(before)
-                bodies = list(_costs_of_lost(after, copies, heads))
-                for body in bodies:
-                    append(after, RECOVERED, {**by, **body})
-                if after[len(before) :]:
-                    connection.execute(insert(RECORDS), [row(record) for record in after[len(before) :]])
-            ledger.write_anchor(ledger.records())
-        return len(after) - len(before) - len(bodies), len(bodies)
+                append(records, RECOVERED, remainder(budget_on_record(records, population), unknown[-1]))
 
     def check_population(
         self, population: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
@@ -202,7 +153,7 @@ class Ledger(Chain):
         """
         rho_for(epsilon, delta)
         with self.appending() as records:
-            budget = _on_record(records, population)
+            budget = budget_on_record(records, population)
             part = budget.selection_delta if selection_delta is None else selection_delta
             if not 0 <= part < delta:
                 raise LedgerError(
@@ -376,52 +327,50 @@ class Ledger(Chain):
             return append(records, "published", body)
 
 
-_NO_COST = {"rho": 0.0, "delta_keys": 0.0, "error": 0.0}
+def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()) -> tuple[int, int]:
+    """Append the records that an older copy of the database lacks, from their copies beside the anchor.
 
-
-class Beside(NamedTuple):
-    """Another ledger, which an anchor of this machine names.
-
-    Attributes:
-        anchor: the anchor's file.
-        place: where the ledger is.
-        ledger_id: its id.
-        answered: whether it has answered about the people; None: it cannot be read here.
-    """
-
-    anchor: Path
-    place: str
-    ledger_id: str
-    answered: bool | None
-
-
-def ledgers_beside(home: Home, population: str) -> list[Beside]:
-    """Other ledgers of this machine, without an anchor that a ledger left behind when it moved.
+    Where others appended to the older copy since, the costs of the lost records are appended. A lost record that
+    nobody has a copy of costs all that is left of each cap.
 
     Args:
-        home: whose folder of anchors names them.
-        population: name of the people.
+        home: the ledger's folders.
+        by: who decided it.
+        witnesses: other places that name records.
+
+    Returns:
+        the number of records that are back, and of costs.
+
+    Raises:
+        LedgerError: there is no anchor, and so nothing that says what is lost.
     """
-    own = anchor_path(home.anchor, home.place)
-    beside = [_beside(path, anchor, population) for path, anchor in anchors(home.anchor) if path != own]
-    read = {one.ledger_id for one in beside if one.answered is not None}
-    return [one for one in beside if one.answered is not None or one.ledger_id not in read]
-
-
-def _beside(path: Path, anchor: Anchor, population: str) -> Beside:
-    """The ledger of an anchor. A file without the anchor's head is an older copy, or another ledger."""
-    place, ledger_id, answered = str(anchor.home), str(anchor.ledger_id), None
-    with contextlib.suppress(LedgerError, OSError, ValueError):
-        home = Home(Path(place), path.parent)
-        if home.database.exists():
-            chain = Chain(home, make_engine(home), b"")
-            records = chain.records()
-            # What this version does not know of another one may be a release: there a cap counts.
-            spending = {"reserve"} if chain.is_of_this_version() else {"reserve", "cap"}
-            if anchor.head in {record.digest for record in records}:
-                found = {record.kind for record in records if record.body.get("identity") == population}
-                place, answered = str(home.database), not spending.isdisjoint(found)
-    return Beside(path, place, ledger_id, answered)
+    anchor = read_anchor(home)
+    if anchor is None:
+        raise LedgerError(anchor_missing(home))
+    make_folders(home)
+    with locked(home):
+        copies = copies_of(home, anchor.head)
+        if copies and not Ledger.exists(home):
+            return len(Ledger._write_first(home, copies).records()), 0
+        ledger = Ledger._connect(home)
+        if ledger.id != anchor.ledger_id:
+            raise LedgerError(
+                f"{home.place} is ledger {ledger.id}, and its anchor names {anchor.ledger_id}. Restore that."
+            )
+        heads = {anchor.head: anchor.count}
+        heads |= {one.digest: one.seq for one in witnesses if one.digest and one.ledger_id == ledger.id}
+        with plain_errors(home), ledger._engine.begin() as connection:
+            lock_database(connection)
+            before = ledger._read(connection)
+            same = [one.digest for one in copies[: len(before)]] == [one.digest for one in before]
+            after = copies if same else list(before)
+            bodies = list(costs_of_lost(after, copies, heads))
+            for body in bodies:
+                append(after, RECOVERED, {**by, **body})
+            if after[len(before) :]:
+                connection.execute(insert(RECORDS), [row(record) for record in after[len(before) :]])
+        ledger.write_anchor(ledger.records())
+    return len(after) - len(before) - len(bodies), len(bodies)
 
 
 def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta: float, person: str | None) -> None:
@@ -445,52 +394,6 @@ def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta:
         )
 
 
-def _costs_of_lost(
-    records: Sequence[Record], copies: Sequence[Record], heads: Mapping[str, int]
-) -> Iterator[dict[str, Any]]:
-    """What lost records cost, as bodies of records that name them.
-
-    Args:
-        records: on the chain.
-        copies: all records up to the anchor, or none.
-        heads: numbers of records by their digests, which must have been on the chain.
-    """
-    on_record = {record.digest for record in records}
-    on_record |= {digest for record in records if record.kind == RECOVERED for digest in record.body["lost"]}
-    known = {record.digest: record for record in copies if record.digest not in on_record}
-    names = list(dict.fromkeys(str(r.body["identity"]) for r in records if r.kind == "cap"))
-    spent = dict.fromkeys(names, Cost(0.0))
-    free = sorted(digest for digest, record in known.items() if record.kind != "reserve")
-    if free and names:
-        yield {"identity": names[0], **_NO_COST, "rows_digests": [], "lost": free}
-    for digest, record in known.items():
-        if record.kind == "reserve":
-            body = {key: record.body[key] for key in ("identity", "rho", "delta_keys", "digest", "rows_digests")}
-            cost = Cost(float(body["rho"]), float(body["delta_keys"]))
-            spent[body["identity"]] = Cost.total([spent.get(body["identity"], Cost(0.0)), cost])
-            yield {**body, "error": discretization_error_of(record.body), "lost": [digest]}
-    unknown = sorted(heads.keys() - on_record - known.keys())
-    if unknown:
-        of = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
-        yield from (_remainder(_on_record(records, name).after(spent[name]), of) for name in names)
-
-
-def _remainder(budget: Budget, of: Mapping[str, Any]) -> dict[str, Any]:
-    """All that is left of a cap, as the cost of lost records that nobody knows."""
-    delta = max(0.0, budget.selection_delta - budget.spent_delta)
-    costs = {"rho": budget.remaining_rho, "delta_keys": delta, "error": of["error"]}
-    return {**costs, "identity": budget.population, "lost": of["lost"]}
-
-
 def _about(records: Iterable[Record], key: str) -> dict[str, Record]:
     """The records of a release, by their kind."""
     return {record.kind: record for record in records if key in record.text and record.body.get("key") == key}
-
-
-def _on_record(records: Sequence[Record], population: str) -> Budget:
-    budget = budget_of(records, population)
-    if budget is None:
-        raise LedgerError(
-            f"population '{population}' is not in the ledger. Give a name that `likeness ledger budget` prints."
-        )
-    return budget

@@ -16,7 +16,7 @@ import yaml
 from likeness.core.errors import LedgerError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import shown
-from likeness.ledger.ledger import ledgers_beside
+from likeness.ledger.beside import ledgers_beside
 from likeness.pipeline.provenance import git
 
 if TYPE_CHECKING:
