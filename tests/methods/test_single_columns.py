@@ -24,12 +24,12 @@ from likeness.methods.marginals.columns import (
     learned_step,
     next_grid,
     on_total,
-    pieces_of,
     pooled,
     public_steps,
     step_of,
 )
 from likeness.methods.marginals.mixture import MixtureColumn
+from likeness.methods.marginals.pieces import pieces_of
 
 COLUMNS = schema_with(
     {

@@ -33,11 +33,8 @@ _FAR = 4.0  # sizes that differ by more are not joined where records are seen
 _BEYOND = 3  # cells of such factors beyond the last one where records were seen
 _TRACE = 0.7  # standard deviations of a joined cell with traces of records
 _LIGHT = 0.3  # of a bin's share: a bin with less takes the next cell, too
-_DENSITIES = 6  # pieces in which the density falls within a cell
-_STEEP = 4.0  # most logarithms by which it falls
-_TAIL = 2.0  # power by which it falls with the size in the last cell, at least
-_DIGITS = 9  # of what follows from a logarithm: machines differ in the last ones
-_SAME = 3e-9  # edges that are equal but for the width of single values
+DIGITS = 9  # of what follows from a logarithm: machines differ in the last ones
+SAME = 3e-9  # edges that are equal but for the width of single values
 _STEPS = 10**12  # most steps of a column whose cells hold whole steps
 _FINEST = 6  # decimals of the smallest step that is looked for
 _ODD = 0.04  # share of values that may lie between multiples of a step
@@ -96,7 +93,7 @@ def public_steps(column: Column) -> tuple[float, ...]:
         one
         for one in every
         if least <= one <= most and one != step  # a declared step needs no question
-        if all(abs(spike / one - round(spike / one)) < _SAME for spike in column.spikes)
+        if all(abs(spike / one - round(spike / one)) < SAME for spike in column.spikes)
     )
 
 
@@ -123,7 +120,7 @@ def first_grid(column: Column, even: int, step: float | None) -> Grid:
     alone: list[float] = []
     for value in sorted(value for value in {lower, 0.0, upper} if lower <= value <= upper):
         near = (unit_of(column, other) for other in (*alone, *column.spikes) if other != value)
-        if all(abs(unit_of(column, value) - other) > 2 * _SAME for other in near):
+        if all(abs(unit_of(column, value) - other) > 2 * SAME for other in near):
             alone.append(value)
     plain = column.type.numeric_source and column.transform == "none"
     sizes = [size for size in _round_sizes(lower, upper, _SIZES[even]) if lower < size < upper] if plain else []
@@ -138,14 +135,14 @@ def first_grid(column: Column, even: int, step: float | None) -> Grid:
         return whole_grid(column, first_wholes(column, even), step)
     values = {*sizes, *(lower + place / even * (upper - lower) for place in range(1, even))}
     firsts = {math.ceil(round(value / step, 6)) for value in values}
-    points = {round(value / step) for value in alone if abs(value / step - round(value / step)) < _SAME}
+    points = {round(value / step) for value in alone if abs(value / step - round(value / step)) < SAME}
     return whole_grid(column, {*firsts, *points, *(point + 1 for point in points)}, step)
 
 
 def lattice_of(column: Column, step: float) -> tuple[float, float]:
     """A multiple of a step near the lower bound, and the step, on the unit scale."""
     lower, upper = column.bounds
-    return (math.ceil(lower / step - _SAME) * step - lower) / (upper - lower), step / (upper - lower)
+    return (math.ceil(lower / step - SAME) * step - lower) / (upper - lower), step / (upper - lower)
 
 
 def is_fine(column: Column, bins: int) -> bool:
@@ -218,12 +215,12 @@ def next_grid(
     for end, sign in ((value_of(column, grid.highs[seen[-1]]), 1), (value_of(column, grid.lows[seen[0]]), -1)):
         for power in range(1, _BEYOND + 1):
             far = (
-                float(f"{end * _FAR**power:.{_DIGITS}g}")
+                float(f"{end * _FAR**power:.{DIGITS}g}")
                 if step is None
                 else round(end / step) * int(_FAR) ** power * step
             )
             if sign * end > 0 and column.bounds[0] < far < column.bounds[1]:
-                starts.append(round(unit_of(column, far), _DIGITS) if step is None else round(far / step))
+                starts.append(round(unit_of(column, far), DIGITS) if step is None else round(far / step))
     if step is None:
         return numeric_grid(column, sorted({0.0, 1.0, *(start for start in starts if 0 < start < 1)}), alone)
     return whole_grid(column, map(int, starts), step)
@@ -232,7 +229,7 @@ def next_grid(
 def ends_of(old: Grid, counts: Sequence[float], new: Grid) -> tuple[int, int]:
     """First and one past the last new cell among those where the first release saw records."""
     seen = [place for place, count in enumerate(counts) if count > 0] or [0]
-    low, high = old.edges[seen[0]] - _SAME, old.edges[seen[-1] + 1] + _SAME
+    low, high = old.edges[seen[0]] - SAME, old.edges[seen[-1] + 1] + SAME
     inside = [place for place in range(new.size) if new.edges[place] >= low and new.edges[place + 1] <= high]
     return (inside[0], inside[-1] + 1) if inside else (0, new.size)
 
@@ -257,7 +254,7 @@ def pooled(
     common = [
         (place, at)
         for place, (at, edge) in enumerate(zip(nearest, new.edges, strict=True))
-        if abs(old.edges[at] - edge) <= _SAME
+        if abs(old.edges[at] - edge) <= SAME
     ]
     result = list(counts)
     for (start, first), (stop, last) in pairwise(common):
@@ -329,7 +326,7 @@ def bins_of(column: Column, single: Single, most: int) -> tuple[int, ...]:
     grid = single.grid
     assert grid is not None
     spikes = spike_bins(column, grid.inner)
-    cuts = np.searchsorted(np.array(grid.lows) + _SAME, [unit_of(column, cut) for cut in column.cuts]).tolist()
+    cuts = np.searchsorted(np.array(grid.lows) + SAME, [unit_of(column, cut) for cut in column.cuts]).tolist()
     forced = {*spikes, *(spike + 1 for spike in spikes), *cuts}
     counts = single.counts[: grid.size]
     share, heavy = math.inf, -1
@@ -349,111 +346,3 @@ def bins_of(column: Column, single: Single, most: int) -> tuple[int, ...]:
         if len(firsts) <= most + len(forced):
             return tuple(firsts)
         share *= 1.1
-
-
-def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Grid, tuple[int, ...], tuple[float, ...]]:
-    """Pieces of a number's bins, in which values are even: their grid, the first of each bin, and shares in it.
-
-    A cell is divided into a few pieces whose density is exponential, of the logarithm where the cell spans more than a
-    factor of 2, with the slope between both neighbors.
-
-    Args:
-        column: the number.
-        single: what is known of it.
-        firsts: the first cell of each bin.
-    """
-    grid = single.grid
-    assert grid is not None
-    counts, edges, starts, step = single.counts[: grid.size], [grid.edges[0]], [], single.step
-    lows: list[float] = []
-    highs: list[float] = []
-    shares: list[float] = []
-    densities = _Densities(column, step, grid, counts)
-    for place in range(grid.size):
-        starts.append(len(lows))
-        values = _cut(column, step, grid, place)
-        for (low, high, edge), part in zip(values, densities.of(place, values), strict=True):
-            lows.append(low)
-            highs.append(high)
-            edges.append(edge)
-            shares.append(counts[place] * part)
-    within: list[float] = []
-    for first, end in pairwise([*(starts[first] for first in firsts), len(shares)]):
-        total = math.fsum(shares[first:end])
-        own = [round(share / total, _DIGITS) if total > 0 else 0.0 for share in shares[first:end]]
-        own[own.index(max(own))] += 1 - math.fsum(own)  # machines differ in the last digits of a logarithm
-        within += [round(share, _DIGITS) for share in own]
-    return Grid(tuple(edges), tuple(lows), tuple(highs)), tuple(starts[first] for first in firsts), tuple(within)
-
-
-_Piece = tuple[float, float, float]  # smallest and largest value, and the edge above, on the unit scale
-
-
-def _cut(column: Column, step: float | None, grid: Grid, place: int) -> list[_Piece]:
-    """A cell in at most six pieces, of equal width or of equal factors."""
-    low, high, edge = grid.lows[place], grid.highs[place], grid.edges[place + 1]
-    a, b = value_of(column, low), value_of(column, high)
-    if low == high or a == b:
-        return [(low, high, edge)]
-    if step is not None:
-        b += step
-    factors = _by_factors(a, b)
-    at = [a * (b / a) ** (part / _DENSITIES) if factors else a + (b - a) * part / _DENSITIES for part in range(1, 6)]
-    if step is None:
-        inner = sorted({round(unit_of(column, value), _DIGITS) for value in at})
-        cuts = [low, *(cut for cut in inner if low + _SAME < cut < min(high, edge) - _SAME), high]
-        return [*((one, two, two) for one, two in pairwise(cuts[:-1])), (cuts[-2], high, edge)]
-    wholes = sorted({round(a / step), *(round(value / step) for value in at)})
-    wholes = [first for first in wholes if first < round(b / step)]
-    tops = [*((first - 0.5) * step for first in wholes[1:])]
-    lasts = [*(unit_of(column, (first - 1) * step) for first in wholes[1:]), high]
-    ends = [*(unit_of(column, top) for top in tops), edge]
-    return list(zip((unit_of(column, first * step) for first in wholes), lasts, ends, strict=True))
-
-
-def _by_factors(low: float, high: float) -> bool:
-    return low > 0 and high > 2 * low
-
-
-class _Densities:
-    """How the density falls within the cells of a number."""
-
-    def __init__(self, column: Column, step: float | None, grid: Grid, counts: Sequence[float]) -> None:
-        self._column, self._step = column, step or 0.0
-        self._wide = [place for place in range(grid.size) if grid.lows[place] < grid.highs[place]]
-        self._ends = [
-            (value_of(column, low), value_of(column, high) + self._step)
-            for low, high in zip(grid.lows, grid.highs, strict=True)
-        ]
-        self._counts = [max(count, 1e-12) for count in counts]
-
-    def of(self, place: int, pieces: Sequence[_Piece]) -> list[float]:
-        """The share of each piece in its cell."""
-        if len(pieces) == 1:
-            return [1.0]
-        low, high = self._ends[place]
-        factors, slope = _by_factors(low, high), self._slope(place)
-        tops = [value_of(self._column, top) + self._step for _, top, _ in pieces]
-        scale = (lambda value: math.log(value / low)) if factors else (lambda value: value - low)
-        at = [0.0, *(min(scale(top) / scale(high), 1.0) for top in tops)]
-        below = at if abs(slope) < 1e-3 else [math.expm1(-slope * part) / math.expm1(-slope) for part in at]
-        return [max(after - before, 0.0) for before, after in pairwise(below)]
-
-    def _slope(self, place: int) -> float:
-        """By how many logarithms the density falls from the lower end of a cell to the upper one."""
-        at, factors = self._wide.index(place), _by_factors(*self._ends[place])
-        own = self._log(place, factors)
-        below = self._log(self._wide[at - 1], factors) if at else own - 2
-        above = self._log(self._wide[at + 1], factors) if at + 1 < len(self._wide) else own - _STEEP
-        falls = [min(max(value, -_STEEP), _STEEP) for value in (below - own, above - own)]
-        slope = min(max((falls[0] - falls[1]) / 2, -_STEEP), _STEEP)
-        low, high = self._ends[place]
-        last = at + 1 == len(self._wide) and factors
-        return max(slope, _TAIL * math.log(high / low)) if last else slope
-
-    def _log(self, place: int, factors: bool) -> float:
-        """The logarithm of the density in a cell, of values or of their logarithms."""
-        low, high = self._ends[place]
-        low = max(low, self._step / 2) if factors else low
-        width = math.log(high / low) if factors and 0 < low < high else high - low
-        return math.log(self._counts[place] / width) if width > 0 else -50.0

@@ -28,7 +28,7 @@ from likeness.methods.base import (
 )
 from likeness.methods.expected import Expected
 from likeness.methods.marginals.column_steps import ColumnSteps
-from likeness.methods.marginals.columns import USUAL_CELLS, is_fine, lattice_of, pieces_of, step_of
+from likeness.methods.marginals.columns import USUAL_CELLS, is_fine, lattice_of, step_of
 from likeness.methods.marginals.forecast import expected_noise
 from likeness.methods.marginals.knowledge import (
     COLUMNS,
@@ -45,6 +45,7 @@ from likeness.methods.marginals.measures import measures_of_cells
 from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
+from likeness.methods.marginals.pieces import pieces_of
 from likeness.methods.marginals.products_fit import denoised
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
