@@ -124,7 +124,7 @@ def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame
 
 
 def _check_exists(path: Place) -> None:
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):  # a reader would wait for a pipe
         raise DataError(f"{path.name}: no such file. Give the path of the table.")
 
 
