@@ -27,7 +27,7 @@ from likeness.data.source.row_texts import framed
 from likeness.evaluation.details import details
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.methods.marginals.columns import first_grid
+from likeness.methods.marginals.columns import first_grid, step_of
 from likeness.pipeline.private_rows import encoded_chunks
 from likeness.pipeline.where import allowed_values
 from likeness.report.histograms import histograms
@@ -148,7 +148,7 @@ def test_codes_bins_and_exact_texts(schema: Schema) -> None:
         exact = framed(pa.array(typed[column.name], from_pandas=True), column.type.exact_texts)
         assert len(set(exact.to_pylist())) == typed[column.name].nunique(dropna=False)
         if not column.is_categorical:
-            assert 2 <= first_grid(column, 64).size <= 2000
+            assert 2 <= first_grid(column, 64, step_of(column)).size <= 2000
         if not (column.is_categorical or column.type.numeric_source):
             numbers = np.linspace(*column.bounds, 8)  # with fractions
             drawn = np.round(numbers) if column.is_integral else numbers
