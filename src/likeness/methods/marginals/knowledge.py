@@ -96,7 +96,7 @@ class Knowledge:
         return [column for column in self._columns if not column.is_categorical and is_fine(column, self._bins)]
 
     @cached_property
-    def _steps_asked(self) -> dict[str, Steps]:
+    def _step_questions(self) -> dict[str, Steps]:
         """Numbers whose step is not public, with the steps that their values may have."""
         every = ((column, public_steps(column)) for column in self._fine)
         return {
@@ -107,18 +107,22 @@ class Knowledge:
 
     def steps(self) -> Query | None:
         """The release of steps; None where all are public."""
-        asked = tuple(self._steps_asked.values())
-        return Query(STEPS, "auxiliary", ColumnSteps(asked), contributions=together(self._context)) if asked else None
+        questions = tuple(self._step_questions.values())
+        return (
+            Query(STEPS, "auxiliary", ColumnSteps(questions), contributions=together(self._context))
+            if questions
+            else None
+        )
 
     @cached_property
     def _steps(self) -> dict[str, float | None]:
         """The step of each number: learned, declared, or None."""
         steps = {column.name: step_of(column) for column in self._columns if not column.is_categorical}
         if STEPS in self._released:
-            feature = ColumnSteps(tuple(self._steps_asked.values()))
+            feature = ColumnSteps(tuple(self._step_questions.values()))
             answer = self._answer(STEPS, feature)
             for name, asked, (_, counts) in zip(
-                self._steps_asked, feature.columns, blocks_of(feature.parts, answer.values), strict=True
+                self._step_questions, feature.columns, blocks_of(feature.parts, answer.values), strict=True
             ):
                 steps[name] = (
                     learned_step(asked.steps, counts[0].tolist(), answer.noise_std, self.records) or steps[name]
