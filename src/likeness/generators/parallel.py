@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from likeness.core.errors import ParamsError
 
@@ -98,24 +99,35 @@ def share_of_rows(counts: list[int]) -> tuple[Tensor, list[int]]:
     return places, torch.bincount(labels[places], minlength=len(counts)).tolist()
 
 
-class WholeBatchNorm(nn.BatchNorm1d):
-    """Batch normalization by the statistics of all processes' rows. That of PyTorch needs GPUs."""
+class WholeBatchNorm(_BatchNorm):
+    """Batch normalization of vectors or images by the statistics of all processes' rows. That of PyTorch needs GPUs."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalize rows, shape (n, width)."""
+        """Normalize rows, shape (n, channels), or images, shape (n, channels, height, width)."""
         if not self.training:
             return super().forward(x)
         x = x if x.dtype == torch.float64 else x.float()  # products may be in bfloat16: sums and statistics are not
-        count = summed(torch.tensor(float(len(x)), device=x.device))
-        mean = summed(x.sum(dim=0)) / count
-        variance = summed((x - mean).square().sum(dim=0)) / count
+        others = [axis for axis in range(x.dim()) if axis != 1]
+        count = summed(torch.tensor(float(x.numel() // x.shape[1]), device=x.device))
+        mean = summed(x.sum(dim=others)) / count
+        centered = x - _along_channels(mean, x)
+        variance = summed(centered.square().sum(dim=others)) / count
         assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(variance * count / (count - 1), self.momentum)
             if self.num_batches_tracked is not None:
                 self.num_batches_tracked += 1
-        return (x - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
+        scale = (variance + self.eps).rsqrt() * self.weight
+        return centered * _along_channels(scale, x) + _along_channels(self.bias, x)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Vectors and images are alike: the channels are the second axis."""
+
+
+def _along_channels(values: Tensor, x: Tensor) -> Tensor:
+    """A view of one value a channel that multiplies rows or images x."""
+    return values.view(1, -1, *[1] * (x.dim() - 2))
 
 
 def join(module: nn.Module) -> None:
@@ -123,5 +135,5 @@ def join(module: nn.Module) -> None:
     for values in module.state_dict().values():
         dist.broadcast(values, 0)
     for each in module.modules():
-        if type(each) is nn.BatchNorm1d:
+        if isinstance(each, _BatchNorm):
             each.__class__ = WholeBatchNorm
