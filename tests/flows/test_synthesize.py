@@ -87,7 +87,8 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None)
         assert len(runs) >= 4
 
 
-def test_the_account_is_left_as_artifacts(toy: Path, prefect_server: None) -> None:
+def test_the_account_and_the_newest_head_are_left_as_artifacts_once(toy: Path, prefect_server: None) -> None:
+    """Also where all stages are up to date, because the run before died; after a failure the head alone."""
     import json
 
     from likeness.flows.synthesize import _COLUMNS, privacy_table, synthesize
@@ -99,12 +100,26 @@ def test_the_account_is_left_as_artifacts(toy: Path, prefect_server: None) -> No
     (toy / "reports/privacy.json").write_text(json.dumps(privacy))
     (toy / "reports/PRIVACY_STATEMENT.md").write_text("# Privacy statement")
     head = Ledger.create(locate()).head()
+
+    def left() -> list[str]:
+        with get_client(sync_client=True) as client:
+            return sorted(str(artifact.key) for artifact in client.read_artifacts())
+
     assert synthesize(return_state=True).is_completed()
+    assert left() == ["ledger-head", "privacy", "privacy-statement"]
     with get_client(sync_client=True) as client:
         artifacts = {artifact.key: artifact for artifact in client.read_artifacts()}
     assert "people" in str(artifacts["privacy"].description)
     assert artifacts["privacy-statement"].data == "# Privacy statement"
     assert artifacts["ledger-head"].data == f"`{trailer(head)}`"
+    Ledger.open(locate()).declare_population("people", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    assert synthesize(return_state=True).is_completed()  # a run that spent and was killed comes before this one
+    assert left() == ["ledger-head", "ledger-head", "privacy", "privacy-statement"]
+    Ledger.open(locate()).declare_population("others", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    (toy / "step.py").write_text("raise ValueError('42')")
+    (toy / "reports/PRIVACY_STATEMENT.md").write_text("# of an earlier run")
+    assert synthesize(return_state=True).is_failed()
+    assert left() == ["ledger-head", "ledger-head", "ledger-head", "privacy", "privacy-statement"]
     assert "sha256" in privacy_table(privacy)[0]
     # Without noise the bytes are as private as the rows.
     assert "sha256" not in privacy_table(privacy | {"private": False})[0]

@@ -11,12 +11,13 @@ import logging
 import signal
 import subprocess
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from prefect import flow, task
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.artifacts import Artifact, MarkdownArtifact, TableArtifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.logging import get_run_logger
@@ -81,7 +82,9 @@ def synthesize(
     try:
         project = Project.load(Path(root))
         with project.ledger_session.alone(wait):
-            return _stages(project.paths, stage_timeout, check_budget)
+            state = _stages(project.paths, stage_timeout, check_budget)
+            publish(project.paths, account=state.is_completed())
+            return state
     except LikenessError as error:
         return Failed(message=str(error))
 
@@ -98,7 +101,6 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
         if not state.is_completed():
             return _failed(str(state.message))
         endings.append(f"{stage} {state.name}")
-    publish(paths)
     return Completed(message=", ".join(endings))
 
 
@@ -115,19 +117,33 @@ def _failed(message: str) -> State[None]:
     return Failed(name="OverBudget" if _OVER in message else "Failed", message=message)
 
 
-def publish(paths: ProjectPaths) -> None:
-    """The account as Prefect artifacts: a table of the queries, the ledger's head, and the statement for a person.
+def publish(paths: ProjectPaths, account: bool) -> None:
+    """Leave what the server lacks as Prefect artifacts, whether a stage ran or all were up to date.
 
-    All of it is public. Without noise no digest leaves, as for the tracking store.
+    They are the ledger's head, the table of the queries, and the statement for a person. All of it is public. Without
+    noise no digest leaves, as for the tracking store.
+
+    Args:
+        paths: of the project.
+        account: leave table and statement too. After a failure they may be of an earlier run; the head never is.
     """
-    if paths.privacy.exists():
+    head = _likeness(paths.root, "ledger", "witness")
+    if head.returncode == 0:  # an outside witness, see PRIVACY.md
+        _leave(MarkdownArtifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`"))
+    if account and paths.privacy.exists():
         privacy = json.loads(paths.privacy.read_text(encoding="utf-8"))
-        create_table_artifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy))
-        head = _likeness(paths.root, "ledger", "witness")
-        if head.returncode == 0:  # an outside witness, see PRIVACY.md
-            create_markdown_artifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`")
-    if paths.statement.exists():
-        create_markdown_artifact(key="privacy-statement", markdown=paths.statement.read_text(encoding="utf-8"))
+        _leave(TableArtifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy)))
+    if account and paths.statement.exists():
+        _leave(MarkdownArtifact(key="privacy-statement", markdown=paths.statement.read_text(encoding="utf-8")))
+
+
+def _leave(artifact: Artifact) -> None:
+    """Create an artifact, unless it is the server's newest of its key."""
+    newest = Artifact.get(artifact.key)
+    assert not isinstance(newest, Coroutine)  # outside an event loop
+    content = artifact.description, artifact.format()
+    if newest is None or (newest.description, newest.data) != content:
+        artifact.create()
 
 
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
