@@ -5,6 +5,7 @@ from typing import Any
 
 from likeness.core.text import in_code, in_markdown
 from likeness.privacy.lattice_error import ALLOWANCE
+from likeness.report.in_short import in_short
 
 _ADJACENCY = {
     "add_remove_one": "one record added or removed; the number of records is itself protected",
@@ -22,6 +23,8 @@ def statement(privacy: dict[str, Any]) -> str:
     lines = ["# Privacy statement", ""]
     if not privacy["private"]:
         lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
+    else:
+        lines += [line for paragraph in in_short(privacy) for line in (paragraph, "")]
     lines += [
         f"The synthetic table was made by the method **{privacy['method']}**{origin} from "
         f"{len(trained_on(privacy))} noisy statistics of the private table, and from nothing else that depends on it.",

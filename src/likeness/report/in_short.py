@@ -1,0 +1,84 @@
+"""The first paragraph of a statement: what an attacker gains, in three languages from the same numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from likeness.privacy.attackers import Attackers
+
+STRANGERS, CANDIDATES, TRAIT = 1 / 10_000, 1 / 100, 1 / 2
+"""What an attacker can do without a record: fit a description to a stranger, draw a candidate, guess a trait."""
+
+_ENGLISH = """**In short.** {who} The best guess from everything that was released is right in at most {membership} of
+100 cases on average. A coin is right in 50. It does not matter how much the attacker computes and knows besides. One
+unlucky result can raise a belief from 50 to {belief} %, and further in about {beyond} of 100,000 runs. **Singling
+out:** a description that fits 1 of 10,000 strangers fits this person in at most {strangers} of 10,000 cases.
+**Linkage:** a search among 100 candidates, right in 1 of 100 cases by chance, is right in at most {candidates}.
+**Inference:** a trait that the records of others reveal in 50 of 100 cases is guessed in at most {trait}. **Not
+covered:** what holds for a whole group, what the schema says, and releases that are not in this ledger."""
+
+_GERMAN = """**Kurz.** {who} Wer alles Veröffentlichte kennt, rät im Mittel in höchstens {membership} von 100 Fällen
+richtig. Eine Münze trifft in 50. Rechenleistung und anderes Wissen ändern daran nichts. Ein unglückliches Ergebnis
+kann eine Vermutung von 50 auf {belief} % heben, in etwa {beyond} von 100.000 Läufen auf mehr. **Herausgreifen:** Eine
+Beschreibung, die auf 1 von 10.000 Fremden passt, passt auf diese Person in höchstens {strangers} von 10.000 Fällen.
+**Verknüpfen:** Eine Suche unter 100 Kandidaten trifft zufällig in 1 von 100 Fällen, hier in höchstens {candidates}.
+**Schließen:** Ein Merkmal, das andere Datensätze in 50 von 100 Fällen verraten, wird in höchstens {trait} erraten.
+**Nicht abgedeckt:** was für eine ganze Gruppe gilt, was das Schema sagt, und Veröffentlichungen, die nicht in diesem
+Register stehen."""
+
+_FRENCH = """**En bref.** {who} Avec tout ce qui est publié, on devine juste en moyenne dans {membership} cas sur 100
+au plus. Une pièce devine juste dans 50. La puissance de calcul et d'autres connaissances n'y changent rien. Un
+résultat malheureux peut faire passer un soupçon de 50 à {belief} %, et plus haut dans environ {beyond} publications
+sur 100 000. **Individualisation :** une description qui convient à 1 inconnu sur 10 000 convient à cette personne
+dans {strangers} cas sur 10 000 au plus. **Corrélation :** une recherche parmi 100 candidats, juste dans 1 cas sur 100
+par hasard, l'est dans {candidates} au plus. **Inférence :** un trait que d'autres enregistrements révèlent dans 50
+cas sur 100 est deviné dans {trait} au plus. **Non couvert :** ce qui vaut pour tout un groupe, ce que dit le schéma,
+et les publications absentes de ce registre."""
+
+_LANGUAGES = (
+    (
+        _ENGLISH,
+        "Somebody's record may be in the data or not, with even chances.",
+        "Somebody's record may be one of two, with even chances.",
+        ".",
+        "nearly 100",
+    ),
+    (
+        _GERMAN,
+        "Ob die Daten jemanden enthalten, ist so ungewiss wie ein Münzwurf.",
+        "Welchen von zwei Datensätzen jemand hat, ist so ungewiss wie ein Münzwurf.",
+        ",",
+        "fast 100",
+    ),
+    (
+        _FRENCH,
+        "Quelqu'un figure dans les données ou non, à chances égales.",
+        "Quelqu'un a l'un de deux enregistrements, à chances égales.",
+        ",",
+        "presque 100",
+    ),
+)
+
+
+def in_short(privacy: Mapping[str, Any]) -> list[str]:
+    """The paragraph in English, German and French.
+
+    Args:
+        privacy: the account, of a run with noise.
+    """
+    total = privacy["total"]
+    attackers = Attackers(float(total["rho"]), float(total["epsilon"]), float(total.get("delta_keys", 0)))
+    shares = {
+        "membership": attackers.membership,
+        "belief": attackers.belief,
+        "candidates": attackers.success(CANDIDATES),
+        "trait": attackers.success(TRAIT),
+    }
+    paragraphs = []
+    for words, added, replaced, mark, nearly in _LANGUAGES:
+        numbers = {name: nearly if share > 0.9995 else f"{100 * share:.1f}" for name, share in shares.items()}
+        numbers["strangers"] = f"{10_000 * attackers.success(STRANGERS):.1f}"
+        numbers["beyond"] = f"{100_000 * attackers.beyond:.2g}"
+        who = replaced if privacy["adjacency"] == "replace_one" else added
+        texts = {name: number.replace(".", mark) for name, number in numbers.items()}
+        paragraphs.append(words.replace("\n", " ").format(who=who, **texts))
+    return paragraphs
