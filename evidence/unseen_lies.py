@@ -177,7 +177,7 @@ def refit(folder: Path) -> None:
 
 def draw_again(folder: Path) -> None:
     """The tables of the generator, and the questions of the card about them."""
-    for stem in Bundle(folder).tables:
+    for stem in Bundle(folder).model.tables:
         f.redraw(folder, stem=stem)
     bundle = Bundle(folder)
     if (card := bundle.params.evaluate.card) is not None:

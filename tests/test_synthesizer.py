@@ -419,13 +419,6 @@ def test_replace_one(ledger: Ledger) -> None:
         small(num_records=400).fit(rows())
 
 
-def test_the_words_of_smartnoise(ledger: Ledger) -> None:
-    made = Synthesizer.create("marginals", epsilon=2.0, schema=SCHEMA, population="toy people", settings=FAST)
-    drawn = made.fit_sample(rows())
-    assert made.privacy["target"]["epsilon"] == 2.0 and drawn.equals(made.sample())
-    assert len(drawn) == round(made.releases_["class_counts"].values.sum())
-
-
 def test_a_first_notebook() -> None:
     """From a frame to rows, as a newcomer writes it: no file, no command, no refusal."""
     random = np.random.default_rng(0)

@@ -157,6 +157,7 @@ def imported(node: ast.AST) -> dict[str, tuple[str, str | None]]:
 source = cache(Source)
 
 
+@cache
 def reached(stage: str) -> tuple[set[str], set[Name]]:
     """Modules that a stage may load, and names that it may use."""
     without = _reached(stage, trains=False)

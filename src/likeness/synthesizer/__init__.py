@@ -4,42 +4,33 @@ It uses the door, the functions and the ledger of the stages. Equal rows, schema
 release here and there, and cost nothing the second time.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
-
-import pandas as pd
 
 from likeness.config.params import AUTO, Sample
 from likeness.config.typed import build, whole
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.files import expanded
 from likeness.data.schema.allowed import plain_condition
-from likeness.inference.estimates import Question, estimate
-from likeness.inference.model import FittedModel
-from likeness.inference.regression import Model, regression
-from likeness.methods import DEFAULT
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import in_words
 from likeness.pipeline.where import named
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
-from likeness.report.statement import statement
+from likeness.synthesizer.estimates import Estimates
 from likeness.synthesizer.files import bundle, load, save
-from likeness.synthesizer.parameters import Parameters, schema_of
+from likeness.synthesizer.parameters import schema_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.data.encoding.frames import FrameType
-    from likeness.data.schema.schema import Schema
-    from likeness.methods.saved_generator import SavedGenerator
-    from likeness.release.released import Released
     from likeness.synthesizer.fitted import Fitted
 
 
-class Synthesizer(Parameters):
+class Synthesizer(Estimates):
     """Differentially private synthetic rows, in the conventions of scikit-learn.
 
     Its :class:`~likeness.synthesizer.parameters.Parameters` are public. A ledger must exist
@@ -59,13 +50,8 @@ class Synthesizer(Parameters):
         >>> synthetic = synthesizer.fit(train).sample(32_000)  # doctest: +SKIP
     """
 
-    schema_: "Schema"
-    generator_: "SavedGenerator"
-    releases_: "dict[str, Released]"
     frame_: "FrameType"
     loss_curve_: "list[tuple[int, float]] | dict[str, list[tuple[int, float]]]"
-    privacy_: dict[str, Any]
-    _fitted: "Fitted"
 
     def fit(
         self,
@@ -169,141 +155,6 @@ class Synthesizer(Parameters):
             if replicates is None:
                 return self._fitted.sample(n, where, seed)  # type: ignore[no-any-return]
             return self._fitted.replicates(whole("replicates", replicates, least=2), n, where, seed, self.params())
-
-    def estimate(
-        self,
-        columns: str | Iterable[str],
-        by: str | Iterable[str] | None = None,
-        statistic: str = "share",
-        *,
-        quantile: float = 0.5,
-        level: float = 0.95,
-        sampling: bool = False,
-        max_cv: float = Question.max_cv,
-    ) -> "DataFrame":
-        """Numbers about the training rows with margins of error, from the noisy statistics alone. They cost nothing.
-
-        They are nearer to the truth than the synthetic rows, which stand for a model. See docs/trust.md.
-
-        Of people with histories, numbers are about people: ``number of events``, ``first ...`` and people's columns.
-        With ``last ...``, ``next ...`` or ``gap`` they are about pairs of events, and the pairs of a person share the
-        weight 1.
-
-        Args:
-            columns: of a table; for means and quantiles numbers, one after the other.
-            by: columns of the groups. A share is then one of its group.
-            statistic: ``share``, ``count``, ``mean`` or ``quantile``.
-            quantile: which one; 0.5 is the median.
-            level: how often the intervals cover the truth.
-            sampling: make the intervals about the population of which the rows are a random sample.
-            max_cv: the largest coefficient of variation of a number that is not marked as unreliable.
-
-        Returns:
-            a pandas frame with a row for each cell, whose values are its index. ``estimate`` is the nearest possible
-            number: shares sum to one, means lie within the bounds. ``unbiased`` is the one to add up or to model.
-            ``noise_error`` is its standard error from the privacy noise, ``sampling_error`` that from sampling. ``low``
-            and ``high`` are the interval. A mean has a ``cell_error`` too: half of what cells of several values leave
-            open. ``cv`` is the coefficient of variation, and ``unreliable`` says whether it is above ``max_cv``.
-
-        Raises:
-            ParamsError: an argument has a wrong value.
-            ReleaseError: the release does not count these cells.
-            NotFittedError: :meth:`fit` was not called.
-        """
-        self.check_fitted("releases_")
-        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling, "max_cv": max_cv}
-        question = Question.of(columns, by, **words)
-        return estimate(self._fitted.model.schema, self.releases_.values(), question, self.num_records)
-
-    def regression(
-        self,
-        outcome: str,
-        columns: str | Iterable[str],
-        category: str | None = None,
-        *,
-        level: float = 0.95,
-        sampling: bool = False,
-    ) -> "DataFrame":
-        """Least squares of a column on main effects of others, from the noisy statistics alone. It costs nothing.
-
-        Args:
-            outcome: a column: the label, a category of which is modeled as a linear probability, or a number.
-            columns: of the main effects. A number counts as the middle of its cell.
-            category: of an outcome with categories.
-            level: how often the intervals cover the truth.
-            sampling: make the intervals about the population of which the rows are a random sample.
-
-        Returns:
-            a pandas frame with a row for each coefficient, as :meth:`estimate` gives it.
-
-        Raises:
-            ParamsError: an argument has a wrong value.
-            ReleaseError: the release does not count these pairs, or has too much noise for so many columns.
-            NotFittedError: :meth:`fit` was not called.
-        """
-        self.check_fitted("releases_")
-        names = (columns,) if isinstance(columns, str) else tuple(columns)
-        model = Model(outcome, names, category, level, sampling)
-        return regression(self._fitted.model.schema, self.releases_.values(), model, self.num_records)
-
-    @property
-    def model_(self) -> "FittedModel":
-        """The fitted model: ``model_.marginal(["age", "sex"])`` gives its share of each cell. It costs nothing.
-
-        Raises:
-            NotFittedError: :meth:`fit` was not called, or fitted people with histories.
-        """
-        self.check_fitted("generator_")
-        return FittedModel(self.schema_, self.generator_)
-
-    @property
-    def relations_(self) -> "DataFrame":
-        """What a reader may believe of each pair of columns, from released numbers and the model. It costs nothing.
-
-        A frame with a row a pair. ``verdict`` is ``kept``, ``not kept`` or ``unknown``, where noise explains everything
-        or the pair was never measured. ``strength`` is that of the release: the absolute correlation of ranks, Cramér's
-        V of two columns with two values, and alike for others. ``detectable`` is the strength that noise does not hide,
-        ``synthetic`` that of the model. ``rule`` says whether a public rule speaks of the pair. See
-        :mod:`likeness.inference.relations` for the test. Images have no pairs.
-
-        Raises:
-            NotFittedError: :meth:`fit` was not called.
-        """
-        self.check_fitted("releases_")
-        return self._fitted.relations(self.params())
-
-    @property
-    def card_(self) -> "DataFrame":
-        """The figures of the card about the table of :meth:`sample` without arguments, each with its 95 % interval.
-
-        ``rows`` is the number of training rows. ``mean_1_way`` and ``worst_2_way`` are total variations of columns and
-        pairs. Accuracies are those of naive Bayes, trained on the synthetic rows. Empty without ``card``.
-        """
-        figures = pd.DataFrame(self.privacy.get("card", []), columns=["measure", "value", "low", "high"])
-        return figures.set_index("measure")
-
-    @classmethod
-    def create(cls, method: str = DEFAULT, epsilon: float = 1.0, **parameters: Any) -> "Synthesizer":
-        """A synthesizer in the words of SmartNoise: ``Synthesizer.create("marginals", epsilon=1.0, schema=...)``."""
-        return cls(method=method, epsilon=epsilon, **parameters)
-
-    def fit_sample(self, X: "DataFrame") -> "DataFrame":  # noqa: N803 (scikit-learn's name)
-        """:meth:`fit`, and then :meth:`sample` with as many rows as the noisy count says, as in SmartNoise."""
-        return self.fit(X).sample()
-
-    @property
-    def privacy(self) -> dict[str, Any]:
-        """The account, as in ``reports/privacy.json``: target, total, every query, lifetime of these people.
-
-        ``total.epsilon`` is the guaranteed ε. ``ledger.lifetime`` is that at the time of the fit.
-        """
-        self.check_fitted("privacy_")
-        return self.privacy_
-
-    @property
-    def statement(self) -> str:
-        """The privacy statement in Markdown."""
-        return statement(self.privacy)
 
     def save(self, path: str | Path) -> None:
         """Write generator, released statistics, schema, plan, statement and parameters into a new folder.
