@@ -51,10 +51,20 @@ SCHEMA = ruled()
 
 
 LEARNED = ruled(
-    columns={**COLUMNS, "grade": {"kind": "categorical", "categories": ["a", "b", "c"]}},
-    rules=[*RULES, {"determines": ["school", "grade"]}, {"never": {"age": "< 5", "grade": "a"}}],
+    columns={
+        **COLUMNS,
+        "grade": {"kind": "categorical", "categories": ["a", "b", "c"]},
+        "floor": {"kind": "integer", "lower": 0, "upper": 20, "nullable": True},
+        "wing": {"kind": "integer", "lower": 1, "upper": 3, "nullable": True},
+    },
+    rules=[
+        *RULES,
+        {"determines": ["school", "grade"]},
+        {"determines": ["floor", "wing"]},
+        {"never": {"age": "< 5", "grade": "a"}},
+    ],
 )
-"""The same with a function that the method learns."""
+"""The same with functions that the method learns."""
 
 
 def rows(count: int, seed: int = 0, schema: Schema = SCHEMA) -> pd.DataFrame:

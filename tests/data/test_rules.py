@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ruled import COLUMNS, RULES, SCHEMA, rows, ruled
+from ruled import COLUMNS, RULES, SCHEMA, YES, rows, ruled
+from toys import schema_with
 
 from likeness.core.errors import SchemaError
 from likeness.data.encoding.bins import grid_of, unit_of
@@ -50,11 +51,17 @@ def test_rules_belong_to_the_encoding_and_no_rules_leave_it() -> None:
         ({"order": ["age", "came"]}, "'age' is integer, 'came' is date"),
         ({"order": ["age", "age"]}, "different columns"),
         ({"one_of": ["soil_1", "sex", "state"]}, "'state' must have two values"),
-        ({"equal": ["both", ["a"]]}, "3 different columns"),
+        ({"equal": ["both", ["a"]]}, "needs two parts or more"),
+        ({"equal": ["both", ["a", float("inf")]]}, "needs two parts or more"),
+        ({"equal": ["left", ["came", "left"]]}, "different columns"),
+        ({"equal": ["left", ["came", "a"]]}, "'a' has more decimals than 'left'"),
+        ({"equal": ["left", ["came", "years"]], "kind": "product"}, "must all be numbers"),
+        ({"equal": ["age", ["income", "years"]], "kind": "difference"}, "'age' not. Set nullable: true"),
         ({"equal": ["age", ["a", "b"]]}, "'a' has more decimals than 'age'"),
-        ({"equal": ["both", ["a", "b"]], "kind": "product"}, "rule 1: kind must be one of sum"),
+        ({"equal": ["both", ["a", "b"]], "kind": "mean"}, "rule 1: kind must be one of sum, difference"),
         ({"equal": ["sick", ["soil_1", "soil_2"]]}, "must all be numbers"),
-        ({"determines": ["school", "years"]}, "needs a table"),
+        ({"determines": ["school", "a"]}, "needs a table, because 'a' has no categories"),
+        ({"determines": ["income", "years"]}, "needs a table, because 'income' has no categories"),
         ({"determines": ["school", "years"], "table": {"low": 4, "middle": 5}}, "no value for high of 'school'"),
         ({"determines": ["school", "years"], "table": {"low": "4..5"}}, "must be one value of 'years'"),
         ({"determines": ["age", "years"], "table": {"0..20": 4, "20..": 5}}, "gives '20..' of 'age' twice"),
@@ -102,6 +109,28 @@ def test_no_column_is_computed_twice_or_from_a_computed_one() -> None:
     again = {"determines": ["years", "age"], "table": {"0..10": 3, "11..20": 4}}
     with pytest.raises(SchemaError, match="reads 'years', which rule 7"):
         ruled(rules=[*RULES, again], derived={})
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ({"equal": ["x", ["a", "b", 0.5]]}, [8.5, np.nan, 6.5]),
+        ({"equal": ["x", [2024, "a", "b"]], "kind": "difference"}, [2016.0, np.nan, 2018.0]),
+        ({"equal": ["x", ["a", "b", "b"]], "kind": "product"}, [24.0, np.nan, 0.0]),
+        ({"equal": ["x", ["a", "b", "b", 0.1]], "kind": "ratio"}, [15.0, np.nan, np.nan]),
+        ({"equal": ["whole", ["a", 4]], "kind": "ratio"}, [2.0, 0.0, 2.0]),
+        ({"equal": ["end", ["begin", "b"]]}, [12.0, np.nan, 30.0]),
+    ],
+)
+def test_a_column_equals_what_the_rule_says(rule: dict[str, Any], expected: list[float]) -> None:
+    """A ratio with 0 below is missing, a date is a date and days, and whole numbers are rounded."""
+    whole = {"kind": "integer", "lower": 0, "upper": 20, "nullable": True}
+    day = {"kind": "date", "lower": "1970-01-01", "upper": "1970-03-01", "nullable": True}
+    columns: dict[str, Any] = {"x": {**whole, "kind": "numeric"}, "whole": whole, "a": whole, "b": whole}
+    schema = schema_with({**columns, "begin": day, "end": day, "y": YES}, "y", rules=[rule])
+    values = {"a": np.array([6.0, 1, 6]), "b": np.array([2.0, np.nan, 0]), "begin": np.array([10.0, 20, 30])}
+    (computing,) = schema.constrained.computing
+    np.testing.assert_allclose(computing.computed(values)[rule["equal"][0]], expected)
 
 
 @pytest.mark.parametrize("column", [NUMBERS, WHOLE, CENTS, WORDS])

@@ -446,5 +446,6 @@ def test_names_suggest_a_rule_and_no_row_is_read(clone: Path) -> None:
     write(clone, {**GOOD, "columns": columns})
     (clone / "own.csv").write_bytes(f"id,age,born,town,sick,died,extra\n{MARKER}".encode() + b"\xff\xfe" * 100)
     assert [note for note in examine().notes if "names suggest" in note] == [
-        "the names suggest a rule; write it if the codebook says so: {order: [born, died]}"
+        "the names suggest a rule; write it if the codebook says so: "
+        "{derived: {born to died: {is: died - born, lower: 0}}}"
     ]

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from likeness.config.load import params_from, read_content
 from likeness.config.params import Params
 from likeness.config.typed import build
@@ -22,7 +20,7 @@ from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
-from likeness.data.schema.rule_proposals import proposed
+from likeness.data.schema.rule_proposals import proposed, rule_text
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.encoded_images import image_column, is_image_folder
@@ -81,7 +79,8 @@ def examine(root: Path = Path()) -> Examined:
     faults += _ledger_faults(project, notes)
     if not faults and isinstance(schema := project.public_schema, Schema):
         notes += project.method.hints(schema)
-        notes += [f"the names suggest a rule; write it if the codebook says so: {one}" for one in _proposed(schema)]
+        words = "the names suggest a rule; write it if the codebook says so"
+        notes += [f"{words}: {rule_text(spec)}" for spec in proposed(schema)]
     old = outdated_files(root) if project.paths.stages.exists() else []
     if old:
         notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
@@ -107,12 +106,6 @@ def faults_of(mapping: Any) -> list[str]:
             faults += [text if text.startswith(tuple(_OPEN)) else f"{table}: {text}" for text in texts]
     spanning = [] if faults else _refused(lambda: HistorySchema.from_dict(mapping))
     return list(dict.fromkeys([*faults, *(str(error).removeprefix("schema: ") for error in spanning)]))
-
-
-def _proposed(schema: Schema) -> list[str]:
-    """Candidates of rules, each on one line."""
-    specs = proposed(schema)
-    return [yaml.safe_dump(spec, default_flow_style=True, sort_keys=False, width=10**6).strip() for spec in specs]
 
 
 def of_params(error: LikenessError) -> Fault:

@@ -4,11 +4,13 @@ A computed column is not modeled. It is left out of what a private row says, or 
 synthetic row gets it computed.
 """
 
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,6 +35,7 @@ from likeness.data.schema.rule import (
 )
 
 _MINUS = re.compile(r"\s+-\s+")
+MOST_LEARNED = 128  # whole numbers of a column in a function that no table lists
 _SAME = 1e-9  # relative: numbers this near are equal but for their rounding
 
 
@@ -92,8 +95,11 @@ class Determines(Computing):
         table = None
         if spec.get("table") is not None:
             table = _table(spec["table"], first, second, number)
-        elif not (first.is_categorical and second.is_categorical):
-            raise refuse(number, "needs a table, because one of the columns has no categories. List it.")
+        elif many := [column.name for column in listed if not _is_short(column)]:
+            words = (
+                f"needs a table, because '{many[0]}' has no categories, and no {MOST_LEARNED} whole numbers at most."
+            )
+            raise refuse(number, f"{words} List it.")
         elif first.nullable and not second.nullable:
             raise refuse(number, f"'{first.name}' may be missing, and '{second.name}' not. List a table.")
         return cls(spec, number, {column.name: column for column in listed}, table)
@@ -136,6 +142,12 @@ class Determines(Computing):
         return first, Allowed(places, ranges, missing)
 
 
+def _is_short(column: Column) -> bool:
+    """Whether each value may have a cell of its own, so that a method can learn a function of it."""
+    whole = column.kind == "integer" and column.transform == "none"
+    return column.is_categorical or (whole and column.bounds[1] - column.bounds[0] < MOST_LEARNED)
+
+
 def _table(spec: Any, first: Column, second: Column, number: int) -> tuple[tuple[Allowed, float], ...]:
     """Conditions on the first column with their values of the second; together they are all values of the first."""
     if not isinstance(spec, Mapping) or not spec:
@@ -167,43 +179,75 @@ def _one_value(value: Any, column: Column, key: str) -> float:
     return float("nan") if given.missing else float(next(iter([*given.places, *ends])))
 
 
+_OPERATIONS: dict[str, np.ufunc] = {
+    "sum": np.add, "difference": np.subtract, "product": np.multiply, "ratio": np.divide,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Equal(Computing):
-    """A total is the sum of its parts; it is missing where a part is."""
+    """A column is the sum, difference, product or ratio of others and of numbers; it is missing where a part is.
+
+    A difference takes all later parts from the first one. A ratio divides the first one by all later parts, and is
+    missing where one of these is 0. A part may come twice. A date is a date and numbers of days, a time one and
+    seconds.
+
+    Attributes:
+        operation: one of :data:`_OPERATIONS`.
+        parts: names of columns, and numbers.
+    """
 
     kind: ClassVar[str] = "equal"
     keys: ClassVar[tuple[str, ...]] = ("kind",)
+    operation: str
+    parts: tuple[str | float, ...]
 
     @classmethod
     def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
-        """A total and a list of parts."""
-        allowed(f"rule {number}: kind", str(spec.get("kind", "sum")), ("sum",))
-        sides = spec["equal"]
+        """A column and a list of parts."""
+        operation, sides = str(spec.get("kind", "sum")), spec["equal"]
+        allowed(f"rule {number}: kind", operation, tuple(_OPERATIONS))
         if not isinstance(sides, list | tuple) or len(sides) != 2 or not isinstance(sides[1], list | tuple):
-            raise refuse(number, "equal must be a total and its parts, as [total, [part_a, part_b]].")
-        total, *parts = columns_of([sides[0], *sides[1]], number, columns, 3)
-        require_family([total, *parts], number, NUMBERS)
-        finer = [part.name for part in parts if _digits(part) > _digits(total)]
-        if finer:
+            raise refuse(number, "equal must be a column and its parts, as [total, [part_a, part_b]].")
+        parts = tuple(float(part) if _is_number(part, columns) else str(part) for part in sides[1])
+        if len(parts) < 2 or not all(math.isfinite(part) for part in parts if isinstance(part, float)):
+            raise refuse(number, "equal needs two parts or more. A part is a column or a number.")
+        names = dict.fromkeys(part for part in parts if isinstance(part, str))
+        total, *listed = columns_of([sides[0], *names], number, columns)
+        leading = int(operation == "sum" and parts[0] in names)
+        require_family([total, *listed[:leading]], number)
+        if rest := listed[1:] if leading else [total, *listed]:
+            require_family(rest, number, NUMBERS)
+        finer = [part.name for part in listed if _digits(part) > _digits(total)]
+        if finer and operation in ("sum", "difference"):
             raise refuse(
                 number, f"'{finer[0]}' has more decimals than '{total.name}', which is a sum. Give it as many."
             )
-        if any(part.nullable for part in parts) and not total.nullable:
+        if any(part.nullable for part in listed) and not total.nullable:
             raise refuse(number, f"a part may be missing, and '{total.name}' not. Set nullable: true for it.")
-        return cls(spec, number, {column.name: column for column in (total, *parts)})
+        return cls(spec, number, {column.name: column for column in (total, *listed)}, operation, parts)
 
     @property
     def computes(self) -> tuple[str, ...]:
         return (next(iter(self.columns)),)
 
     def computed(self, values: Values) -> Values:
-        total, *parts = self.columns
-        digits = _digits(self.columns[total])
-        added = np.sum([values[name] for name in parts], axis=0)
-        return {total: np.round(added, int(digits)) if digits < float("inf") else added}
+        total = self.columns[self.computes[0]]
+        digits = _digits(total)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            joined = reduce(
+                _OPERATIONS[self.operation], [values[part] if isinstance(part, str) else part for part in self.parts]
+            )
+        joined = np.where(np.isfinite(joined), joined, np.nan)
+        return {total.name: np.round(joined, int(digits)) if digits < float("inf") else joined}
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
         return self._compared(values)
+
+
+def _is_number(part: Any, columns: Columns) -> bool:
+    """Whether a part stands for itself: a column may have a number as its name."""
+    return isinstance(part, int | float) and not isinstance(part, bool) and str(part) not in columns
 
 
 def _digits(column: Column) -> float:

@@ -1,5 +1,6 @@
 """All rules of a schema: read, checked against each other, and applied to rows."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -196,9 +197,15 @@ def learned(rules: Iterable[Rule]) -> list[tuple[str, str]]:
 
 
 def thresholds(rules: Iterable[Rule], name: str) -> tuple[float, ...]:
-    """Numbers of a column at which a condition of a rule begins to hold, or ceases to; ascending."""
+    """Numbers of a column at which a condition of a rule begins to hold, or ceases to; ascending.
+
+    All of a column of whole numbers in a function that no table lists: each value has a cell of its own.
+    """
     places: set[float] = set()
     for rule in rules:
+        if learned([rule]) and name in rule.columns:
+            lower, upper = rule.columns[name].bounds
+            places |= {float(value) for value in range(math.floor(lower) + 1, math.floor(upper) + 1)}
         for forbidden in rule.forbidden:
             if name in forbidden:
                 column = rule.columns[name]

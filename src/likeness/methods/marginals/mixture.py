@@ -100,6 +100,15 @@ class MixtureColumn:
         weights[bins:] = condition.missing
         return weights
 
+    def within(self, allowed: NDArray[np.bool_]) -> Condition:
+        """The condition that a value is in one of some cells, shape (cells,)."""
+        if self.cells.edges is None:
+            return Condition(tuple(np.flatnonzero(allowed).tolist()))
+        bins = self.cells.size - int(self.cells.missing)
+        starts = [*(self.firsts or range(bins)), len(self.lows)]
+        ends = [(self.lows[starts[at]], self.highs[starts[at + 1] - 1]) for at in np.flatnonzero(allowed[:bins])]
+        return Condition(intervals=tuple(ends), missing=bool(allowed[bins:].any()))
+
     def values(
         self, bins: NDArray[np.int64], random: np.random.Generator, condition: Condition | None
     ) -> NDArray[np.float64]:
@@ -284,7 +293,7 @@ class ProductMixture(Generator):
                 allowed = self.columns[second].weights(given.pop(second))[values] > 0
                 if first in given:
                     allowed &= self.columns[first].weights(given[first]) > 0
-                given[first] = Condition(tuple(np.flatnonzero(allowed).tolist()))
+                given[first] = self.columns[first].within(allowed)
         return given
 
     def _condition(self, parts: list[NDArray[np.float64]], conditions: Conditions) -> NDArray[np.float64]:
