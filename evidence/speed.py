@@ -1,4 +1,4 @@
-"""How fast: network gradients, mean embeddings, pairs of columns, the mixture and its steps, noise, bfloat16.
+"""How fast: gradients, steps of embeddings, means, pairs of columns, the mixture and its steps, noise, bfloat16.
 
 Run: ``python -m evidence.speed [--repetitions 5] [--quick] [--only precisions]``. What is compared runs in turns, in
 one process and on one machine: the ratios are what matters, not the seconds. Peak memory is that of a process of its
@@ -33,8 +33,10 @@ from likeness.methods import method_from
 from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.objective import MarginalObjective, Singles
+from likeness.methods.merf.fourier_map import MixedFourierFeatures
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness.methods.pearl.critic import FrequencyCritic
 from likeness.pipeline.project import Project
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.release.query import Query
@@ -158,6 +160,28 @@ def precisions(repetitions: int, steps: int = 3) -> None:
     for name, seconds in found.items():
         what, ratio = f"image network step, {name}", found["float32"] / seconds
         note(what, f"batch {BATCH}, {SIDE} x {SIDE}", seconds / steps, ratio=ratio, repetitions=repetitions)
+
+
+def embedding_steps(repetitions: int, shape: tuple[int, ...] = (64, 64, 3), batch: int = 100) -> None:
+    """Loss and gradient in images: of `merf`, of `pearl`, and of `pearl` with its critic, which also moves."""
+    width, counts = int(np.prod(shape)), [batch // CLASSES] * CLASSES
+    x = torch.rand(batch, width, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    waves = CharacteristicFunction(1000, width, 0.1, seed=0)
+    fourier = MixedFourierFeatures(1000, 10.0, 0, tuple(range(width)), (), 0)
+    critic = FrequencyCritic(waves, 0.01, 1.05, 0.5, torch.device("cpu"))
+    target, shares = torch.zeros(CLASSES, 2000), torch.full((CLASSES,), 1 / CLASSES)
+    objectives = {
+        "merf": EmbeddingObjective(fourier, target, shares, torch.ones(CLASSES)),
+        "pearl": EmbeddingObjective(waves, target, shares, torch.ones(CLASSES)),
+        "pearl with its critic": EmbeddingObjective(waves, target, shares, torch.ones(CLASSES), critic),
+    }
+
+    def step(objective: EmbeddingObjective) -> None:
+        torch.autograd.grad(objective.loss(x, counts), x)
+
+    found = in_turns({name: lambda own=own: step(own) for name, own in objectives.items()}, repetitions)
+    for name, seconds in found.items():
+        note(f"{name} step without a network", f"batch {batch}, {shape}", seconds, repetitions=repetitions)
 
 
 def mixture_step(repetitions: int, steps: int = 10) -> None:
@@ -330,6 +354,7 @@ def noise(quick: bool) -> None:
 
 PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "step": lambda _, repetitions, __: network_step(repetitions),
+    "embeddings": lambda _, repetitions, __: embedding_steps(repetitions),
     "mixture": lambda _, repetitions, __: mixture_step(repetitions),
     "fits": lambda rows, _, __: mixture_fits(min(rows, 32_561)),
     "precisions": lambda _, repetitions, __: precisions(repetitions),

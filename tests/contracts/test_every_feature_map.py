@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from method_examples import EXAMPLES, FROM_ELSEWHERE, LARGE, MODES, SOME_PAIRS
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap
 from likeness.features.second_moments import SecondMoments
@@ -52,6 +53,16 @@ def records(count: int, inputs: int, seed: int, name: str) -> np.ndarray:
     return x
 
 
+class Unconverted(TorchDispatchMode):
+    """Refuses every conversion from double precision."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        result = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten._to_copy.default and args[0].dtype == torch.float64:
+            assert result.dtype == torch.float64, "public numbers are converted in every step"
+        return result
+
+
 EXAMPLE = pytest.mark.parametrize(
     ("feature", "inputs", "name"),
     [
@@ -80,12 +91,14 @@ def test_spec_rebuilds_the_map(feature: FeatureMap, inputs: int, name: str) -> N
 
 @pytest.mark.parametrize("name", sorted(name for name in MAPS if MAPS[name].takes_tensors))
 def test_one_map_for_door_and_generator(name: str) -> None:
-    """Single precision agrees with double, and gradients flow."""
+    """Single precision agrees with double, gradients flow, and no step after the first converts public numbers."""
     feature, inputs = EXAMPLES[name]
     x = torch.from_numpy(records(16, inputs, 4, name))
     single = x.float().requires_grad_()
     features = feature(single)
     assert torch.allclose(features.double(), feature(x), atol=1e-5)
+    with Unconverted():
+        features = feature(single)
     features.sum().backward()
     assert single.grad is not None and bool(torch.isfinite(single.grad).all())
 

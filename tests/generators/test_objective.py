@@ -50,6 +50,10 @@ def test_the_critic_ascends_and_stays_within_its_limits() -> None:
         critic.step(residuals)
     assert float((critic.weights().detach() * residuals).sum()) > before
     assert float(critic.weights().detach().mean()) == pytest.approx(1.0, rel=1e-5)
+    narrow = FrequencyCritic(FEATURE, 0.05, 1.5, 0.9, CPU)
+    for _ in range(200):
+        narrow.step(residuals)
+    assert 0.9 <= float(narrow._effective(narrow._log_scale[None]).detach()) < 0.92  # drawn back, and no farther
     scales = critic._log_scale.exp()
     assert float(scales.detach().max()) <= 1.5 + 1e-6 and float(scales.detach().min()) >= 1 / 1.5 - 1e-6
 

@@ -204,6 +204,30 @@ def _arrays(result: Any) -> Any:
     return tuple(_arrays(one) for one in result) if isinstance(result, tuple) else result.numpy()
 
 
+def converted(holder: object, name: str, x: "Tensor", values: "Callable[[], Tensor | NDArray[np.float64]]") -> "Tensor":
+    """Public numbers in the type and on the device of x, converted once for each of both.
+
+    Args:
+        holder: what the numbers belong to; it keeps them.
+        name: of the numbers, one of the holder's.
+        x: any tensor of that type and device.
+        values: makes them, in float64.
+    """
+    kept = vars(holder).setdefault("_converted", {})
+    key = (name, x.dtype, x.device)
+    if key not in kept:
+        kept[key] = torch.as_tensor(values()).to(x)
+    result: Tensor = kept[key]
+    return result
+
+
+def columns_of(x: "Tensor", places: tuple[int, ...]) -> "Tensor":
+    """Some columns of x (n, d); a view where they stand side by side, as all pixels of an image do."""
+    first, count = (places[0], len(places)) if places else (0, 0)
+    side_by_side = places == tuple(range(first, first + count))
+    return x[:, first : first + count] if side_by_side else x[:, list(places)]
+
+
 def width(feature: FeatureMap) -> int:
     """Number of coordinates of a feature."""
     return sum(part.width for part in feature.parts)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import ReleaseError
 from likeness.core.lazy import torch
 from likeness.core.rng import public
-from likeness.features.base import Map
+from likeness.features.base import Map, converted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,6 +88,10 @@ class FrequencyMap(Map):
     def frequencies(self) -> "Tensor":
         """One row a frequency, float64."""
         return torch.from_numpy(self._frequencies)  # type: ignore[attr-defined]
+
+    def angles(self, x: "Tensor") -> "Tensor":
+        """Products of inputs (n, d) and frequencies, shape (n, k)."""
+        return x @ converted(self, "frequencies", x, lambda: self.frequencies).T
 
 
 def check_digest(frequencies: NDArray[np.float64], digest: str, name: str) -> None:

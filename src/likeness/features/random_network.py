@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad, unfold
 
 from likeness.core.rng import public
+from likeness.features.base import converted
 from likeness.features.frequencies import INPUT_BITS, fitting_bits
 from likeness.features.numerics import on_grid
 
@@ -37,14 +38,7 @@ class Layer:
 
     def weights_like(self, x: Tensor) -> Tensor:
         """The weights in the type and on the device of x; converted once."""
-        kind = (x.dtype, x.device)
-        if kind not in self._converted:
-            self._converted[kind] = self.weights.to(x)
-        return self._converted[kind]
-
-    @cached_property
-    def _converted(self) -> dict[tuple[torch.dtype, torch.device], Tensor]:
-        return {}
+        return converted(self, "weights", x, lambda: self.weights)
 
     @cached_property
     def output_bounds(self) -> Tensor:
@@ -121,7 +115,7 @@ class RandomNetwork:
             before = seen[-1] @ layer.weights_like(x).T
             values = before.relu()
             active.append(values.detach().sign())
-        signals = [self.output.to(x) * active[-1]]
+        signals = [converted(self, "output", x, lambda: self.output) * active[-1]]
         for layer, mask in zip(self.dense[:0:-1], active[-2::-1], strict=True):
             signals.insert(0, (signals[0] @ layer.weights_like(x)[:, :-1]) * mask)
         kernel = None

@@ -6,10 +6,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.core.lazy import torch
-from likeness.features.base import Map
+from likeness.features.base import Map, columns_of, converted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -195,11 +197,13 @@ class HermiteFeatures(Map):
 
     def _numbers(self, x: "Tensor") -> "Tensor":
         """Hermite functions of all numbers, not yet normalized, 0 where missing: (n, K + 1, numbers)."""
-        from likeness.methods.hp.mehler import hermite_functions
+        from likeness.methods.hp.mehler import hermite_functions, recursion_steps
 
         wanted = [self.order] * (self.product_share < 1) + [self.product_order] * bool(self.subsets)
-        centered = (x[:, list(self.numeric)] - 0.5) * x.new_tensor(self.scale)
-        values = hermite_functions(centered, x.new_tensor(self.rho), max(wanted))
+        centered = (columns_of(x, self.numeric) - 0.5) * converted(self, "scale", x, lambda: np.array(self.scale))
+        rho = converted(self, "rho", x, lambda: np.array(self.rho))
+        steps = converted(self, "steps", x, lambda: recursion_steps(np.array(self.rho), max(wanted)))
+        values = hermite_functions(centered, rho, max(wanted), steps)
         if self.nullable:
             present = x.new_ones(len(x), len(self.numeric))
             places = [self.numeric.index(start) for start in self.nullable]
@@ -211,7 +215,8 @@ class HermiteFeatures(Map):
         """Features of the sum kernel: orders of all numbers, indicators, categories."""
         features = []
         if self.numeric:
-            values = numbers[:, : self.order + 1] / x.new_tensor(self._divisors[0])
+            divisors = converted(self, "sum divisors", x, lambda: np.array(self._divisors[0]))
+            values = numbers[:, : self.order + 1] / divisors
             features.append(values.reshape(len(x), (self.order + 1) * len(self.numeric)))
         if self.nullable:
             features.append(x[:, [start + 1 for start in self.nullable]])
@@ -226,7 +231,7 @@ class HermiteFeatures(Map):
     def _columns(self, x: "Tensor", numbers: "Tensor") -> "dict[int, Tensor]":
         """u_d of every column of a product at the order of the products, each of shape (n, its size)."""
         places = [d for d in self._used if d < len(self.numeric)]
-        divisors = x.new_tensor([self._divisors[1][place] for place in places])
+        divisors = converted(self, "divisors", x, lambda: np.array([self._divisors[1][place] for place in places]))
         values = (numbers[:, : self.product_order + 1, places] / divisors).transpose(1, 2).contiguous()
         columns = {}
         for functions, place in zip(values.unbind(dim=1), places, strict=True):

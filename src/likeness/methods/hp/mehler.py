@@ -3,7 +3,9 @@
 import math
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -25,7 +27,7 @@ class _HermiteFunctions(torch.autograd.Function):
     """The recursion forward; backward by the derivative rule, from the values of the forward pass."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, rho: Tensor, order: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, rho: Tensor, order: int, steps: Tensor) -> Tensor:
         result = x.new_empty(len(x), order + 1, x.shape[1])
         first = ((1 - rho) * (1 + rho)) ** 0.25
         result[:, 0] = first * torch.exp(-rho / (1 + rho) * (x * x))
@@ -34,14 +36,12 @@ class _HermiteFunctions(torch.autograd.Function):
         if order > 0:
             result[:, 1] = (2 * rho).sqrt() * x * result[:, 0]
         for k in range(1, order):
-            ahead = x * (2 * rho / (k + 1)).sqrt()
-            behind = rho * math.sqrt(k / (k + 1))
-            result[:, k + 1] = ahead * result[:, k] - behind * result[:, k - 1]
+            result[:, k + 1] = x * steps[0, k] * result[:, k] - steps[1, k] * result[:, k - 1]
         ctx.save_for_backward(x, rho, result)
         return result
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         x, rho, result = ctx.saved_tensors
         gradient = gradients[0]
         slope = (-2 * rho / (1 + rho) * x) * (gradient * result).sum(dim=1)
@@ -49,10 +49,16 @@ class _HermiteFunctions(torch.autograd.Function):
             orders = torch.arange(1, result.shape[1], dtype=x.dtype, device=x.device)
             below = (gradient[:, 1:] * result[:, :-1] * orders.sqrt()[:, None]).sum(dim=1)
             slope = slope + (2 * rho).sqrt() * below
-        return slope, None, None
+        return slope, None, None, None
 
 
-def hermite_functions(x: Tensor, rho: Tensor, order: int) -> Tensor:
+def recursion_steps(rho: NDArray[np.float64], order: int) -> NDArray[np.float64]:
+    r"""Factors of the recursion: :math:`\sqrt{2\rho/(k+1)}` and :math:`\rho \sqrt{k/(k+1)}`, shape (2, K, d)."""
+    k = np.arange(order)[:, None]
+    return np.stack([np.sqrt(2 * rho / (k + 1)), rho * np.sqrt(k / (k + 1))])
+
+
+def hermite_functions(x: Tensor, rho: Tensor, order: int, steps: Tensor | None = None) -> Tensor:
     r"""Map inputs (n, d) to :math:`\phi_0, \dots, \phi_K` of each, shape (n, K + 1, d).
 
     .. math:: \phi_0(x) = ((1-\rho)(1+\rho))^{1/4} e^{-\rho x^2 / (1 + \rho)}, \quad
@@ -62,10 +68,13 @@ def hermite_functions(x: Tensor, rho: Tensor, order: int) -> Tensor:
     so that :math:`\sum_k \phi_k(x) \phi_k(y) = e^{-\rho (x-y)^2 / (1-\rho^2)}` (Mehler 1866) and
     :math:`\sum_k \phi_k(x)^2 = 1`. It forms neither Hermite polynomials nor factorials: both overflow at high orders.
     Derivative: :math:`\phi_k' = -\frac{2\rho}{1+\rho} x \phi_k + \sqrt{2 \rho k}\, \phi_{k-1}`, since
-    :math:`H_k' = 2 k H_{k-1}`. ``rho`` in (0, 1) has shape (d,) and the dtype of x; ``order`` is K.
+    :math:`H_k' = 2 k H_{k-1}`. ``rho`` in (0, 1) has shape (d,) and the dtype of x; ``order`` is K; ``steps``
+    are those of :func:`recursion_steps`, if they are at hand.
     Source: Vinaroz, Charusaie, Harder, Adamczewski and Park (2022), appendix E.
     """
-    result: Tensor = _HermiteFunctions.apply(x, rho, order)  # type: ignore[no-untyped-call]
+    if steps is None:
+        steps = torch.from_numpy(recursion_steps(rho.double().numpy(), order)).to(x)
+    result: Tensor = _HermiteFunctions.apply(x, rho, order, steps)  # type: ignore[no-untyped-call]
     return result
 
 

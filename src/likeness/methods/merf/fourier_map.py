@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.core.lazy import torch
+from likeness.features.base import columns_of, converted
 from likeness.features.frequencies import FrequencyMap
 
 if TYPE_CHECKING:
@@ -78,8 +79,12 @@ class MixedFourierFeatures(FrequencyMap):
         """Cosines and sines with the factors of their length scales."""
         if not isinstance(self.lengthscale, tuple):
             return features / math.sqrt(self.num_frequencies)
+        return features * converted(self, "factors", features, self._factors)
+
+    def _factors(self) -> NDArray[np.float64]:
         shares = np.repeat([1 / len(self._counts) / count for count in self._counts], self._counts)
-        return features * features.new_tensor(np.sqrt(np.tile(shares, 2)))
+        factors: NDArray[np.float64] = np.sqrt(np.tile(shares, 2))
+        return factors
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -98,10 +103,10 @@ class MixedFourierFeatures(FrequencyMap):
 
         features = []
         if self.numeric:
-            angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
+            angles = self.angles(columns_of(x, self.numeric))
             features.append(self._weighted(cosine_sine(angles)))
         if self.categorical:
-            features.append(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)))
+            features.append(columns_of(x, self.categorical) / math.sqrt(len(self.categorical)))
         return torch.cat(features, dim=1)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
@@ -110,9 +115,9 @@ class MixedFourierFeatures(FrequencyMap):
 
         means = []
         if self.numeric:
-            angles = x[:, list(self.numeric)] @ self.frequencies.to(x).T
+            angles = self.angles(columns_of(x, self.numeric))
             means.append(self._weighted(mean_cosine_sine(angles, counts)))
         if self.categorical:
-            groups = torch.split(x[:, list(self.categorical)] / math.sqrt(len(self.categorical)), counts)
+            groups = torch.split(columns_of(x, self.categorical) / math.sqrt(len(self.categorical)), counts)
             means.append(torch.stack([group.mean(dim=0) for group in groups]))
         return torch.cat(means, dim=1)

@@ -153,7 +153,7 @@ class EncodedFourier(EncodedMap, FrequencyMap):
         """Map images (n, values) to features (n, 2m)."""
         from likeness.features.trigonometric import cosine_sine
 
-        return cosine_sine(self.codes(x) @ self.frequencies.to(x).T) / math.sqrt(self.num_frequencies)
+        return cosine_sine(self.angles(self.codes(x))) / math.sqrt(self.num_frequencies)
 
 
 @dataclass(frozen=True)

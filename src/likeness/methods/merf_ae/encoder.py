@@ -123,13 +123,13 @@ class Encoder:
         """Codes (n, width) of images (n, values), differentiable."""
         values = x
         if self.convolution is not None:
-            values = (windows_of(x, self.shape) @ self.convolution.weights.to(x).T).relu().flatten(1)
+            values = (windows_of(x, self.shape) @ self.convolution.weights_like(x).T).relu().flatten(1)
         for place, layer in enumerate(self.dense):
             if place:
                 values = values.relu()
             if layer.input_bits != INPUT_BITS:
                 values = on_grid(values, layer.input_bits)
-            weights = layer.weights.to(x)
+            weights = layer.weights_like(x)
             # The bias is added after the sum, which is exact too and copies no wide inputs.
             values = values @ weights[:, :-1].T + weights[:, -1]
         return values

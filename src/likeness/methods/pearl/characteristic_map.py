@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
+from likeness.features.base import converted
 from likeness.features.frequencies import FrequencyMap
 
 if TYPE_CHECKING:
@@ -50,17 +51,24 @@ class CharacteristicFunction(FrequencyMap):
         """Map records (n, d) to features (n, 2k): all cosines, then all sines."""
         from likeness.features.trigonometric import cosine_sine
 
-        return cosine_sine(x @ self.frequencies.to(x).T)
+        return cosine_sine(self.angles(x))
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
         """Mean features of consecutive groups of rows, shape (groups, 2k), without vectors of rows."""
         from likeness.features.trigonometric import mean_cosine_sine
 
-        return mean_cosine_sine(x @ self.frequencies.to(x).T, counts)
+        return mean_cosine_sine(self.angles(x), counts)
 
     def log_density_ratio(self, log_scale: "Tensor") -> "Tensor":
-        """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,)."""
-        squares = self.frequencies.to(log_scale).square()
-        density = -0.5 * squares @ (-2 * log_scale).exp() - log_scale.sum()
-        base = -0.5 * squares.sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)
+        """``log ω(t_j) − log ω₀(t_j)`` for ω = N(0, diag(exp(log_scale))²), shape (k,).
+
+        Scales of shape (m, d) give (m, k), in one product.
+        """
+        squares = converted(self, "squares", log_scale, lambda: self.frequencies.square())
+        base = converted(self, "base", log_scale, self._log_base)
+        density = -0.5 * (-2 * log_scale).exp() @ squares.T - log_scale.sum(dim=-1, keepdim=True)
         return density - base
+
+    def _log_base(self) -> "Tensor":
+        """``log ω₀(t_j)`` up to the constant of both densities, shape (k,)."""
+        return -0.5 * self.frequencies.square().sum(dim=1) / self.scale**2 - self.dimension * math.log(self.scale)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 
-_BISECTIONS = 6
+_TRIED, _SEARCHES = 8, 2  # lengths in one search, and searches
 
 
 class FrequencyCritic:
@@ -50,7 +50,7 @@ class FrequencyCritic:
         return torch.cat([ratio, ratio]) * len(ratio)
 
     def _shares(self, log_scale: Tensor) -> Tensor:
-        return torch.softmax(self._feature.log_density_ratio(log_scale), dim=0)
+        return torch.softmax(self._feature.log_density_ratio(log_scale), dim=-1)
 
     def scatter(self, means: Tensor, counts: list[int]) -> Tensor:
         """Variance of a batch's mean features (num_classes, 2k), half for the cosine and half for the sine.
@@ -72,16 +72,21 @@ class FrequencyCritic:
             self._draw_back()
 
     def _draw_back(self) -> None:
-        """Shorten the way from log σ₀ until enough frequencies count, by bisection on the device."""
-        way = self._log_scale - self._base
-        low, high = way.new_zeros(()), way.new_ones(())
-        enough = self._effective(self._log_scale) >= self._least
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            right = self._effective(self._base + middle * way) >= self._least
-            low, high = torch.where(right, middle, low), torch.where(right, high, middle)
-        self._log_scale.copy_(self._base + torch.where(enough, torch.ones_like(low), low) * way)
+        """Shorten the way from log σ₀ until enough frequencies count, by search on the device.
 
-    def _effective(self, log_scale: Tensor) -> Tensor:
-        shares = self._shares(log_scale)
-        return 1 / (shares.square().sum() * len(shares))
+        A search tries many lengths in one product, because reading the frequencies takes the time.
+        """
+        way, parts = self._log_scale - self._base, torch.linspace(0, 1, _TRIED + 1).to(self._log_scale)
+        low, size = way.new_zeros(()), way.new_ones(())
+        for _ in range(_SEARCHES):
+            tried = low + size * parts
+            enough = self._effective(self._base + tried[:, None] * way) >= self._least
+            last = (enough.cumprod(dim=0).sum() - 1).clamp(min=0)
+            low = tried[last]
+            size = torch.where(last == _TRIED, 0, size / _TRIED)
+        self._log_scale.copy_(self._base + low * way)
+
+    def _effective(self, log_scales: Tensor) -> Tensor:
+        """Share of effective frequencies, shape (m,), at scales (m, d)."""
+        shares = self._shares(log_scales)
+        return 1 / (shares.square().sum(dim=1) * shares.shape[1])
