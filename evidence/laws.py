@@ -523,9 +523,8 @@ def run(name: str, variant: str, draw: int, epsilon: float) -> None:
     names = _NAMES[variant]
     schema = law.schema if variant == DEFAULT else confirmed(law.schema, names)
     started = time.process_time()
-    population = f"{name}, {variant}"
     model = Synthesizer(
-        schema=schema, epsilon=epsilon, delta=DELTA, population=population, cap=(1e3, 1e-2), attempt=str(time.time_ns())
+        schema=schema, epsilon=epsilon, delta=DELTA, population=name, cap=(1e3, 1e-2), attempt=str(time.time_ns())
     ).fit(table.rename(columns=names))
     people = table["player"].nunique() if "events" in law.schema else len(table)
     drawn = [model.sample(people, seed=seed) for seed in range(law.tables)]
