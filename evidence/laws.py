@@ -22,6 +22,7 @@ import pandas as pd
 from evidence.common import Results, commit, on_page
 from likeness import Ledger, Schema, Synthesizer
 from likeness.core import rng
+from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.rule_proposals import is_open, proposed, sections
 
 RESULTS = Results(Path("evidence/results/laws.csv"), ["commit", "table", "variant", "figure", "draw", "epsilon"])
@@ -521,12 +522,14 @@ def run(name: str, variant: str, draw: int, epsilon: float) -> None:
         return
     table, test = (law.make(rng.public(seed, f"evidence.laws.{name}")) for seed in (0, 1))
     names = _NAMES[variant]
-    schema = law.schema if variant == DEFAULT else confirmed(law.schema, names)
+    linked = "events" in law.schema
+    schema: Any = law.schema if variant == DEFAULT else confirmed(law.schema, names)
+    schema = HistorySchema.from_dict(schema) if linked else schema
     started = time.process_time()
     model = Synthesizer(
         schema=schema, epsilon=epsilon, delta=DELTA, population=name, cap=(1e3, 1e-2), attempt=str(time.time_ns())
     ).fit(table.rename(columns=names))
-    people = table["player"].nunique() if "events" in law.schema else len(table)
+    people = table["player"].nunique() if linked else len(table)
     drawn = [model.sample(people, seed=seed) for seed in range(law.tables)]
     drawn = [one["events"] if isinstance(one, dict) else one for one in drawn]
     seconds, back = time.process_time() - started, {new: old for old, new in names.items()}
