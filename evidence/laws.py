@@ -319,10 +319,12 @@ def runners(random: Random) -> pd.DataFrame:
     n = 4_300
     sex, age = np.where(random.random(n) < 0.6, "m", "f"), np.clip(random.normal(41, 10, n), 18, 84).astype(int)
     pace = np.exp(random.normal(7.3 + 0.1 * (sex == "f") + 0.003 * (age - 41), 0.13))
-    tired = random.normal(0.02, 0.02, n)
+    tired, wall = random.normal(0.02, 0.02, n), random.exponential(0.25, n)
     data: dict[str, Any] = {"sex": sex, "age": age, "country": random.choice(list("abcde"), n)}
     for place in range(8):
-        data[f"split_{5 * place + 5}"] = (pace * (1 + tired * place) * np.exp(random.normal(0, 0.02, n))).round()
+        data[f"split_{5 * place + 5}"] = (
+            pace * (1 + tired * place + wall * (place > 4)) * np.exp(random.normal(0, 0.02, n))
+        ).round()
     data["finish"] = (np.sum([data[name] for name in SPLITS], axis=0) * 42.2 / 40 * random.normal(1, 0.01, n)).round()
     return pd.DataFrame(data).astype({name: int for name in (*SPLITS, "finish")})
 
