@@ -1,6 +1,7 @@
 """What is asked of a fit: rows, seeds, conditions, places and labels in every form that Python has, or a refusal."""
 
 import errno
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ def test_a_full_disk_leaves_no_part_of_a_table(
 
     fitted.save(tmp_path / "saved")
     monkeypatch.setattr("pandas.DataFrame.to_csv", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match=rf"No space left on device: '{re.escape(str(tmp_path / 'x.csv'))}'"):
         sample(tmp_path / "saved", tmp_path / "x.csv", rows=3)
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 

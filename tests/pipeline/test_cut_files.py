@@ -9,6 +9,7 @@ from small_project import Clone
 from likeness.pipeline.dvc_repair import set_aside
 
 LOCK = {"schema": "2.0", "stages": {"plan": {"cmd": "python -m stages.plan", "outs": [{"path": "a", "md5": "b"}]}}}
+WHOLE = yaml.safe_dump(LOCK)
 
 
 def folder(tmp_path: Path, lock: str, rwlock: str) -> Path:
@@ -18,14 +19,16 @@ def folder(tmp_path: Path, lock: str, rwlock: str) -> Path:
     return tmp_path
 
 
-def test_whole_files_stay(tmp_path: Path) -> None:
+def test_whole_files_stay_and_the_lock_comes_back(tmp_path: Path) -> None:
     assert set_aside(tmp_path, 0) == []
-    root = folder(tmp_path, yaml.safe_dump(LOCK), '{"read": {}}')
+    root = folder(tmp_path, WHOLE, '{"read": {}}')
     assert set_aside(root, 0) == []
-    assert sorted(path.name for path in root.rglob("*") if path.is_file()) == ["dvc.lock", "rwlock"]
-
-
-WHOLE = yaml.safe_dump(LOCK)
+    assert sorted(path.name for path in root.rglob("*") if path.is_file()) == ["dvc.lock", "dvc.lock", "rwlock"]
+    (root / "dvc.lock").write_text("")  # and a cut one becomes what it was
+    assert set_aside(root, 0) == [
+        "A kill cut dvc.lock short. It is dvc.lock.cut now. Stages that ended meanwhile run again and spend nothing."
+    ]
+    assert (root / "dvc.lock").read_text() == WHOLE
 
 
 CUT = {

@@ -10,6 +10,7 @@ from likeness.bundle.extract import chain_extract, chain_text
 from likeness.bundle.files import pack, sums
 from likeness.bundle.settings import settings_of
 from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.core.files import naming
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs, read_json, write_json
 from likeness.core.remote import ending
@@ -45,7 +46,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
             "params.yaml: privacy.epsilon is inf, so the run is NOT PRIVATE. To publish, run with a finite epsilon."
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
+    with naming(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
         folder = Path(temporary) / "bundle"
         _copy(project, folder)
         ledger, schema, population = project.ledger, project.public_schema, project.params.privacy.population

@@ -1,5 +1,6 @@
 """Files that only their owner reads, files that survive a crash, and locks."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -9,6 +10,9 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock
 
 from likeness.core.errors import LikenessError
+
+FULL = {errno.EDQUOT, errno.EFBIG, errno.ENOSPC}
+"""Codes of a disk, a quota or a file that has no more room."""
 
 
 def expanded(place: str | Path) -> Path:
@@ -80,12 +84,24 @@ def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name a file in the system's errors about a full disk: it names none, or the part that it writes."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A path to write to. It gets the file's name at the end of the block, so a full disk leaves no part of a file."""
     part = path.with_name(f".{path.name}.part")
     try:
-        yield part
-        part.replace(path)
+        with naming(path):
+            yield part
+            part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 

@@ -69,6 +69,7 @@ class ProjectPaths:
     lock = ProjectPath("dvc.lock")
     dvc = ProjectPath(".dvc")
     dvc_config = ProjectPath(".dvc/config")
+    lock_copy = ProjectPath(".likeness/dvc.lock")
     lock_of_dvc = ProjectPath(".dvc/tmp/rwlock")
     markers = ProjectPath(".likeness/stages")
     tracked = ProjectPath(".likeness/tracked.json")

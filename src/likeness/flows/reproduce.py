@@ -35,8 +35,8 @@ def reproduce(
 ) -> Outcome:
     """Run a stage if it is out of date, or restore its outputs from DVC's cache.
 
-    First repair what a kill left of DVC's files. DVC gets a new process group, and an exception, such as that of a
-    signal, kills all of it: DVC alone would leave its stage behind as an orphan. A release survives that.
+    First, and after an exception, repair what a kill left of DVC's files. DVC gets a new process group. An exception,
+    such as that of a signal, kills all of it: DVC alone would leave its stage behind as an orphan. A release survives.
 
     Args:
         root: the project's folder.
@@ -48,8 +48,7 @@ def reproduce(
     Returns:
         the ending. No error of a stage is raised.
     """
-    for line in set_aside(root):
-        LOG.warning(line)
+    _mend(root)
     paths = ProjectPaths(root)
     failure = paths.markers / f"{stage}.failed"
     failure.unlink(missing_ok=True)
@@ -83,17 +82,24 @@ def reproduce(
         process.wait()
     except BaseException:
         kill(process)
+        _mend(root)
         raise
     finally:
         clock.cancel()
     if late.is_set():
         return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {alone}")
     if process.returncode:
-        said = failure.read_text(encoding="utf-8") if failure.exists() else f"{stage}: it failed. {alone}"
-        return Outcome("Failed", said)
+        said = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
+        return Outcome("Failed", said or f"{stage}: it failed. {alone}")
     marker, outputs = (one != other for one, other in zip(before, _traces(paths, stage), strict=True))
     ending: Ending = "Ran" if marker else "Restored" if outputs else "UpToDate"
     return Outcome(ending, f"{stage}: {ending}")
+
+
+def _mend(root: Path) -> None:
+    """Mend what a kill left of DVC's files, and say so."""
+    for line in set_aside(root):
+        LOG.warning(line)
 
 
 def _traces(paths: ProjectPaths, stage: str) -> tuple[str, Any]:

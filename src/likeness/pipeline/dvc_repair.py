@@ -1,12 +1,13 @@
 """DVC as a child process, what it remembers, and the repair of files that a kill cut short.
 
 DVC writes ``dvc.lock`` and ``.dvc/tmp/rwlock`` in place. A kill at that moment leaves them empty or cut short. Then
-every command of DVC fails with a message that names no remedy. The ledger holds all releases and costs, so without
-these files stages run again, get their released bytes back and spend nothing.
+every command of DVC fails with a message that names no remedy. A copy of ``dvc.lock`` from before the stage takes its
+place. The ledger holds all releases and costs. Stages that run again get their released bytes back and spend nothing.
 """
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from likeness.core.files import whole_file
 from likeness.core.paths import ProjectPaths
 
 _PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its file by then
@@ -37,7 +39,7 @@ def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
 
 
 def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
-    """Rename files of DVC that a kill cut short; whole files stay.
+    """Rename files of DVC that a kill cut short; whole files stay. ``dvc.lock`` becomes what it was at the last look.
 
     Args:
         root: the project's folder.
@@ -48,15 +50,21 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
     """
     lines = []
     for name, whole in _WHOLE.items():
-        path = root / name
-        if _readable(path, whole):
-            continue
-        time.sleep(patience)
-        if _readable(path, whole):
-            continue
-        aside = path.with_name(f"{path.name}.cut")
-        path.replace(aside)
-        lines.append(f"A kill cut {name} short. It is {aside.name} now. Stages run again and spend nothing.")
+        path, copy = root / name, root / ProjectPaths.lock_copy
+        if not _readable(path, whole):
+            time.sleep(patience)
+        if not _readable(path, whole):
+            aside = path.with_name(f"{path.name}.cut")
+            path.replace(aside)
+            back = name == ProjectPaths.lock and copy.exists()
+            if back:
+                shutil.copyfile(copy, path)
+            what = "Stages that ended meanwhile run again" if back else "Stages run again"
+            lines.append(f"A kill cut {name} short. It is {aside.name} now. {what} and spend nothing.")
+        elif name == ProjectPaths.lock and path.exists():
+            copy.parent.mkdir(exist_ok=True)
+            with whole_file(copy) as part:
+                shutil.copyfile(path, part)
     return lines
 
 

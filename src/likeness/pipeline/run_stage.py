@@ -113,7 +113,8 @@ def storage_refusal(error: Exception) -> str | None:
     elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "it needs more open files than the system allows. Raise the limit, as by ulimit -n 1024, and run again."
     elif isinstance(error, OSError) and error.errno in _STORAGE:
-        what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
+        # Of a copy the second name is the file that is written.
+        what = f"{error.filename2 or error.filename or 'a file'} cannot be written ({error.strerror})"
     else:
         return None
     return f"{what}. Make room, or make the folder writable, and run again. The ledger keeps all costs."
