@@ -22,7 +22,7 @@ ONLY_REFUSES = {
 }
 
 # What a method gives to training and sampling alone; stages that do neither never call it.
-TRAINS = {"blueprint", "build_generator", "build_objective", "check_device", "fit_generator", "generators", "start"}
+TRAINS = {"blueprint", "build_generator", "build_objective", "fit_generator", "generators", "start"}
 TRAINERS = {"likeness.methods.fit", "likeness.methods.saved_generator"}
 """The only modules that call these, so whoever does not reach one of them does not train."""
 

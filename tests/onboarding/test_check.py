@@ -189,12 +189,14 @@ def test_what_is_asked_of_a_column_with_private_categories_is_left_to_the_stage(
     assert run()[0] == 0
 
 
-def test_the_plan_stage_refuses_it_too(clone: Path) -> None:
+def test_the_plan_stage_refuses_it_too(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from likeness.stages import plan
 
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for changes, words in (
         ({"sample__where": {"age": [3, "9..7"]}}, "sample.where.age: the range 9..7 ends before it begins"),
         ({"evaluate__classifiers": ["oracle"]}, "evaluate.classifiers: 'oracle'"),
+        ({"method": "merf", "train__device": "cuda"}, "train.device is cuda, which this machine does not have"),
     ):
         write(clone, GOOD, **changes)
         with pytest.raises(ParamsError, match=words):
@@ -203,6 +205,16 @@ def test_the_plan_stage_refuses_it_too(clone: Path) -> None:
     write(clone, GOOD)
     plan.main(Project.load())
     assert ProjectPaths(clone).plan.exists()
+
+
+def test_a_device_that_the_machine_lacks_is_a_fault(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    words = "train.device is cuda, which this machine does not have. Use auto."
+    write(clone, GOOD, method="merf", train__device="cuda")
+    code, output = run()
+    assert code == 1 and words in " ".join(output.split())
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert words not in run()[1]
 
 
 def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

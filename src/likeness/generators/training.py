@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from likeness.config.training import TrainingSettings
+from likeness.config.training import TrainingSettings, choose_device
 from likeness.core.errors import ParamsError
 from likeness.core.messages import progress
 from likeness.core.rng import public_seed
@@ -24,22 +24,6 @@ class Objective(Protocol):
     def loss(self, generator: nn.Module) -> Tensor:
         """Loss of the generator as it is, differentiable in its parameters."""
         ...
-
-
-def choose_device(name: str) -> torch.device:
-    """``auto`` takes CUDA, then MPS, then the CPU.
-
-    Raises:
-        ParamsError: this machine does not have the device.
-    """
-    has = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if name == "auto":
-        return torch.device(next(device for device in ("cuda", "mps", "cpu") if has[device]))
-    if name not in has:
-        raise ParamsError(f"train.device must be one of auto, {', '.join(has)}, got {name!r}")
-    if not has[name]:
-        raise ParamsError(f"train.device is {name}, which this machine does not have. Use auto.")
-    return torch.device(name)
 
 
 def environment(device: torch.device) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.training import TrainingSettings
+from likeness.config.training import TrainingSettings, choose_device
 from likeness.config.typed import setting
 from likeness.core.errors import PlanError
 from likeness.core.extras import need
@@ -82,8 +82,6 @@ class EmbeddingMethod(Method):
     def check_device(self, device: str) -> None:
         """Refuse a device that this machine does not have."""
         need("torch", f"method {self.name}")
-        from likeness.generators.training import choose_device
-
         choose_device(device)
 
     def check(self, context: Context) -> None:

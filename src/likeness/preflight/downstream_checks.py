@@ -8,7 +8,7 @@ from likeness.pipeline.where import conditions, named
 
 
 def refusals(project: Project) -> list[ParamsError]:
-    """The refusals of ``sample`` and ``evaluate``, in their words.
+    """The refusals of ``train``, ``sample`` and ``evaluate``, in their words.
 
     Nobody knows private categories yet, so ``sample`` checks the settings of such a column.
     """
@@ -37,6 +37,12 @@ def refusals(project: Project) -> list[ParamsError]:
     if params.evaluate.classifiers is not None and schema.task != "none":
         try:
             select(schema.task, params.evaluate.classifiers, schema.image)
+        except ParamsError as error:
+            refused.append(error)
+    device = params.train.device
+    if method is not None and device not in ("auto", "cpu"):  # which every machine has
+        try:
+            project.method.check_device(device)
         except ParamsError as error:
             refused.append(error)
     return refused
