@@ -69,6 +69,28 @@ def fitted(frames: Any, spec: dict[str, Any], person: str | None = None, **more:
     return Synthesizer(**{**given, "settings": FAST, "device": "cpu", **more}).fit(frames, person=person)
 
 
+def test_a_column_of_many_categories_stays_as_often_as_in_the_rows() -> None:
+    """Seven of ten stay. 1,300 steps: the share is off by four standard errors, .05, in 1 of 15,000 runs."""
+    random, categories = np.random.default_rng(0), [f"c{place}" for place in range(30)]
+    club, rows = random.integers(0, 30, 600), []
+    for year in range(4):
+        rows += [(person, year, categories[club[person]]) for person in range(600)]
+        club = np.where(random.random(600) < 0.7, club, random.integers(0, 30, 600))
+    events = {
+        "year": {"kind": "integer", "lower": 0, "upper": 9},
+        "club": {"kind": "categorical", "categories": categories},
+    }
+    table, spec = (
+        pd.DataFrame(rows, columns=["id", "year", "club"]),
+        {**SPEC, "order": "year", "ends": {}, "events": events},
+    )
+    drawn = fitted(table, spec, epsilon=3.0, settings=FASTEST).sample(450)["events"]
+    again = drawn["id"].eq(drawn["id"].shift())
+    assert drawn["club"].astype(str).eq(drawn["club"].astype(str).shift())[again].mean() == pytest.approx(
+        0.71, abs=0.05
+    )
+
+
 def test_two_linked_tables_with_order_length_and_transitions() -> None:
     people, events = people_and_events()
     model = fitted({"people": people, "events": events}, {**SPEC, **AGE})

@@ -61,6 +61,18 @@ def test_rows_of_people_and_of_transitions() -> None:
     assert rows.transitions[STEP].tolist() == ["1", "2 to 3"] and set(rows.transitions[LENGTH]) == {"3"}
 
 
+def test_a_step_says_whether_a_column_of_many_categories_repeats() -> None:
+    """Two missing values are the same; few categories have no such column."""
+    wards = {"kind": "categorical", "categories": [str(ward) for ward in range(11)], "nullable": True}
+    events = {**SPEC["events"], "ward": wards}
+    table = TABLE.assign(ward=[None, None, "1", "7", "7"])  # in order of days: none, none, 7
+    rows = made(table, events=events)
+    assert rows.transitions["same ward"].tolist() == ["yes", "no"]
+    assert list(rows.transitions)[-2:] == ["same ward", GAP] and "same state" not in rows.transitions
+    with pytest.raises(SchemaError, match="'same ward' of people has a name that histories use"):
+        made(table.assign(**{"same ward": ["f"] * 5}), events={**events, "same ward": wards}, fixed=["same ward"])
+
+
 def test_transitions_remember_the_first_event_and_that_before_the_last() -> None:
     """The second event has nothing before the last, and nobody remembers an event of somebody else."""
     days = ["2020-01-02", "2020-01-05", "2020-01-12", "2020-02-12"]

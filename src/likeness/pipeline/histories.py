@@ -160,7 +160,7 @@ class HistoryGenerator:
                 break
             state.set_class(x, active, LENGTH, classes(lengths[active], schema.length_starts))
             state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
-            new = conditional.draw(x[active], random)
+            new = state.drawn(conditional, x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             before = {name: cells[active] for name, cells in last.items()}
             following = _Following(state, of_first, before, at[active], active)
@@ -172,7 +172,9 @@ class HistoryGenerator:
                 if not bad.any():
                     break
                 within = attempt < _WITHIN
-                new[bad] = conditional.within(new[bad], random) if within else conditional.draw(x[active[bad]], random)
+                new[bad] = (
+                    conditional.within(new[bad], random) if within else state.drawn(conditional, x[active[bad]], random)
+                )
                 rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             made = state.event(rows)
             for name, cells in state.values(rows, at[active]).items() if schema.rules_of_steps else ():
@@ -206,8 +208,29 @@ class _State:
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
         drawn = {GAP, *(f"next {column.name}" for column in self.schema.states)}
+        drawn |= {f"same {column.name}" for column in self.schema.repeated}
         names = enumerate(self.schema.next_rows.names)
         return saved.network.conditional([place for place, name in names if name not in drawn])
+
+    def drawn(
+        self, conditional: "DrawsRest", x: NDArray[np.float64], random: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Next events as dense rows (n, width), given rows (n, width) that hold what they depend on.
+
+        Where the same category is to come again, it is that of the last event. Where another is to come, a category
+        that is that of the last event is drawn again, alone.
+        """
+        new = conditional.draw(x, random)
+        for column in self.schema.repeated:
+            last, following = (self._slices[f"{word} {column.name}"] for word in ("last", "next"))
+            again = new[:, self._slices[f"same {column.name}"].stop - 1] == 1
+            new[again, following] = x[again, last]
+            for _ in range(_REDRAWS):
+                wrong = np.flatnonzero(~again & (new[:, following] == x[:, last]).all(axis=1))
+                if not len(wrong):
+                    break
+                new[wrong, following] = conditional.draw(x[wrong], random)[:, following]
+        return new
 
     def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one. Nothing is before it."""

@@ -223,6 +223,9 @@ def _transitions(
     for column in schema.states:
         found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
         found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
+    for column in schema.repeated:
+        codes = events[column.name].cat.codes.to_numpy()
+        found[f"same {column.name}"] = table.column(f"same {column.name}").typed(codes[lasts] == codes[lasts + 1])
     begins = np.searchsorted(numbers, numbers, side="left")[lasts]
     earlier = np.where(lasts > begins, lasts - 1, -1)
     for word, places in (("first", begins), ("before", earlier)):

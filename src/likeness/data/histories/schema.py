@@ -22,6 +22,8 @@ MEMORY = ("first", "before", "gap", "usual")
 NEXT = "next_"  # begins the names of queries about transitions
 NUMBER, LENGTH, STEP = "number of events", "length of history", "step"
 GAP_BEFORE, USUAL_GAP = "gap before", "gap usually"
+REPEATS = ("no", "yes")
+_MANY = 10  # categories above which noise hides the cells of a column with itself one event later
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class HistorySchema:
         if not self.time_varying:
             raise SchemaError("fixed names all columns of events. Leave at least one that changes.")
         of_histories = {NUMBER, LENGTH, STEP, GAP, GAP_BEFORE, USUAL_GAP, SINCE}
-        words = ("first", "last", "next", *MEMORY)
+        words = ("first", "last", "next", "same", *MEMORY)
         of_histories |= {f"{word} {column.name}" for word in words for column in self.time_varying}
         for column in self.person_columns:
             if column.name in of_histories:
@@ -188,6 +190,11 @@ class HistorySchema:
         """Columns that may change, without the order."""
         return tuple(column for column in self.time_varying if column.name != self.order)
 
+    @cached_property
+    def repeated(self) -> tuple[Column, ...]:
+        """Columns of many categories: a row of two events says of each whether the next one has the same category."""
+        return tuple(column for column in self.states if column.is_categorical and len(column.categories) > _MANY)
+
     @property
     def unit(self) -> PrivacyUnit:
         """Who is protected: a person, with the events that count."""
@@ -231,8 +238,8 @@ class HistorySchema:
         """One row a pair of events that follow each other.
 
         It holds the person's columns, a class of the length, whether the step is the first, the memory, the last event,
-        the next, and the gap between them. The order itself is left out: each further column takes budget from all
-        pairs of the others.
+        the next, whether columns of many categories are the same in both, and the gap between them. The order itself is
+        left out: each further column takes budget from all pairs of the others.
         """
         return self._table(*self._next_columns)
 
@@ -241,7 +248,11 @@ class HistorySchema:
         last, following = ([_renamed(column, word) for column in self.states] for word in ("last", "next"))
         length = Column(LENGTH, "categorical", categories=_words(self.length_starts, self.most), ordered=True)
         step = Column(STEP, "categorical", categories=_words(self.step_starts, self.most - 1), ordered=True)
-        return (*self.static, length, step, *self._memory_columns, *last, *following, *self._gap())
+        return (*self.static, length, step, *self._memory_columns, *last, *following, *self._repeats, *self._gap())
+
+    @property
+    def _repeats(self) -> tuple[Column, ...]:
+        return tuple(Column(f"same {column.name}", "categorical", categories=REPEATS) for column in self.repeated)
 
     @cached_property
     def _memory_columns(self) -> tuple[Column, ...]:
@@ -255,7 +266,7 @@ class HistorySchema:
     def parsed_rules(self) -> tuple[Rule, ...]:
         """The rules within a person."""
         of_people, usual = self._first_columns, {one.name for one in self.usual}
-        left_out = {LENGTH, STEP, *(one.name for one in self._memory_columns)}
+        left_out = {LENGTH, STEP, *(one.name for one in (*self._memory_columns, *self._repeats))}
         of_steps = (one for one in self._next_columns if one.name not in left_out)
         columns = [one for one in (*of_people, *of_steps) if one.name not in usual]
         order = None if self.order is None else self.events.column(self.order)
