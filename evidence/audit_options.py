@@ -22,17 +22,15 @@ def option(changes: Mapping[str, Any], paid: str, section: Mapping[str, Any]) ->
 
 
 _TABLES = [{"columns": ["a"], "weight": 2}, {"columns": ["a", "b", "c"]}]
-_FOURIER = ({"auxiliary": {"fourier": {"num_frequencies": 20}}}, "fourier")
-_MOMENTS = ({"privatize": {"features": "moments", "code": 12}}, "")
+_SHIPPED: tuple[dict[str, Any], str] = ({}, "")
+_CODES = ({"privatize": {"code": 12}}, "")
 _CNN = ({"privatize": {"architecture": "cnn_2l", "widths": [4, 8]}}, "")
 _OPTIONS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("pearl", "modes", {"auxiliary": {"mixture": {"components": 3, "iterations": 2, "columns": None}}}, "mixture"),
     ("marginals", "tables", {"privatize": {"workload": _TABLES}}, ""),
-    ("moments", "fourier", *_FOURIER),
     ("moments", "clusters", {"auxiliary": {"splits": 2}}, ""),
     ("moments", "gray", {"auxiliary": {"center": "gray"}}, ""),
     ("moments", "centers", {"auxiliary": {"center": "classes", "splits": 1}}, ""),
-    ("merf_ae", "moments", *_MOMENTS),
 )
 
 # Of what is off as shipped: method, name, what it makes of the method's section.
@@ -42,5 +40,6 @@ OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], .
 
 # Of images in color: method, what it makes of the method's section.
 IN_COLOR: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-    method: partial(option, *own) for method, own in (("moments", _FOURIER), ("merf_ae", _MOMENTS), ("ntk", _CNN))
+    method: partial(option, *own)
+    for method, own in (("merf", _SHIPPED), ("merf_ae", _CODES), ("moments", _SHIPPED), ("ntk", _CNN))
 }

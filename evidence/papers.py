@@ -59,12 +59,10 @@ COSTS = ("seconds", "peak_mb")
 class Variant:
     """A method with other settings than those shipped.
 
-    These are clusters, where images are measured from, how drawn ones change, a network on ``merf``'s features, and
-    more rows.
+    These are clusters, where images are measured from, how drawn ones change, and more rows.
     """
 
     method: str
-    fourier: bool = False
     splits: int = 0
     center: str | None = None
     warp: float = 0.0
@@ -75,7 +73,7 @@ class Variant:
     @property
     def only_images(self) -> bool:
         """Whether it has no meaning for a table."""
-        return self.method in ONLY_IMAGES or self.fourier or self.rows is not None
+        return self.method in ONLY_IMAGES or self.rows is not None
 
 
 VARIANTS = {
@@ -88,8 +86,6 @@ VARIANTS = {
     "moments bent with clusters": Variant("moments", splits=3, warp=0.06, coefficients=150, rows=60_000),
     "moments varied": Variant("moments", center="classes", variety=0.3, rows=60_000),
     "moments varied with clusters": Variant("moments", center="classes", splits=2, variety=0.3, rows=60_000),
-    "moments with fourier": Variant("moments", fourier=True),
-    "moments with fourier, 60,000 images": Variant("moments", fourier=True, rows=60_000),
     "merf, 60,000 images": Variant("merf", rows=60_000),
     "moments, 60,000 images": Variant("moments", rows=60_000),
 }
@@ -266,8 +262,6 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     """Settings as shipped or a variant's, another method, ε and adjacency."""
     params = adjacent(table.params, adjacency, len(table.train))
     own = VARIANTS.get(method, Variant(method))
-    if own.fourier:
-        params = dataclasses.replace(params, sections={**params.sections, own.method: with_fourier(params)})
     changed = {
         "auxiliary": {"splits": own.splits, "center": own.center},
         "privatize": {"num_coefficients": own.coefficients},
@@ -281,15 +275,6 @@ def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Param
     sample = dataclasses.replace(params.sample, rows=own.rows or params.sample.rows)
     privacy = dataclasses.replace(params.privacy, epsilon=epsilon)
     return dataclasses.replace(params, method=own.method, privacy=privacy, sample=sample)
-
-
-def with_fourier(params: Params) -> dict[str, Any]:
-    """Section ``moments`` with a tenth of the budget for the features and the network of section ``merf``."""
-    section, merf = copy.deepcopy(params.sections["moments"]), params.sections["merf"]
-    section["plan"]["shares"] |= {"levels": 0.2, "fourier": 0.1, "embedding": 0.63}
-    section["auxiliary"]["fourier"] = {key: merf["privatize"][key] for key in section["auxiliary"]["fourier"]}
-    section["train"]["network"] = merf["train"]
-    return section
 
 
 def write_page(results: pd.DataFrame) -> None:

@@ -22,8 +22,6 @@ from likeness.core.rng import public_seed
 from likeness.features.random_network import windows_of, with_one
 from likeness.methods.merf_ae.encoder import Encoder, distance, on_weight_grid, save_encoder
 
-_LEAST = 1e-3  # of the largest variance: directions below it stay short
-
 
 class AutoEncoder(nn.Module):
     """The networks of :class:`likeness.methods.merf_ae.encoder.Encoder`, and a dense decoder."""
@@ -54,15 +52,6 @@ def _drawn(outputs: int, inputs: int) -> nn.Parameter:
     return nn.Parameter(torch.randn(outputs, inputs + 1) * math.sqrt(2 / inputs))
 
 
-def whiten(last: Tensor, codes: Tensor) -> None:
-    """Change the last layer, so that these codes have mean 0 and covariance I; directions of little variance less."""
-    variances, directions = torch.linalg.eigh(torch.cov(codes.T))
-    shrunken = variances.clamp(min=float(variances.max()) * _LEAST)
-    transform = directions @ torch.diag(shrunken.rsqrt()) @ directions.T
-    last.copy_(transform @ last)
-    last[:, -1] -= transform @ codes.mean(dim=0)
-
-
 def images(path: Path, shape: tuple[int, int]) -> Tensor:
     """Training images in [0, 1] of the shape asked for, (n, pixels)."""
     with np.load(path, allow_pickle=False) as arrays:
@@ -83,7 +72,6 @@ def main() -> None:
     parser.add_argument("--sparsity", type=float, default=0.001)
     parser.add_argument("--iterations", type=int, default=3000)
     parser.add_argument("--batch-size", type=int, default=256)
-    parser.add_argument("--whiten", action="store_true", help="codes of mean 0 and covariance I, for features: moments")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     shape = (arguments.shape[0], arguments.shape[1])
@@ -99,8 +87,6 @@ def main() -> None:
     with torch.no_grad():
         some = x[torch.randperm(len(x))[:2000]]
         error = float((torch.sigmoid(network.decoder(network.encode(some))) - some).square().mean().sqrt())
-        if arguments.whiten:
-            whiten(network.dense[-1], network.encode(some))
         for weights in (network.convolution, *network.dense):
             if weights is not None:
                 weights.copy_(on_weight_grid(weights))

@@ -16,7 +16,7 @@ from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
 from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.merf_ae.encoded_map import EncodedFourier, EncodedMoments
+from likeness.methods.merf_ae.encoded_map import EncodedFourier
 from likeness.methods.moments.clusters_map import ClassHalves
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
 from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
@@ -34,10 +34,6 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
     "merf": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
     "merf_ae": {"privatize": {"num_frequencies": 200, "code": 64}, "train": {**NETWORK, "network": "fully_connected"}},
-    "merf_ae with moments": {
-        "privatize": {"features": "moments", "code": 20},
-        "train": {**NETWORK, "network": "fully_connected"},
-    },
     "moments": {"privatize": {"num_coefficients": 12}},
     "moments with clusters": {"auxiliary": {"splits": 2}, "privatize": {"num_coefficients": 12}},
     "moments from classes": {"auxiliary": {"center": "classes", "splits": 1}, "privatize": {"num_coefficients": 12}},
@@ -45,21 +41,6 @@ SMALL: dict[str, dict[str, dict[str, object]]] = {
         "auxiliary": {"center": "gray"},
         "privatize": {"num_coefficients": 12},
         "train": {"mirror": True},
-    },
-    "moments with fourier": {
-        "plan": {
-            "shares": {
-                "class_counts": 0.03,
-                "norms": 0.02,
-                "level_counts": 0.02,
-                "levels": 0.2,
-                "fourier": 0.2,
-                "embedding": 0.53,
-            }
-        },
-        "auxiliary": {"fourier": {"num_frequencies": 200, "lengthscale": 1.0}},
-        "privatize": {"num_coefficients": 12},
-        "train": {"network": {**NETWORK, "hidden": [32]}},
     },
     "ntk": {"privatize": {"widths": [60]}, "train": NETWORK},
     "pearl": {"privatize": {"num_frequencies": 200}, "train": NETWORK},
@@ -100,7 +81,6 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "cosine_moments": (CosineMoments((2, 3), 4, 1.3, 0.3), 6),
     "cosine_norms": (CosineNorms((2, 3), 5, 8), 6),
     "encoded_fourier": (EncodedFourier(20, 3.0, 1, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
-    "encoded_moments": (EncodedMoments(1.5, 0.3, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
     "hermite": (
         HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
         6,
@@ -161,7 +141,6 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
     "cosine_moments": (CosineMoments((6, 6, 3), 60, 4.7, 0.3), 108),
     "cosine_norms": (CosineNorms((6, 6, 3), 60, 64), 108),
     "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (6, 6, 3), 64, 9, "random", channels=8, encoder_seed=1), 108),
-    "encoded_moments": (EncodedMoments(3.5, 0.3, (10, 10), 64, 8, "random", channels=8, encoder_seed=1), 100),
     "hermite": (
         HermiteFeatures(
             tuple(range(60)),

@@ -14,7 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap
 from likeness.features.second_moments import SecondMoments
 from likeness.methods.maps import MAPS
-from likeness.methods.merf_ae.encoded_map import EncodedMoments
 from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.methods.pearl.modal_map import Modal
@@ -158,7 +157,6 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
         NetworkTangent("cnn_2l", (6, 40), (100,), seed=1),
         NetworkTangent("cnn_2l", (6, 40), (10, 10), seed=1),
         CosineMoments((10, 10), 60, 4.7, 0.3),
-        EncodedMoments(0.1, 0.3, (10, 10), 64, 8, "random", channels=8, encoder_seed=1),
     ],
     ids=lambda feature: f"{getattr(feature, 'architecture', feature.name)}-{len(feature.shape)}d",
 )

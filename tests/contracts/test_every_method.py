@@ -65,7 +65,7 @@ def test_every_query_asks_about_records_of_every_class(trial: Trial, adjacency: 
     trial.check_classes(adjacency)
 
 
-@pytest.mark.parametrize("name", ["marginals", "moments", "moments with fourier", "pearl with modes"])
+@pytest.mark.parametrize("name", ["marginals", "moments", "pearl with modes"])
 def test_without_classes_a_query_about_all_records_keeps_its_key(name: str) -> None:
     """Receipts of before ``all_records`` were right there, and are not paid for again."""
     own = context(Adjacency.ADD_REMOVE_ONE, name)

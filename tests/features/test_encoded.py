@@ -14,7 +14,7 @@ from likeness.features.frequencies import INPUT_BITS
 from likeness.features.numerics import on_grid
 from likeness.features.random_network import windows_of, with_one
 from likeness.methods.maps import from_spec
-from likeness.methods.merf_ae.encoded_map import ENCODER, EncodedFourier, EncodedMoments
+from likeness.methods.merf_ae.encoded_map import ENCODER, EncodedFourier
 from likeness.methods.merf_ae.encoder import FORMAT, Encoder, save_encoder
 from likeness.testing.maps import check_bits_alone
 
@@ -85,30 +85,6 @@ def test_the_kernel_is_gaussian_in_distances_of_codes() -> None:
     expected = torch.exp(-torch.cdist(encoder(x), encoder(x)).square() / (2 * encoder.unit**2))
     assert 0.2 < float(expected.median()) < 0.9
     torch.testing.assert_close(feature(x) @ feature(x).T, expected, rtol=0, atol=0.08)
-
-
-def test_moments_of_codes_are_those_of_torch_and_long_codes_are_clipped(path: Path) -> None:
-    encoder, x = Encoder.load(path), rows(300, 8)
-    codes = encoder(x)
-    bound = float(codes.norm(dim=1).median())
-    feature = EncodedMoments(bound, 0.3, SHAPE, 7, encoder.reach, encoder.sha256, network=encoder)
-    u = codes / codes.norm(dim=1, keepdim=True).clamp(min=bound)
-    means = feature(x).mean(dim=0).view(7, 8)
-    torch.testing.assert_close(means[:, 0], 0.3**0.5 * u.mean(dim=0), rtol=0, atol=1e-5)
-    torch.testing.assert_close(means[:, 1:], 0.7**0.5 * u.T @ u / 300, rtol=0, atol=1e-5)
-    again = from_spec(feature.spec())  # all that a verifier without the file needs
-    assert again.parts == feature.parts and again.spec() == feature.spec()
-    with pytest.raises(ReleaseError, match=r"encoded_moments: the encoder with SHA-256 .* is not here"):
-        again(x)
-
-
-@pytest.mark.parametrize(
-    ("bound", "share", "code"),
-    [(0.0, 0.3, 7), (float("inf"), 0.3, 7), (1, 0.3, 7), (1.0, 0.0, 7), (1.0, 1.0, 7), (1.0, 0.3, 0), (1.0, 0.3, 1.5)],
-)
-def test_moments_of_numbers_that_make_no_sense_are_refused(bound: float, share: float, code: int) -> None:
-    with pytest.raises(ReleaseError, match="encoded_moments: the bound is positive, as is the size"):
-        EncodedMoments(bound, share, SHAPE, code, 3, "0" * 64)
 
 
 def test_in_the_block_of_the_door_an_encoder_gives_a_row_the_same_bits_anywhere(path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from likeness.core.errors import ArtifactError, PlanError
 from likeness.data.schema.schema import Schema
 from likeness.methods.base import Context
-from likeness.methods.merf_ae.encoded_map import EncodedFourier, EncodedMoments
+from likeness.methods.merf_ae.encoded_map import EncodedFourier
 from likeness.methods.merf_ae.encoder import Encoder, save_encoder
 from likeness.methods.merf_ae.method import MerfAe, Privatize
 
@@ -42,18 +42,6 @@ def test_the_release_names_the_encoder_and_not_its_place(method: MerfAe, path: P
     files = {"encoder.safetensors": (path, method.privatize.encoder_sha256)}
     assert method.public_files() == files and MerfAe().public_files() == {}
     MerfAe().check(context())
-
-
-def test_moments_are_clipped_in_units_of_the_file_and_may_not_be_too_many(method: MerfAe, path: Path) -> None:
-    some = replace(method.privatize, features="moments", bound=0.5, first_share=0.2)
-    feature = replace(method, privatize=some).embedding_query(context(), {}).feature
-    assert isinstance(feature, EncodedMoments) and (feature.bound, feature.first_share) == (2.0, 0.2)
-    assert feature.files == {"encoder.safetensors": method.privatize.encoder_sha256}
-    many = replace(method, privatize=replace(some, max_coordinates=59))
-    with pytest.raises(
-        PlanError, match=r"would release 60 coordinates, more than .* Use an encoder with shorter codes"
-    ):
-        many.check(context())
 
 
 def test_another_encoder_than_the_declared_public_one_is_refused(method: MerfAe, path: Path) -> None:

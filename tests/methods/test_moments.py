@@ -15,13 +15,12 @@ from likeness import Synthesizer
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Wrong
 from likeness.config.typed import build
-from likeness.core.errors import ParamsError, PlanError, ReleaseError
+from likeness.core.errors import ParamsError, ReleaseError
 from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
-from likeness.methods.merf.method import Merf
 from likeness.methods.moments import method as moments
 from likeness.methods.moments.answers import median_norm
 from likeness.methods.moments.cosine_map import CosineNorms, cosine_basis
@@ -386,23 +385,6 @@ def test_cells_of_noise_alone_do_not_count() -> None:
         ),
         ({"train": {"texture": -0.5}}, r"moments\.train\.texture must be from 0 to 100, got -0.5"),
         (
-            {"auxiliary": {"fourier": {"num_frequencies": 50}}},
-            r"moments\.plan\.shares\.fourier must be between 0 and 1 while .*fourier\.num_frequencies is 50",
-        ),
-        (
-            {"plan": {"shares": {"fourier": 0.1, "embedding": 0.6}}},
-            r"moments\.plan\.shares\.fourier must be 0 while moments\.auxiliary\.fourier\.num_frequencies is 0",
-        ),
-        (
-            {"train": {"network": {"network": "fully_connected"}}},
-            r"moments\.train\.network\.network must be one of auto, convolutional",
-        ),
-        (
-            {"train": {"network": {"hidden": [20, 20]}}},
-            r"moments\.train\.network\.hidden must be one width, got \[20, 20\]",
-        ),
-        ({"auxiliary": {"fourier": {"lengthscale": 0}}}, r"fourier\.lengthscale must be greater than 0"),
-        (
             {
                 "auxiliary": {"levels": 0, "center": "classes"},
                 "plan": {"shares": {"level_counts": 0.0, "levels": 0.0, "embedding": 0.95}},
@@ -443,13 +425,3 @@ def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
     # A twentieth is more than six deviations of the noise on means and numbers of records together.
     assert saved.network.means[:, 0].tolist() == pytest.approx([gray, gray], rel=0.05)  # type: ignore
     assert [iteration for iteration, _ in losses] == [0] and 0 < losses[0][1] < 0.05
-
-
-def test_too_many_frequencies_are_refused_without_drawing_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    section = {
-        "auxiliary": {"fourier": {"num_frequencies": 10_000_000}},
-        "plan": {"shares": {"fourier": 0.1, "embedding": 0.6}},
-    }
-    monkeypatch.setattr(Merf, "embedding_query", lambda *_: pytest.fail("drawn"))
-    with pytest.raises(PlanError, match=r"40,000,000 Fourier features, by class.*fourier\.num_frequencies"):
-        build(moments.Moments, section, "moments").check(CONTEXT)

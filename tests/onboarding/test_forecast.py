@@ -50,19 +50,6 @@ def test_time_and_memory_are_foreseen_within_a_factor_of_two(data: str, method: 
     assert megabytes / 2 < found.memory_bytes / 1e6 < megabytes * 2
 
 
-def test_the_network_beside_moments_is_foreseen() -> None:
-    params = settings_of("mnist", "moments")
-    assert forecast(Project(Path(), params), 60_000).training_seconds == 0
-    sections = {name: dict(section) for name, section in params.sections.items()}
-    moments = sections["moments"]
-    moments["plan"] = {"shares": {**moments["plan"]["shares"], "levels": 0.2, "fourier": 0.1, "embedding": 0.63}}
-    fourier = {key: sections["merf"]["privatize"][key] for key in moments["auxiliary"]["fourier"]}
-    moments["auxiliary"] = {**moments["auxiliary"], "fourier": fourier}
-    moments["train"] = {**moments["train"], "network": sections["merf"]["train"]}
-    beside = forecast(Project(Path(), dataclasses.replace(params, sections=sections)), 60_000).training_seconds
-    assert beside == pytest.approx(forecast(Project(Path(), settings_of("mnist", "merf")), 60_000).training_seconds)
-
-
 def test_the_stages_of_images_are_foreseen_within_a_factor_of_two() -> None:
     """Measured on two busy cores: `evaluate` of MNIST has the peak, 1.37 GB, and takes 242 s."""
     expected = forecast(Project(Path(), settings_of("mnist", "moments")), 60_000)

@@ -1,4 +1,4 @@
-"""First and second moments of a vector in the unit ball: what maps of coefficients and of codes share."""
+"""First and second moments of a vector in the unit ball."""
 
 import math
 from abc import abstractmethod

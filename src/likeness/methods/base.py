@@ -77,7 +77,6 @@ class Method(ABC):
     Attributes:
         name: in params.yaml, and in the registry of methods.
         maps: feature maps that belong to this method alone.
-        others_maps: feature maps of other methods that it asks for, too.
         queries: names of the queries that any of its settings ask, as patterns. The verifier knows no others.
         generators: those that it may build, by their name: functions that import them, since some need PyTorch.
         any_category: whether ``sample.where`` may give other columns than the label.
@@ -87,7 +86,6 @@ class Method(ABC):
 
     name: ClassVar[str]
     maps: ClassVar[tuple[type[Map], ...]] = ()
-    others_maps: ClassVar[tuple[type[Map], ...]] = ()
     queries: ClassVar[tuple[str, ...]] = (CLASS_COUNTS, EMBEDDING)
     generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False

@@ -430,7 +430,7 @@ def query_form(method: type[Method]) -> str:
 
 def maps_of(method: type[Method]) -> set[str]:
     """Names of the maps that a method, a selection or a card may ask for."""
-    return {kind.name for kind in (*SHARED, *method.maps, *method.others_maps)}
+    return {kind.name for kind in (*SHARED, *method.maps)}
 
 
 def _may_be(one: str, other: str) -> bool:

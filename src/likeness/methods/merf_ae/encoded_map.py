@@ -1,4 +1,4 @@
-"""Features of an image's code by a public encoder: random Fourier features, or first and second moments."""
+"""Random Fourier features of an image's code by a public encoder."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.core.lazy import torch
 from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS, FrequencyMap
-from likeness.features.second_moments import SecondMoments
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -154,63 +152,3 @@ class EncodedFourier(EncodedMap, FrequencyMap):
         from likeness.features.trigonometric import cosine_sine
 
         return cosine_sine(self.angles(self.codes(x))) / math.sqrt(self.num_frequencies)
-
-
-@dataclass(frozen=True)
-class EncodedMoments(EncodedMap, SecondMoments):
-    r"""First and second moments of a code, clipped to a ball: perceptual features.
-
-    .. math:: \phi(x) = u \, [\sqrt{a},\; \sqrt{1-a}\, u^\top], \qquad u = e(x) / \max(\|e(x)\|, C)
-
-    Norm: at most 1, and two lie within 2 of each other, for any code: :class:`~likeness.features.second_moments`. Why
-    the encoder must be public: :class:`EncodedMap`. The published method divides the code and its squares by their
-    norms. Here the products of all pairs are released too, and the length of short codes.
-    Source: Harder, Jalali, Sutherland and Park (2023), DP-MEPF.
-
-    Attributes:
-        bound: C, a length of codes.
-        first_share: a, the first moments' part of the squared norm, between 0 and 1.
-
-    The others are those of :class:`EncodedMap`.
-
-    Raises:
-        ReleaseError: the encoder is not the named one, or numbers that make no sense.
-    """
-
-    name: ClassVar[str] = "encoded_moments"
-    bound: float
-    first_share: float
-    shape: tuple[int, ...]
-    code: int
-    reach: int
-    encoder: str
-    channels: int = 0
-    encoder_seed: int = 0
-    encoder_digest: str = ""
-    network: "Encoder | None" = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Check the numbers, and that the encoder is the named one."""
-        self._check_numbers()
-        self._check_encoder()
-
-    @property
-    def size(self) -> int:
-        """Numbers in a code."""
-        return self.code
-
-    def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
-        """u, shape (n, code), and ``[√a, √(1 − a) u]``, shape (n, 1 + code)."""
-        from likeness.features.numerics import sum_of_squares
-
-        codes = self.codes(x)
-        squares = sum_of_squares(codes, torch.ones(self.code))
-        u = codes * (1 / squares.clamp(min=(self.bound * 2.0**-self.reach) ** 2).sqrt())
-        first = torch.full_like(squares, math.sqrt(self.first_share))
-        return ((u, torch.cat([first, math.sqrt(1 - self.first_share) * u], dim=1)),)
-
-    def __call__(self, x: "Tensor") -> "Tensor":
-        """Map images (n, values) to features (n, code · (1 + code)), row by row of the outer product."""
-        from likeness.features.means import outer_features
-
-        return outer_features(self.factors(x))

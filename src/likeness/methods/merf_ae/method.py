@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from likeness.config.params import MOST_PATH
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
-from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context, PublicFile
-from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier, EncodedMoments
+from likeness.methods.merf_ae.encoded_map import ENCODER, RANDOM, EncodedFourier
 from likeness.methods.network_method import TwoQueryMethod
 from likeness.methods.settings import (
     FREE,
@@ -21,8 +20,6 @@ from likeness.methods.settings import (
     NetworkTraining,
     TwoQueryPlan,
     TwoQueryShares,
-    coordinates,
-    within_limit,
 )
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -53,20 +50,6 @@ class Privatize(Section):
     encoder_sha256: str | None = setting(None, "of that file, as the script printed it; another file, another release")
     channels: int = setting(8, "of a random encoder's 3 x 3 convolution", least=1, most=MOST_FEATURES)
     code: int = setting(128, "numbers in a random encoder's code", least=1, most=MOST_FEATURES)
-    features: str = setting(
-        "fourier",
-        "fourier | moments (of pairs of numbers in the code, as DP-MEPF), with bound in place of lengthscale",
-        options=("fourier", "moments"),
-    )
-    bound: float = setting(
-        0.7,
-        "moments: longer codes are clipped; in units of lengthscale",
-        above=0,
-        below=math.inf,
-        rule="greater than 0",
-    )
-    first_share: float = setting(0.3, "moments: of the squared norm, for first moments", above=0, below=1)
-    max_coordinates: int = coordinates(20_000_000)
     num_frequencies: int = setting(1000, "pairs of cosine and sine", least=1, most=MOST_FEATURES)
     lengthscale: float = setting(
         1.0,
@@ -96,14 +79,14 @@ class Privatize(Section):
 
 @dataclass(frozen=True)
 class MerfAe(TwoQueryMethod):
-    """Fourier features, or first and second moments, of public codes by class.
+    """Fourier features of public codes by class.
 
     The generator makes pixels, and the encoder sees those too, so no decoder is needed. A decoder would have to be
     private, or would make the public images.
     """
 
     name: ClassVar[str] = "merf_ae"
-    maps: ClassVar = (EncodedFourier, EncodedMoments)
+    maps: ClassVar = (EncodedFourier,)
     public_names: ClassVar = (ENCODER,)
     plan: TwoQueryPlan = setting(TwoQueryPlan(TwoQueryShares(0.03, 0.97)))
     privatize: Privatize = setting(Privatize())
@@ -136,14 +119,8 @@ class MerfAe(TwoQueryMethod):
             "encoder_seed": MAP_SEED,
             "network": encoder,
         }
-        feature: FeatureMap
-        if settings.features == "moments":
-            dimension = context.layout.num_classes * encoder.width * (1 + encoder.width)
-            within_limit("merf_ae", dimension, settings.max_coordinates, "Use an encoder with shorter codes")
-            feature = EncodedMoments(settings.bound * encoder.unit, settings.first_share, **encoded)
-        else:
-            lengthscale = settings.lengthscale * encoder.unit
-            feature = EncodedFourier(settings.num_frequencies, lengthscale, MAP_SEED, **encoded)
+        lengthscale = settings.lengthscale * encoder.unit
+        feature = EncodedFourier(settings.num_frequencies, lengthscale, MAP_SEED, **encoded)
         return Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
 
     def _encoder(self, image: tuple[int, ...]) -> "Encoder":

@@ -1,10 +1,9 @@
 """Moments: second moments of images' low frequencies by class, how bright each pixel is, and a Gaussian copula."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,6 @@ from likeness.config.typed import require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.rng import public
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights
-from likeness.methods.merf.method import Merf
-from likeness.methods.merf.method import Privatize as MerfPrivatize
 from likeness.methods.moments.answers import Answers, StandIns
 from likeness.methods.moments.clusters_map import ClassHalves
 from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
@@ -27,7 +24,6 @@ from likeness.methods.moments.settings import (
     COUNTED_SHARE,
     FIRST,
     FIRST_LEVELS,
-    FOURIER,
     LEVEL_COUNTS,
     LEVELS,
     LOOK_SHARE,
@@ -44,7 +40,6 @@ from likeness.release.released import Released
 
 if TYPE_CHECKING:
     from likeness.generators.base import Compute, Trained
-    from likeness.methods.moments.ensemble import ImageEnsemble
     from likeness.methods.moments.gaussian_images import GaussianImages
 
 _BYTES = 130  # of memory a coordinate, in the door and after it
@@ -58,13 +53,6 @@ def gaussian_images() -> "type[GaussianImages]":
     return GaussianImages
 
 
-def image_ensemble() -> "type[ImageEnsemble]":
-    """The copula and a network; imported when it is needed, with PyTorch."""
-    from likeness.methods.moments.ensemble import ImageEnsemble
-
-    return ImageEnsemble
-
-
 @dataclass(frozen=True)
 class Moments(Method):
     """Noisy moments of clipped cosine coefficients, shares of images above levels, and a Gaussian copula a class."""
@@ -72,11 +60,8 @@ class Moments(Method):
     name: ClassVar[str] = "moments"
     everyday: ClassVar = ("auxiliary", "privatize", "train")
     maps: ClassVar = (ClassHalves, CosineLevels, CosineMoments, CosineNorms, LevelCounts)
-    others_maps: ClassVar = Merf.maps
-    queries: ClassVar = (
-        *(CLASS_COUNTS, NORMS, LEVEL_COUNTS, LEVELS, FIRST, FIRST_LEVELS, CLUSTER_COUNTS, FOURIER, EMBEDDING),
-    )
-    generators: ClassVar = {"gaussian_images": gaussian_images, "image_ensemble": image_ensemble}
+    queries: ClassVar = (*(CLASS_COUNTS, NORMS, LEVEL_COUNTS, LEVELS, FIRST, FIRST_LEVELS, CLUSTER_COUNTS, EMBEDDING),)
+    generators: ClassVar = {"gaussian_images": gaussian_images}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())
     privatize: Privatize = setting(Privatize())
@@ -84,19 +69,14 @@ class Moments(Method):
 
     def __post_init__(self) -> None:
         """Levels have shares of ρ, and no levels have none."""
-        levels, shares, fourier = self.auxiliary.levels, self.plan.shares, self.auxiliary.fourier
-        frequencies = "fourier.num_frequencies", fourier.num_frequencies
-        for name, share, (cause, count) in (
-            (LEVEL_COUNTS, shares.level_counts, ("levels", levels)),
-            (LEVELS, shares.levels, ("levels", levels)),
-            (FOURIER, shares.fourier, frequencies),
-        ):
+        levels, shares = self.auxiliary.levels, self.plan.shares
+        for name, share in ((LEVEL_COUNTS, shares.level_counts), (LEVELS, shares.levels)):
             key = f"moments.plan.shares.{name}"
-            if count:
-                rule = f"between 0 and 1 while moments.auxiliary.{cause} is {count}: they are paid for"
+            if levels:
+                rule = f"between 0 and 1 while moments.auxiliary.levels is {levels}: they are paid for"
                 require(0 < share < 1, key, share, rule)
             else:
-                require(share == 0, key, share, f"0 while moments.auxiliary.{cause} is 0: there are none")
+                require(share == 0, key, share, "0 while moments.auxiliary.levels is 0: there are none")
         if not levels:
             texture, rule = self.train.texture, "0 while moments.auxiliary.levels is 0: detail would be gray there"
             require(texture == 0, "moments.train.texture", texture, rule)
@@ -116,7 +96,6 @@ class Moments(Method):
             LEVEL_COUNTS: shares.level_counts,
             LEVELS: shares.levels - centered,
             FIRST_LEVELS: centered,
-            FOURIER: shares.fourier,
             FIRST: parts[0] * shares.embedding,
             CLUSTER_COUNTS: parts[1] * shares.embedding,
         }
@@ -136,34 +115,13 @@ class Moments(Method):
         shares = context.layout.num_classes * self.auxiliary.clusters * self.auxiliary.levels * context.layout.width
         what = "shares of images above levels, by class and pixel"
         within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
-        if self._network:
-            # A cosine and a sine each.
-            features = 2 * self.auxiliary.fourier.num_frequencies * context.layout.num_classes
-            remedy = "Lower moments.auxiliary.fourier.num_frequencies"
-            within_limit("moments", features, limit, remedy, "Fourier features, by class")
-
-    def check_device(self, device: str) -> None:
-        """Refuse a device that this machine does not have, for the network, if there is one."""
-        if self._network:
-            self._network.check_device(device)
-        else:
-            super().check_device(device)
-
-    def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
-        """Of the network, if there is one."""
-        beside = self._network
-        return None if beside is None else beside.multiplications(context, {EMBEDDING: coordinates[FOURIER]})
 
     def _answers(self, context: Context, released: Mapping[str, Released]) -> Answers:
         return Answers(self.auxiliary, self.privatize, context, released)
 
     def _queries(self, answers: Answers) -> Iterator[Query]:
         """Those of the auxiliary stage, in order."""
-        for name in (CLASS_COUNTS, *self.auxiliary.queries):
-            if name == FOURIER and self._network:
-                yield replace(self._network.embedding_query(answers.context, {}), name=FOURIER, stage="auxiliary")
-            else:
-                yield answers.query(name)
+        return map(answers.query, (CLASS_COUNTS, *self.auxiliary.queries))
 
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, the histograms of norms and of shares above levels, and by class where those pixels are."""
@@ -196,20 +154,9 @@ class Moments(Method):
             notes.append(f"Classes are split into {clusters} clusters in all, by directions of the noisy `{FIRST}`.")
         return notes
 
-    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
-        """A Gaussian of coefficients for each class; beside a network where Fourier features are released too."""
-        copula = self._copula(self._answers(context, auxiliary))
-        return self._beside_network(copula, lambda network: network.build_generator(context, auxiliary))
-
-    def blueprint(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages | ImageEnsemble":
-        """The generator, its network without memory for its weights."""
-        copula = self._copula(self._answers(context, auxiliary))
-        return self._beside_network(copula, lambda network: network.blueprint(context, auxiliary))
-
-    def _beside_network(
-        self, copula: "GaussianImages", build: Callable[[Merf], Any]
-    ) -> "GaussianImages | ImageEnsemble":
-        return copula if self._network is None else image_ensemble()(copula, build(self._network))
+    def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "GaussianImages":
+        """A Gaussian of coefficients for each class."""
+        return self._copula(self._answers(context, auxiliary))
 
     def _copula(self, answers: Answers) -> "GaussianImages":
         sizes, auxiliary, train = (answers.shape, answers.classes, answers.size), self.auxiliary, self.train
@@ -219,7 +166,7 @@ class Moments(Method):
     def fit_generator(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
     ) -> "Trained":
-        """The copula in closed form; a network beside it is trained on the Fourier features."""
+        """The copula in closed form."""
         from likeness.generators.base import Trained, environment
 
         answers = self._answers(context, auxiliary)
@@ -227,10 +174,6 @@ class Moments(Method):
         origins = np.repeat(answers.origins, self.auxiliary.clusters, axis=0)
         moved = replace(estimates, means=estimates.means + origins / copula.bound)
         copula.start_from(moved, answers.shares_above(self.train.mirror), answers.weights)
-        if self._network:
-            trained = self._network.fit_generator(context, auxiliary, auxiliary[FOURIER], compute)
-            network: Any = trained.generator
-            return trained._replace(generator=image_ensemble()(copula, network))
         with threadpool_limits(compute.threads):
             distance = self._distance(copula, answers, estimates.features(answers.moments.first_share))
         if not math.isfinite(distance):
@@ -250,13 +193,5 @@ class Moments(Method):
 
     @property
     def training(self) -> TrainingSettings:
-        """Of the network, if there is one; the copula needs no step."""
-        return self._network.training if self._network else TrainingSettings(0, 1, 0.0)
-
-    @cached_property
-    def _network(self) -> Merf | None:
-        """The method of the network and its features, if there is one."""
-        fourier = self.auxiliary.fourier
-        if not fourier.num_frequencies:
-            return None
-        return Merf(train=self.train.network, privatize=MerfPrivatize(fourier.num_frequencies, fourier.lengthscale))
+        """The copula needs no step."""
+        return TrainingSettings(0, 1, 0.0)

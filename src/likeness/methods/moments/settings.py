@@ -1,11 +1,10 @@
-"""Settings of ``moments``: shares, brightness, coefficients, detail, and the network beside the copula."""
+"""Settings of ``moments``: shares, brightness, coefficients and detail."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from likeness.config.typed import Section, require, setting
-from likeness.methods.settings import IMAGE_TRAINING, MOST_FEATURES, NetworkTraining, coordinates
+from likeness.config.typed import Section, setting
+from likeness.methods.settings import coordinates
 
 NORMS = "norms"
 LEVEL_COUNTS = "level_counts"
@@ -13,7 +12,6 @@ LEVELS = "levels"
 FIRST = "moments_first"
 FIRST_LEVELS = "levels_first"
 CLUSTER_COUNTS = "cluster_counts"
-FOURIER = "fourier"
 MOST_SPLITS = 4
 LOOK_SHARE = 0.15
 """Of the moments' share: a first look, which says where classes split."""
@@ -25,14 +23,13 @@ CENTERED_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Shares:
-    """Section ``moments.plan.shares``: parts of ρ, summing to 1; 0 for levels or Fourier features that are off."""
+    """Section ``moments.plan.shares``: parts of ρ, summing to 1; 0 for levels that are off."""
 
     class_counts: float = setting(0.03, "of images by class")
     norms: float = setting(0.02, "of a histogram of norms, whose median bounds them")
     level_counts: float = setting(0.02, "of a histogram of pixels above levels; 0 without levels")
     levels: float = setting(0.23, "of images above each level, pixel by pixel; 0 without levels")
     embedding: float = setting(0.7, "of the moments; of a first look at them too, where there are splits")
-    fourier: float = setting(0.0, "0 without frequencies below")
 
 
 @dataclass(frozen=True)
@@ -40,18 +37,6 @@ class PlanSettings:
     """Section ``moments.plan``."""
 
     shares: Shares = setting(Shares(), "of rho; sum 1")
-
-
-@dataclass(frozen=True)
-class Fourier(Section):
-    """Section ``moments.auxiliary.fourier``: DP-MERF's features, for a network that makes half of the images."""
-
-    num_frequencies: int = setting(
-        0, "0 for none, and no network; 5000 for 28 x 28 pixels", least=0, most=MOST_FEATURES
-    )
-    lengthscale: float = setting(
-        10.0, "of the Gaussian kernel on the unit cube", above=0, below=math.inf, rule="greater than 0"
-    )
 
 
 @dataclass(frozen=True)
@@ -79,11 +64,6 @@ class Auxiliary(Section):
         "from what images are measured, at less noise the nearer it is; gray: for photographs; classes: released means",
         options=("black", "gray", "classes"),
     )
-    fourier: Fourier = setting(
-        Fourier(),
-        "DP-MERF's features beside, with a share of their own, for a network that makes half of the images: better "
-        "for classifiers, and takes minutes instead of seconds",
-    )
 
     @property
     def gray(self) -> bool:
@@ -110,10 +90,9 @@ class Auxiliary(Section):
         """Names in order, after class counts. Levels come first where they say the centers that images begin at."""
         levels = [LEVEL_COUNTS, LEVELS] if self.levels else []
         centers = [LEVEL_COUNTS, self.class_levels] if self.by_class else []
-        fourier = [FOURIER] if self.fourier.num_frequencies else []
         clusters = [FIRST, CLUSTER_COUNTS] if self.splits else []
         rest = [name for name in levels if name not in centers]
-        return [*centers, NORMS, *fourier, *clusters, *rest]
+        return [*centers, NORMS, *clusters, *rest]
 
 
 @dataclass(frozen=True)
@@ -129,20 +108,8 @@ class Privatize(Section):
 
 
 @dataclass(frozen=True)
-class ImageNetwork(NetworkTraining):
-    """Section ``moments.train.network``: as section ``merf.train`` of images."""
-
-    def __post_init__(self) -> None:
-        """A convolutional network has one hidden layer."""
-        super().__post_init__()
-        allowed = self.network in ("auto", "convolutional")
-        require(allowed, "moments.train.network.network", self.network, "one of auto, convolutional")
-        require(len(self.hidden) == 1, "moments.train.network.hidden", list(self.hidden), "one width")
-
-
-@dataclass(frozen=True)
 class TrainMoments(Section):
-    """Section ``moments.train``. The copula is a closed form; a network beside it is trained."""
+    """Section ``moments.train``. The copula is a closed form."""
 
     everyday: ClassVar = ("texture", "warp", "variety", "mirror")
     texture: float = setting(
@@ -161,6 +128,3 @@ class TrainMoments(Section):
         most=0.5,
     )
     mirror: bool = setting(False, "images are as probable as their mirror images, left for right, as photographs are")
-    network: ImageNetwork = setting(
-        ImageNetwork(iterations=1200, **IMAGE_TRAINING), "of fourier, where it has frequencies"
-    )

@@ -1,0 +1,88 @@
+"""Files of a generator that somebody else wrote: what cannot be drawn from is refused when read."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+
+from likeness.core.errors import ArtifactError
+from likeness.core.hashing import sha256_bytes
+from likeness.generators.images import ImageGenerator
+from likeness.generators.weights import SPEC_DIGEST
+from likeness.methods.moments.estimates import Moments
+from likeness.methods.moments.gaussian_images import GaussianImages
+from likeness.methods.saved_generator import SavedGenerator
+
+
+def copula() -> GaussianImages:
+    made = GaussianImages((4, 6), 2, 10, 2.0, levels=1, texture=1.0)
+    made.start_from(Moments(np.zeros((2, 10)), np.stack([np.eye(10)] * 2)), np.full((2, 1, 24), 0.5))
+    return made
+
+
+def network() -> ImageGenerator:
+    torch.manual_seed(0)
+    return ImageGenerator((4, 6), 2, 3, 8, (4, 2)).eval()
+
+
+def saved(folder: Path, generator: Any, **changed: Any) -> Path:
+    """A generator of 4 × 6 pixels and two classes with another spec, whose digest is right."""
+    SavedGenerator(generator, (0.5, 0.5), {"method": "moments", "releases": [], "private": True}).save(folder)
+    spec = json.loads((folder / "spec.json").read_text())
+    text = json.dumps({**spec, **changed})
+    (folder / "spec.json").write_text(text)
+    weights = load_file(folder / "weights.safetensors")
+    save_file(weights, folder / "weights.safetensors", metadata={SPEC_DIGEST: sha256_bytes(text.encode())})
+    return folder
+
+
+BOTH = pytest.mark.parametrize("make", [copula, network])
+
+
+@BOTH
+def test_as_it_was_it_draws(tmp_path: Path, make: Callable[[], Any]) -> None:
+    x, _ = SavedGenerator.load(saved(tmp_path, make())).draw(10, seed=0)
+    assert x.shape == (10, 24) and np.isfinite(x).all()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"texture": value} for value in (-1.0, "a", [1], float("nan"), float("inf"), 101.0)),
+        *({"bound": value} for value in (0.0, "a", float("nan"))),
+        {"levels": 0},
+        *({"shape": shape} for shape in ([4], "a", [4, 7])),
+        *(
+            {"class_weights": weights}
+            for weights in ([0.5], [1, 1, 1], None, ["a", "b"], [0.5, -0.5], [float("nan"), 1])
+        ),
+        {"num_classes": 3},
+    ],
+    ids=str,
+)
+def test_a_hostile_specification_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+        SavedGenerator.load(saved(tmp_path, copula(), **changed))
+
+
+@BOTH
+def test_weights_that_were_cut_short_are_refused(tmp_path: Path, make: Callable[[], Any]) -> None:
+    path = saved(tmp_path, make()) / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+        SavedGenerator.load(tmp_path)
+
+
+@BOTH
+@pytest.mark.parametrize("shape", [[0, 6], [-4, -6], [600, 600]], ids=str)
+def test_no_pixels_or_too_many_are_refused_before_anything_is_built(
+    tmp_path: Path, make: Callable[[], Any], shape: list[int]
+) -> None:
+    with pytest.raises(ArtifactError) as refusal:
+        SavedGenerator.load(saved(tmp_path, make(), shape=shape))
+    assert "1 to 16384 values" in str(refusal.value.__cause__)
