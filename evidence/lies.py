@@ -119,7 +119,7 @@ LIES: tuple[Lie, ...] = (
     Lie("the generator has an unknown key", "form", "more than a generator",
         p.weights_of(lambda spec: spec.update(note=p.NOTE))),
     Lie("the account keeps a relation that nothing measured", "generator", "relations are not those",
-        p.field("relations.kept", [["age", "sex"]]), seal=T),
+        p.field("relations.kept", [["age", "sex", 0.5, 0.5]]), seal=T),
     Lie("the generator has 10^9 components", "generator", "not a generator of format 1",
         p.weights_of(lambda spec: spec.update(num_components=10**9))),
     Lie("the statement has a note", "statement", "STATEMENT.md is not that of",

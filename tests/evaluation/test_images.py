@@ -179,7 +179,8 @@ def test_images_without_classes(tmp_path: Path, schema: Schema, parts: tuple[pd.
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics["scores"] == {} and set(metrics["marginals"]["real"]) == {"1"}
     assert metrics["distances"]["real"]["fid"] < metrics["distances"]["shuffled"]["fid"]
-    assert {path.name for path in tmp_path.iterdir()} == set(FILES)
+    pictures = {f"{name}.png" for name in ("means", "association", "samples")}
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES, *pictures}
 
 
 def test_a_shape_that_does_not_fit_is_refused(schema: Schema) -> None:

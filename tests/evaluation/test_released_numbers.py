@@ -1,5 +1,7 @@
 """The public page's numbers about the table: right, from public values alone, readable, and of equal bytes."""
 
+import base64
+import io
 import sys
 from dataclasses import replace
 from functools import cache
@@ -7,16 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
 sys.path.append(str(Path(__file__).parents[1] / "inference"))
 
 from toy_release import ROWS, SCHEMA, drawn, exact, table
 
+from likeness.data.schema.schema import Schema
 from likeness.inference.measurements import measurements
 from likeness.pipeline.private_rows import encoded_chunks
+from likeness.report.charts import Cell, bar, chart
 from likeness.report.pages import render
-from likeness.report.released_numbers import bar, pair_error, table_section
+from likeness.report.released_numbers import contact_sheet, expected_error, table_section
 
 
 @cache
@@ -33,7 +39,7 @@ def test_intervals_hold_the_shares_of_the_table_and_synthetic_shares_are_exact()
     columns = {column["name"]: column for column in section()["numbers"]["columns"]}
     assert list(columns) == list(SCHEMA.names)
     shares = table()["d"].value_counts(normalize=True, dropna=False)
-    cells = {cell["label"]: cell for cell in columns["d"]["cells"]}
+    cells = {cell["label"]: cell for cell in columns["d"]["bars"]}
     assert list(cells) == ["left", "right", "(missing)"]
     for label, share in (("left", shares["left"]), ("(missing)", table()["d"].isna().mean())):
         assert cells[label]["synthetic"] == f"{100 * share:.1f} %"
@@ -57,7 +63,7 @@ def test_the_expected_error_of_a_pair_is_the_mean_over_draws() -> None:
     for released in drawn(40):
         measured = measurements(SCHEMA, released)
         distances.append(np.abs(measured.terms.linear(forms) - truth).sum() / (2 * ROWS))
-        expected.append(pair_error(measured, pair))
+        expected.append(expected_error(measured, pair))
     assert np.mean(distances) == pytest.approx(np.mean(expected), rel=0.2)
 
 
@@ -71,7 +77,7 @@ def test_a_table_that_lost_a_dependence_does_not_fit() -> None:
 def test_rows_under_a_condition_are_not_compared(privacy: dict[str, Any]) -> None:
     given = section(compared=False)
     assert not given["compared"] and given["numbers"]["misfits"] is None
-    page = render(privacy, "", {}, None, given)
+    page = render(privacy, "", {}, given)
     assert "answer to a condition" in page and ">Synthetic</th>" not in page
 
 
@@ -80,43 +86,67 @@ def test_a_release_without_cells_shows_its_classes_and_names_the_rest() -> None:
     assert counts, "the toy release counts classes"
     numbers = table_section(SCHEMA, counts, None, table(), encoded_chunks(table(), SCHEMA))["numbers"]
     assert [column["name"] for column in numbers["columns"]] == ["y"]
-    assert numbers["without"] == [name for name in SCHEMA.names if name != "y"] and numbers["map"] is None
+    assert numbers["without"] == [name for name in SCHEMA.names if name != "y"] and "pairs" not in numbers["noise"]
 
 
 @pytest.mark.long
 def test_the_page_has_every_column_the_rows_and_no_script_and_equal_bytes(privacy: dict[str, Any]) -> None:
-    pages = [render(privacy, "", {}, None, section()) for _ in range(2)]
+    pages = [render(privacy, "", {}, section()) for _ in range(2)]
     assert pages[0] == pages[1] and "<script" not in pages[0] and "default-src 'none'" in pages[0]
-    assert pages[0].count("<details open>") == len(SCHEMA.names) == pages[0].count("<summary>")
+    assert pages[0].count("<figcaption><strong>") == len(SCHEMA.names) and pages[0].count("<summary>") == 2
     first = table().head(10)["age"].tolist()
     assert all(f"<td>{age}</td>" in pages[0] for age in first)
-    assert pages[0].count('<table class="bars">') == len(SCHEMA.names)
+    assert pages[0].count('<svg class="cells"') == sum(not column.is_categorical for column in SCHEMA.columns)
 
 
 def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privacy: dict[str, Any]) -> None:
     cut = [{"column": "money", "low": 0.0, "high": 40.5}]
-    found = {"kept": [["c", "y"]], "not_kept": [["c", "age"]], "unknown": 13, "rules": [], "cut": cut}
-    page = render({**privacy, "relations": found}, "", {}, None, section())
-    for words in ("c × y", "c × age", ">13<", "all others", "money has no value outside 0 to 40.5."):
+    pairs = {"kept": [["c", "y", 0.5, 0.4]], "not_kept": [["c", "age", 0.3, 0.01]]}
+    found = {**pairs, "unknown": 13, "rules": [], "cut": cut}
+    page = render({**privacy, "relations": found}, "", {}, section())
+    for words in (
+        "c × y: kept, 0.50",
+        "c × age: not kept, 0.30",
+        "unknown: 13",
+        "money has no value outside 0 to 40.5.",
+    ):
         assert words in page
     assert "None differ" not in page and "Noise and sampling may explain all differences." in page
-    assert "What a reader may believe" not in render(privacy, "", {}, None, section())
+    assert "kept and lost" in page and "kept and lost" not in render(privacy, "", {}, section())
 
 
 def test_a_category_is_text_on_the_page(privacy: dict[str, Any]) -> None:
     given = section()
     column = {**given["numbers"]["columns"][0], "name": "<script>alert(1)</script>"}
-    page = render(privacy, "", {}, None, {**given, "numbers": {**given["numbers"], "columns": [column]}})
+    page = render(privacy, "", {}, {**given, "numbers": {**given["numbers"], "columns": [column]}})
     assert "<script" not in page and "&lt;script&gt;" in page
 
 
 def test_a_release_without_noise_has_no_residuals() -> None:
     released = [replace(one, receipt=replace(one.receipt, noise_scale=0.0)) for one in exact()]
     numbers = table_section(SCHEMA, released, None, table(), encoded_chunks(table(), SCHEMA))["numbers"]
-    assert numbers["misfits"]["tested"] == 0 and not numbers["noisiest"]
+    assert numbers["misfits"]["tested"] == 0 and numbers["noise"]["pairs"] == 0
 
 
 def test_a_share_of_nobody_has_an_empty_bar() -> None:
-    nothing = (float("nan"),) * 3
-    made = bar({"label": "a", "share": nothing, "unreliable": False, "synthetic": None}, 1.0)
-    assert made["share"] == "–" and made["places"] == ["0.0"] * 3
+    made = bar(Cell("a", *(float("nan"),) * 3), 1.0)
+    assert made["share"] == "–" and made["size"] == made["high"] == 0.0 and not made["band"]
+
+
+def test_a_chart_shows_the_largest_categories_and_all_cells_of_a_number() -> None:
+    cells = [Cell(f"{place}..{place + 1}", place / 100) for place in range(14)]
+    most, number = chart("x", cells, True), chart("x", [*cells, Cell("(missing)", 0.1)], False)
+    assert [one["label"] for one in most["shown"]] == [cell.label for cell in cells[4:]] and most["hidden"] == 4
+    assert len(number["shown"]) == 15 and number["ticks"] == ["0", "7", "14", "missing"]
+
+
+def test_images_come_as_a_contact_sheet(privacy: dict[str, Any]) -> None:
+    columns = {"digit": {"kind": "categorical", "categories": ["one", "two", "none"]}}
+    given = {"name": "digits", "source": "made", "task": "classification", "label": "digit", "columns": columns}
+    schema = Schema.from_dict({**given, "image": {"shape": [2, 2]}}, "digits.yaml")
+    digits = pd.Categorical(["one", "two"], columns["digit"]["categories"])
+    rows = pd.DataFrame({name: [0, 255] for name in schema.names[:4]} | {"digit": digits})
+    sheet = contact_sheet(rows, schema)
+    pictures = [np.asarray(Image.open(io.BytesIO(base64.b64decode(image.partition(",")[2])))) for _, image in sheet]
+    assert [name for name, _ in sheet] == ["one", "two", "none"]
+    assert not pictures[0][:, :2].any() and (pictures[1] == 255).all() and (pictures[2] == 255).all()

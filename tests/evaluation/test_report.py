@@ -16,7 +16,7 @@ from likeness.report import curves
 from likeness.report.files import Internal, read_internal, read_json, read_losses
 from likeness.report.formats import embed, loss_text, number, percent, spec, three, unbroken
 from likeness.report.headline import headline, write_public
-from likeness.report.pages import render, write_report
+from likeness.report.pages import render, render_internal, write_internal, write_report
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 SECRET_SCORE, SECRET_TEXT, SECRET_PNG = 0.7131313, "planted-marker", b"\x89PNG planted picture"
@@ -50,8 +50,7 @@ class Page(HTMLParser):
 def _no_curve_is_drawn() -> Iterator[None]:
     """Drawing takes most of the time of a page; test_figures sees to the figures themselves."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("loss_curve", "rdp_curve"):
-            patch.setattr(curves, name, lambda _: b"\x89PNG a curve")
+        patch.setattr(curves, "loss_curve", lambda _: b"\x89PNG a curve")
         yield
 
 
@@ -70,7 +69,7 @@ def internal() -> Internal:
         },
         scores=scores,
         marginals=[{"table": "synthetic", "order": "2", "columns": SECRET_TEXT, "total_variation": str(SECRET_SCORE)}],
-        figures={name: SECRET_PNG for name in ("scores", "histograms", "correlations", "comparison")},
+        figures={name: SECRET_PNG for name in ("means", "association", "samples")},
         row_counts=[{"rows": "6000", "repeat": "0", "classifier": "lda", "roc_auc_hard": "0.6"}],
     )
 
@@ -78,7 +77,7 @@ def internal() -> Internal:
 @pytest.fixture(scope="module")
 def pages(privacy: dict[str, Any], losses: dict[str, list[float]], internal: Internal) -> tuple[str, str]:
     statement = "# Privacy statement\n\nOf the **village**."
-    return render(privacy, statement, losses, None), render(privacy, statement, losses, internal)
+    return render(privacy, statement, losses), render_internal(internal, "village")
 
 
 def plant(project: Path) -> None:
@@ -92,6 +91,7 @@ def plant(project: Path) -> None:
         "scores": {t: {"roc_auc_hard": SECRET_SCORE} for t in tables},
         "marginals": {t: {"1": SECRET_SCORE} for t in tables},
         "distances": {t: {"mmd_biased": SECRET_DISTANCE} for t in tables},
+        "image": [2, 2],
     }
     (folder / "metrics.json").write_text(json.dumps(metrics))
     rows = "".join(f"{t},{SECRET_TEXT},{SECRET_SCORE}\n" for t in tables)
@@ -101,8 +101,9 @@ def plant(project: Path) -> None:
     )
     metrics_by_rows = f"rows,repeat,classifier,roc_auc_hard\n60,0,lda,{SECRET_BY_ROWS}\n"
     (folder / "row_counts.csv").write_text(metrics_by_rows)
-    (folder / "scores.png").write_bytes(SECRET_PNG)
-    (folder / "comparison.png").write_bytes(SECRET_GRID)
+    for name in ("means", "association"):
+        (folder / f"{name}.png").write_bytes(SECRET_PNG)
+    (folder / "samples.png").write_bytes(SECRET_GRID)
 
 
 def published_beside(project: Path) -> list[tuple[str, bytes]]:
@@ -118,21 +119,22 @@ def test_headline_numbers_are_flat_and_named_alike_for_every_method(privacy: dic
     assert not [value for value in numbers.values() if isinstance(value, dict | list)]
 
 
-def test_without_noise_there_is_no_curve_and_a_stale_one_goes(project: Path, privacy: dict[str, Any]) -> None:
-    losses = {"iteration": [1.0], "loss": [0.5]}
-    write_public(project, privacy, losses)
-    assert (project / "reports/figures/rdp.png").exists()
-    write_public(project, {**privacy, "private": False}, losses)
-    assert [path.name for path in (project / "reports/figures").iterdir()] == ["loss.png"]
+def test_a_closed_form_has_no_figure_of_one_point_and_a_stale_one_goes(project: Path, privacy: dict[str, Any]) -> None:
+    figures = project / "reports/figures"
+    write_public(project, privacy, {"iteration": [1.0, 2.0], "loss": [0.5, 0.4]})
+    assert [path.name for path in figures.iterdir()] == ["loss.png"]
+    write_public(project, privacy, {"iteration": [1.0], "loss": [0.5]})
+    assert not list(figures.iterdir())
 
 
 def test_the_public_page_holds_nothing_internal(project: Path) -> None:
     write_report(project)
     without, numbers = (project / "reports/index.html").read_bytes(), published_beside(project)
     assert not (project / "reports/internal").exists()
-    assert {name for name, _ in numbers} == {"metrics.json", "loss.png", "rdp.png"}
+    assert {name for name, _ in numbers} == {"metrics.json", "loss.png"}
     plant(project)
     write_report(project)
+    write_internal(project, "village")
     assert published_beside(project) == numbers
     public = (project / "reports/index.html").read_text()
     inside = (project / "reports/internal/index.html").read_text()
@@ -145,14 +147,14 @@ def test_the_public_page_holds_nothing_internal(project: Path) -> None:
 
 def test_only_the_internal_page_is_padded(project: Path) -> None:
     plant(project)
-    (project / "reports/internal").chmod(0o755)  # as a checkout makes it
     written = []
     for _ in range(2):
         write_report(project)
+        write_internal(project, "village")
         written.append([(project / f"reports/{name}").read_bytes() for name in ("index.html", "internal/index.html")])
     (public, inside), (public_again, inside_again) = written
     assert public == public_again and b"<!-- salt" not in public
-    assert inside != inside_again and (project / "reports/internal").stat().st_mode & 0o777 == 0o700
+    assert inside != inside_again
     assert len(inside) == len(inside_again) == 1 << (len(inside).bit_length() - 1) >= 1 << 16
     page = inside.decode()
     Page(page)
@@ -166,7 +168,7 @@ def test_both_pages_parse_and_are_accessible(pages: tuple[str, str]) -> None:
         assert page.all("html") == [{"lang": "en"}]
         assert all(image["alt"] and len(image["alt"]) > 30 for image in page.all("img"))
         assert all(header.get("scope") in ("col", "row", "colgroup") for header in page.all("th"))
-        assert len(page.all("caption")) == len(page.all("table")) >= 4
+        assert len(page.all("caption")) == len(page.all("table")) >= 2
         ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
         assert len(ids) == len(set(ids))
         targets = [link["href"] for link in page.all("a")] + [
@@ -200,58 +202,58 @@ def test_the_privacy_facts_are_on_the_page(pages: tuple[str, str], privacy: dict
         "embedding",
     ]
     facts += ["90.0 %", "100.0 %", "map=characteristic, num_frequencies=8", "opendp 0.16.0", "ab" * 32]
-    facts += ["50.0 % of the cap", "village-1900", "internal/index.html", "Of the <strong>village</strong>."]
+    facts += ["50.0 % of the cap", "village-1900", "In short", "Of the <strong>village</strong>."]
     assert not [fact for fact in facts if fact not in public]
     assert public.count("Privacy statement</h") == 1
     for query in privacy["queries"]:
-        assert f"{query['noise_multiplier']:.4g}" in public
+        assert f"{query['noise_scale']:.4g}" in public
 
 
-def test_the_internal_section_is_clearly_apart(pages: tuple[str, str]) -> None:
-    public, inside = pages
-    assert 'class="internal"' in inside and "INTERNAL – NOT PRIVATE" in inside and "<title>INTERNAL" in inside
-    assert 'class="internal"' not in public and "INTERNAL" not in public
-    assert '<td class="n">75 %</td>' in inside  # 0.2 on the way from 0.5 (floor) to 0.1 (ceiling)
-
-
-def test_images_are_told_apart_from_tables(
-    privacy: dict[str, Any], losses: dict[str, list[float]], pages: tuple[str, str], internal: Internal
+def test_the_internal_page_is_marked_and_warns_where_nothing_is_better_than_independence(
+    pages: tuple[str, str], internal: Internal
 ) -> None:
-    table = render(privacy, "", losses, replace(internal, metrics={**internal.metrics, "image": []}))
+    public, inside = pages
+    assert "INTERNAL – NOT PRIVATE" in inside and "<title>INTERNAL" in inside and "INTERNAL" not in public
+    warning = "No better than independence"
+    for synthetic, warned in ((0.3, True), (0.1, False)):
+        pairs = {"synthetic": {"2": synthetic}, "real": {"2": 0.02}, "shuffled": {"2": 0.3}}
+        page = render_internal(replace(internal, metrics={**internal.metrics, "marginals": pairs}), "village")
+        assert (warning in page) is warned and warning not in inside
+
+
+def test_images_are_told_apart_from_tables(pages: tuple[str, str], internal: Internal) -> None:
+    table = render_internal(replace(internal, metrics={**internal.metrics, "image": []}), "village")
     Page(table)
-    for words in ("LeNet", "Mean images", "one row a class", "Pixels and the class"):
+    for words in ("LeNet", "Mean image of every class", "every pixel with the class"):
         assert words in pages[1] and words not in table, words
-    for words in ("Answers to the range queries", "Pairs of columns"):
-        assert words in table and words not in pages[1], words
+    assert "Range queries" in table and "Range queries" not in pages[1]
     assert "6,000" in table and "FID" in table
 
 
-def test_a_regression_is_not_told_in_the_words_of_classifiers(
-    privacy: dict[str, Any], losses: dict[str, list[float]], pages: tuple[str, str], internal: Internal
-) -> None:
+def test_a_regression_is_not_told_in_the_words_of_classifiers(pages: tuple[str, str], internal: Internal) -> None:
     measured = {table: {"r2": 0.3, "rmse": 0.1} for table in ("synthetic", "real", "shuffled")}
     scores = [{"table": table, "classifier": "ridge", "r2": "0.3", "rmse": "0.1", "seconds": "1"} for table in measured]
     metrics = {**internal.metrics, "scores": measured, "image": []}
-    page = render(privacy, "", losses, replace(internal, metrics=metrics, scores=scores, row_counts=[]))
+    page = render_internal(replace(internal, metrics=metrics, scores=scores, row_counts=[]), "village")
     for words in ("What a classifier learns", "“Hard” scores"):
         assert words in pages[1] and words not in page, words
-    for words in ("What a regression learns", "RMSE is in units of the label's public range"):
+    for words in ("What a regression learns", "RMSE is in units of"):
         assert words in page and words not in pages[1], words
 
 
 def test_adjacency_changes_the_promise(privacy: dict[str, Any]) -> None:
-    page = render({**privacy, "adjacency": "replace_one", "num_records": 32561}, "", {}, None)
+    page = render({**privacy, "adjacency": "replace_one", "num_records": 32561}, "", {})
     assert "one unit replaced" in page and "the number of records is public: 32,561" in page
-    assert "No loss was recorded" in page
+    assert "Training loss" not in page
 
 
 def test_thresholds_and_how_many_categories_passed_them_are_told(privacy: dict[str, Any]) -> None:
     shown = json.loads(json.dumps(privacy))
     shown["total"]["delta_keys"] = 5e-7
     shown["queries"][0].update(dimension=1, keys=4321, delta_keys=5e-7, threshold=84.0)
-    page = render(shown, "", {}, None)
+    page = render(shown, "", {})
     assert "4,321</td>" in page and "is for the thresholds of private categories" in page
-    assert "thresholds of private categories" not in render(privacy, "", {}, None)
+    assert "thresholds of private categories" not in render(privacy, "", {})
 
 
 def test_a_run_without_noise_is_stamped(privacy: dict[str, Any], losses: dict[str, list[float]]) -> None:
@@ -263,30 +265,30 @@ def test_a_run_without_noise_is_stamped(privacy: dict[str, Any], losses: dict[st
         bare["ledger"]["lifetime"].update(spent_rho=value, spent_epsilon=value)
         for query in bare["queries"]:
             query.update(noise_multiplier=0, noise_scale=0, rho=value, share=None)
-        page = render(bare, "", losses, None)
+        page = render(bare, "", losses)
         Page(page)
         assert '<div class="stamp" aria-hidden="true"><span>NOT PRIVATE</span></div>' in page
         assert "the two differ by at most" not in page and "all of them public" not in page
-    assert 'class="stamp"' not in render(privacy, "", losses, None)
+    assert 'class="stamp"' not in render(privacy, "", losses)
 
 
 def test_reservations_that_were_never_released_are_told(privacy: dict[str, Any]) -> None:
     ledger = {**privacy["ledger"], "lifetime": {**privacy["ledger"]["lifetime"], "uncommitted": 2}}
-    assert "reserved and not released" in render({**privacy, "ledger": ledger}, "", {}, None)
-    assert "reserved and not released" not in render(privacy, "", {}, None)
+    assert "reserved and not released" in render({**privacy, "ledger": ledger}, "", {})
+    assert "reserved and not released" not in render(privacy, "", {})
 
 
 def test_texts_from_files_are_escaped(privacy: dict[str, Any], losses: dict[str, list[float]]) -> None:
-    page = render({**privacy, "identity": "<img src=x>", "unit": "a & b"}, "<b>bold</b>", losses, None)
+    page = render({**privacy, "identity": "<img src=x>", "unit": "a & b"}, "<b>bold</b>", losses)
     assert "<img src=x>" not in page and "<b>bold" not in page and "a &amp; b" in page
 
 
 def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, Any]) -> None:
     with pytest.raises(ArtifactError, match=r"reports/privacy.json: .*format 1"):
-        render({**privacy, "format": 2}, "", {}, None)
+        render({**privacy, "format": 2}, "", {})
     for key in ("total", "ledger", "software", "unit"):
         with pytest.raises(ArtifactError, match=rf"reports/privacy.json: .*{key}.*dvc repro account"):
-            render({name: value for name, value in privacy.items() if name != key}, "", {}, None)
+            render({name: value for name, value in privacy.items() if name != key}, "", {})
     (project / "reports/PRIVACY_STATEMENT.md").unlink()
     with pytest.raises(ArtifactError, match=r"reports/PRIVACY_STATEMENT.md is missing.*dvc repro account"):
         write_report(project)

@@ -35,6 +35,7 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
     synthetic.to_parquet(ProjectPaths.synthetic)
     given: list[Any] = []
     monkeypatch.setattr("likeness.report.internal.evaluate", lambda *tables, **_: given.extend(tables))
+    monkeypatch.setattr(evaluate, "write_internal", lambda *_: None)
     evaluate.main(Project.load())
     train, test, drawn, _, _, folder = given
     for found, expected in ((train, rows[parts == "train"]), (test, rows[parts == "test"]), (drawn, synthetic)):

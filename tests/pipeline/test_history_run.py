@@ -98,7 +98,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     assert {"lengths", "transitions", "discrimination"} <= set(distances["real"])
 
     page = ProjectPaths.report.read_text()
-    assert "The people in numbers" in page and "The next <strong>state</strong> after the last" in page
+    assert "The people, column by column" in page and "The next <strong>state</strong> after the last" in page
     assert "How long until the next event" in page and page.count('class="event"') > 5 and "<script" not in page
     files = summary_json(ProjectPaths())["files"]
     assert {name for name in files if (project / files[name]).exists()} == {*files} >= {"people", "events_csv"}

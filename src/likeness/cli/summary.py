@@ -21,12 +21,13 @@ def summary_text(paths: ProjectPaths) -> str:
     """Places of the results, ε spent and headline scores, from the files of the run."""
     privacy, metrics = read_json(paths.privacy), scores(paths)
     total, target = privacy["total"], privacy["target"]
-    report = f"{ProjectPaths.report} (public), {ProjectPaths.internal_report} (with real rows: NOT private)"
+    pages = [f"{ProjectPaths.report} (public)"] if _is_current(paths, "report") else []
+    pages += [f"{ProjectPaths.internal_report} (with real rows: NOT private)"] if metrics is not None else []
     lines = [
         "",
         f"synthetic table    {', '.join(_tables(privacy))} and .csv",
         f"privacy statement  {ProjectPaths.statement}",
-        f"report             {'none of this table: run without --without' if metrics is None else report}",
+        f"report             {', '.join(pages) or 'none of this table: run without --without'}",
         "",
         f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
         f"{total['delta']:g} (target {_number(target['epsilon'])})",
@@ -73,14 +74,19 @@ def summary_json(paths: ProjectPaths) -> dict[str, Any]:
 
 def scores(paths: ProjectPaths) -> dict[str, Any] | None:
     """What stage ``evaluate`` says of the present table; None where it was left out."""
-    stages = locked_stages(paths)
-    scored = {item["path"]: item.get("md5") for item in stages.get("evaluate", {}).get("deps", [])}
-    drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
-    if any(scored.get(path) != md5 for path, md5 in drawn.items()) or not paths.internal_metrics.exists():
+    if not _is_current(paths, "evaluate") or not paths.internal_metrics.exists():
         return None
     metrics = read_json(paths.internal_metrics)
     metrics.pop("details", None)  # counts of rare groups of real people: for the internal page alone
     return metrics
+
+
+def _is_current(paths: ProjectPaths, stage: str) -> bool:
+    """Whether a stage was run on the present table."""
+    stages = locked_stages(paths)
+    seen = {item["path"]: item.get("md5") for item in stages.get(stage, {}).get("deps", [])}
+    drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
+    return all(seen.get(path) == md5 for path, md5 in drawn.items())
 
 
 def _number(value: float | str) -> str:

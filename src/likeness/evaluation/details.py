@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.distances import at_most
-from likeness.evaluation.marginals import cells, total_variation
+from likeness.evaluation.marginals import cells, cramers_v, total_variation
 from likeness.evaluation.mmd import points
 
 MOST_MAPPED, MOST_CROSSED, MOST_SHOWN, MOST_GROUPS, MOST_RARE = 60, 3, 10, 12, 20
@@ -28,7 +28,7 @@ _MISSING = "(missing)"
 
 
 def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: Schema, bins: int) -> dict[str, Any]:
-    """Numbers of the internal page, ready for JSON.
+    """Numbers of the internal page, ready for JSON. A pair has its distance, and Cramér's V of real and synthetic rows.
 
     Args:
         tables: typed ``synthetic`` and ``real`` (training) rows.
@@ -44,18 +44,23 @@ def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: 
         pair: total_variation(synthetic, real, sizes, pair)
         for pair in combinations(range(min(len(names), MOST_MAPPED)), 2)
     }
+    strengths = [cramers_v(codes[name][:, :MOST_MAPPED], sizes[:MOST_MAPPED]) for name in ("held_out", "synthetic")]
     worst = sorted(distances, key=lambda pair: -distances[pair])[:MOST_CROSSED]
     return {
         "columns": [
             {
                 "column": column.name,
                 "total_variation": total_variation(synthetic, real, sizes, [place]),
+                "categories": column.is_categorical,
+                **_shares(codes, labels[place], place, column),
                 **{name: _summary(everyone[name][column.name], column) for name in ("synthetic", "held_out")},
             }
             for place, column in enumerate(schema.columns)
         ],
         "mapped": list(names[:MOST_MAPPED]),
-        "pairs": [[*pair, distance] for pair, distance in distances.items()],
+        "pairs": [
+            [*pair, distance, *(float(matrix[pair]) for matrix in strengths)] for pair, distance in distances.items()
+        ],
         "crosstabs": [_crosstab(synthetic, real, pair, labels, names) for pair in worst],
         "groups": _groups(codes, sizes, labels, schema),
         "rare": _rare(codes, labels, schema),
@@ -100,6 +105,22 @@ def _labels(schema: Schema, bins: int) -> list[list[str]]:
             texts = [f"{low} to {high}" for low, high in pairwise(values)]
         labels.append([*texts, _MISSING])
     return labels
+
+
+def _shares(codes: Mapping[str, NDArray[np.int64]], labels: list[str], place: int, column: Column) -> dict[str, Any]:
+    """The shares of real and synthetic rows in the cells of a column.
+
+    Bins that no integer falls in are left out, and so is the cell for missing where no value is.
+    """
+    counts = {name: np.bincount(codes[name][:, place], minlength=len(labels)) for name in ("real", "synthetic")}
+    bins, cells = len(labels) - 1, {cell: name for cell, name in enumerate(labels[:-1])}
+    if column.is_integral and column.transform == "none" and (span := column.bounds[1] - column.bounds[0]) < bins:
+        values = np.arange(span + 1)
+        filled = np.minimum((values / max(span, 1) * bins).astype(int), bins - 1)
+        cells = dict(zip(filled.tolist(), map(column.type.label, (column.bounds[0] + values).tolist()), strict=True))
+    cells |= {bins: _MISSING} if any(count[-1] for count in counts.values()) else {}
+    shares = {name: (count[list(cells)] / max(1, count.sum())).tolist() for name, count in counts.items()}
+    return {"cells": list(cells.values()), "shares": shares}
 
 
 def _summary(values: "pd.Series[Any]", column: Column) -> dict[str, Any]:

@@ -207,8 +207,9 @@ def summary(
 ) -> dict[str, Any]:
     """What a reader may believe, as JSON: verdicts by pair, and what the rows do not have. Images have no summary.
 
-    ``unknown`` counts the pairs that are in neither list. ``cut`` has the least and the largest value that the model
-    knows of each number whose bounds are wider.
+    ``kept`` and ``not_kept`` list both columns of a pair, its strength in the release and that in the model, the
+    strongest first. ``unknown`` counts the pairs that are in neither list. ``cut`` has the least and the largest value
+    that the model knows of each number whose bounds are wider.
     """
     every = relations(row_sets, released, generators)
     if not every:
@@ -216,12 +217,18 @@ def summary(
     return {
         "false_alarms": FALSE_ALARMS,
         "small": SMALL,
-        "kept": [[one.first, one.second] for one in every if one.verdict == KEPT],
-        "not_kept": [[one.first, one.second] for one in every if one.verdict == NOT_KEPT],
+        "kept": _strongest(every, KEPT),
+        "not_kept": _strongest(every, NOT_KEPT),
         "unknown": sum(one.verdict == UNKNOWN for one in every),
         "rules": [[one.first, one.second] for one in every if one.rule],
         "cut": [cut for rows, saved in zip(row_sets, generators, strict=True) for cut in _cut(rows, saved)],
     }
+
+
+def _strongest(every: Sequence[Relation], verdict: str) -> list[list[str | float]]:
+    """The pairs of a verdict with two digits of both strengths."""
+    judged = sorted((one for one in every if one.verdict == verdict), key=lambda one: -max(one.strength, one.synthetic))
+    return [[one.first, one.second, round(one.strength, 2), round(one.synthetic, 2)] for one in judged]
 
 
 def _cut(rows: RowSet, saved: SavedGenerator) -> Iterator[dict[str, Any]]:

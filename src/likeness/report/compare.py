@@ -1,11 +1,4 @@
-"""Comparisons for the report, beside the scores: one of tables, one of images. Names of figures are equal.
-
-- ``histograms``: every column | mean image of every class, and pixel values;
-- ``correlations``: every pair of columns | every pixel with the class;
-- ``comparison``: answers to range queries | sample images, synthetic beside real.
-
-NOT private, for ``reports/internal`` only.
-"""
+"""Comparisons for the internal page, beside the scores: one of tables, one of images. NOT private."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +12,6 @@ from likeness.evaluation.images import Shape, pixel_marginals, pixels
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.ranges import answers, draw_queries
 from likeness.report import image_figures
-from likeness.report import score_figures as figures
-from likeness.report.histograms import histograms
 
 Tables = Mapping[str, pd.DataFrame]
 """``synthetic``, ``real`` (training rows, the ceiling) and ``shuffled`` (the shuffled baseline, the floor)."""
@@ -35,7 +26,7 @@ class Comparison:
     Attributes:
         marginals: columns ``table``, ``order``, ``columns`` and ``total_variation``.
         distances: by table and name.
-        figures: PNG bytes by file name without its suffix: ``histograms``, ``correlations``, ``comparison``.
+        figures: of images, PNG bytes by file name without its suffix: ``means``, ``association``, ``samples``.
     """
 
     marginals: pd.DataFrame
@@ -60,15 +51,7 @@ def compare_tables(real_test: pd.DataFrame, tables: Tables, schema: Schema, sett
         if len(pairs):
             measures["pairs_l1"] = 2 * float(pairs.mean())  # total variation is half of the L1 distance
         distances[name] = {**measures, **table_mmd(real_test, table, schema, settings.mmd_rows, seed)}
-    return Comparison(
-        _joined(marginals),
-        distances,
-        {
-            "histograms": histograms(tables["real"], tables["synthetic"], schema),
-            "correlations": figures.correlations(tables["real"], tables["synthetic"], schema, bins),
-            "comparison": figures.query_chart(real, answered),
-        },
-    )
+    return Comparison(_joined(marginals), distances, {})
 
 
 def compare_images(
@@ -88,9 +71,9 @@ def compare_images(
         _joined(marginals),
         distances,
         {
-            "histograms": image_figures.means_and_values(real, synthetic, shape, names),
-            "correlations": image_figures.class_association(real, synthetic, shape, names, bins),
-            "comparison": image_figures.sample_grids(real, synthetic, shape, names),
+            "means": image_figures.means_and_values(real, synthetic, shape, names),
+            "association": image_figures.class_association(real, synthetic, shape, names, bins),
+            "samples": image_figures.sample_grids(real, synthetic, shape, names),
         },
     )
 

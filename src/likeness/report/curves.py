@@ -1,8 +1,7 @@
-"""The two public figures, from released files only: training loss and privacy curve. Equal files give equal bytes."""
+"""The public figure of the training loss, from released files only. Equal files give equal bytes."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -29,7 +28,6 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
                 [value for _, value in points],
                 color=color,
                 linewidth=1.2,
-                marker="o" if len(points) == 1 else None,
             )
             if points and all(value > 0 for _, value in points) and _decades([value for _, value in points]) > 1:
                 panel.set_yscale("log")
@@ -38,42 +36,6 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
         panels[-1].set_xlabel("iteration")
 
     return draw(8, 1.1 + 2.1 * len(names), paint, secret=False)
-
-
-def rdp_curve(curve: Mapping[str, Any]) -> bytes:
-    """PNG of the Renyi curve: epsilon(alpha) of the whole run and of each stage, on logarithmic axes.
-
-    Args:
-        curve: ``rdp_curve`` of ``privacy.json``: ``orders``, ``total`` and ``stages`` (name to values).
-    """
-
-    def paint(figure: Figure) -> None:
-        panel = figure.subplots()
-        lines = {"all stages": curve["total"], **curve["stages"]}
-        dashes = ["-", "--", ":", "-.", (0, (5, 1)), (0, (1, 2)), (0, (3, 1, 1, 1))]
-        for index, (name, values) in enumerate(lines.items()):
-            points = [
-                (float(order), float(value))
-                for order, value in zip(curve["orders"], values, strict=True)
-                if float(order) > 1 and math.isfinite(float(value)) and float(value) > 0
-            ]
-            panel.plot(
-                [order for order, _ in points],
-                [value for _, value in points],
-                color=CYCLE[index % len(CYCLE)],
-                linestyle=dashes[index % len(dashes)],
-                linewidth=2.2 if index == 0 else 1.4,
-                label=name,
-            )
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        for axis in (panel.xaxis, panel.yaxis):
-            _plain(axis)
-        panel.set_xlabel("order α")
-        panel.set_ylabel("Rényi ε(α)")
-        panel.legend(loc="upper left")
-
-    return draw(8, 3.8, paint, secret=False)
 
 
 def _decades(values: Sequence[float]) -> float:

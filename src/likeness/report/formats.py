@@ -95,20 +95,3 @@ def _curve_text(iterations: Sequence[float], losses: Sequence[float]) -> str:
         f"from {number(first, 3)} at the first to {number(final, 3)} at the last recorded iteration "
         f"({number(int(last))})"
     )
-
-
-def heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:
-    """Squares below the diagonal, their darkness on the scale of this table; and the pairs with the largest errors."""
-    largest = max(errors.values()) or 1.0
-    squares = [
-        {
-            "x": names.index(first),
-            "y": names.index(second),
-            "dark": f"{0.06 + 0.94 * error / largest:.2f}",
-            "text": f"{first} × {second}: {error:.4f}",
-        }
-        for (first, second), error in errors.items()
-    ]
-    worst = sorted(errors.items(), key=lambda item: (-item[1], item[0]))[:MOST_LISTED]
-    rows = [(" × ".join(pair), f"{error:.4f}") for pair, error in worst]
-    return {"names": list(names), "squares": squares, "largest": f"{largest:.4f}", "worst": rows}

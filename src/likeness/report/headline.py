@@ -34,15 +34,16 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
     }
 
 
+def drawn_loss(losses: Mapping[str, Sequence[float]]) -> bytes | None:
+    """The figure of the training loss; None where a closed form trained nothing, so that it has one point."""
+    return curves.loss_curve(losses) if len(losses.get("iteration", ())) > 1 else None
+
+
 def write_public(root: Path, privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> None:
-    """Write ``reports/metrics.json``, and ``loss.png`` and ``rdp.png`` into ``reports/figures``."""
+    """Write ``reports/metrics.json``, and ``loss.png`` into ``reports/figures`` where something was trained."""
     (root / ProjectPaths.headline).write_bytes((json.dumps(headline(privacy, losses), indent=1) + "\n").encode())
-    folder = root / ProjectPaths.figures
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = {"loss": curves.loss_curve(losses) if losses.get("iteration") else None}
-    drawn["rdp"] = curves.rdp_curve(privacy["rdp_curve"]) if privacy["private"] else None
-    for name, png in drawn.items():
-        path = folder / f"{name}.png"
-        path.unlink(missing_ok=True)
-        if png is not None:
-            path.write_bytes(png)
+    path, picture = root / ProjectPaths.figures / "loss.png", drawn_loss(losses)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if picture is not None:
+        path.write_bytes(picture)

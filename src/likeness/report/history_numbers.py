@@ -16,19 +16,9 @@ from likeness.data.schema.row_sets import prefix_of
 from likeness.inference.estimates import Answers, Question
 from likeness.release.records import Records
 from likeness.release.released import Released
+from likeness.report.charts import Cell, bar, between, points
 from likeness.report.formats import MOST_LISTED, percent
-from likeness.report.released_numbers import (
-    SHOWN,
-    SyntheticCounts,
-    bar,
-    between,
-    compared,
-    labels,
-    points,
-    preview,
-    printed,
-    texts,
-)
+from likeness.report.released_numbers import SHOWN, SyntheticCounts, compared, labels, preview, printed, texts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -73,6 +63,9 @@ def histories_section(
             preview(first, written["people"]),
             preview(theirs.head(2 * MOST_LISTED), written["events"]),
         ],
+        "sheet": [],
+        "size": [(len(tables["people"]), "people"), (len(tables["events"]), "events")],
+        "names": [rows.modeled.names for rows in schema.row_sets.values()],
         "histories": {
             "numbers": following,
             "matrices": [
@@ -146,10 +139,11 @@ def _gaps(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | Non
     drawn = [None] * len(tails) if counts is None else np.cumsum(counts.columns[GAP][::-1])[::-1] / counts.rows
     column = schema.next_rows.column(GAP)
     cells = [
-        {"label": f"{column.type.label(row['from'])} or more", "share": (row["estimate"], row["low"], row["high"]),
-         "unreliable": row["unreliable"], "synthetic": synthetic}
-        for (_, row), synthetic in zip(tails.iterrows(), drawn, strict=True)
-    ]  # fmt: skip
+        Cell(f"{column.type.label(start)} or more", share, low, high, synthetic, bool(unreliable))
+        for (start, share, low, high, unreliable), synthetic in zip(
+            tails[["from", *SHOWN]].itertuples(index=False), drawn, strict=True
+        )
+    ]
     unit = schema.events.column(schema.order).type.unit or f"units of {schema.order}"
     return {"unit": unit, "cells": [bar(cell, 1.0) for cell in cells[1:]]}
 

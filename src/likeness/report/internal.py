@@ -26,26 +26,11 @@ from likeness.evaluation.histories import discrimination, history_distances, shu
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.utility import metrics_of, shuffle_columns, train_on_synthetic_test_on_real
-from likeness.report import score_figures as figures
 from likeness.report.compare import Comparison, compare_images, compare_tables
 from likeness.report.padding import padded_csv, padded_json
 
-FILES = (
-    "metrics.json",
-    "scores.csv",
-    "marginals.csv",
-    "row_counts.csv",
-    "histograms.png",
-    "correlations.png",
-    "comparison.png",
-    "scores.png",
-)
-"""The files of :func:`evaluate`, which always writes all of them."""
-
-CHARTED = {
-    "classification": ("roc_auc_score", "roc_auc_hard", "average_precision_score", "f1"),
-    "regression": ("r2", "rmse"),
-}
+FILES = ("metrics.json", "scores.csv", "marginals.csv", "row_counts.csv")
+"""The files of :func:`evaluate`, which always writes all of them. Images have pictures beside them."""
 
 
 def evaluate(
@@ -109,7 +94,7 @@ def evaluate(
         summary["rules"] = {
             name: violation_counts(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
         }
-    _write(Path(out_dir), summary, scores, by_rows, comparison, CHARTED.get(schema.task, ()))
+    _write(Path(out_dir), summary, scores, by_rows, comparison)
 
 
 def _scores(
@@ -162,14 +147,12 @@ def _write(
     scores: pd.DataFrame,
     by_rows: pd.DataFrame,
     comparison: Comparison,
-    charted: Sequence[str],
 ) -> None:
-    """Write :data:`FILES` into a folder; ``charted`` are the metrics of the picture of scores."""
+    """Write :data:`FILES` into a folder, and the pictures of images."""
     make_private_folder(out)
     (out / "scores.csv").write_bytes(padded_csv(scores))
     (out / "marginals.csv").write_bytes(padded_csv(comparison.marginals))
     (out / "row_counts.csv").write_bytes(padded_csv(by_rows))
-    (out / "scores.png").write_bytes(figures.score_chart(scores, charted))
     for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
     (out / "metrics.json").write_bytes(padded_json(summary))

@@ -1,52 +1,69 @@
-"""Two self-contained HTML pages from files only: a public one, and an internal one that adds the comparison with rows.
+"""Two self-contained HTML pages: a public one from released files only, and an internal one about real rows.
 
-Images and styles are inside the page, there is no script, and a content policy forbids the network. ``render`` adds no
-time, path or host name, so equal files give equal public pages.
+Images and styles are inside the page, there is no script, and a content policy forbids the network. A page has no time,
+path or host name, so equal files give equal public pages.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from likeness.core.errors import ArtifactError
+from likeness.core.files import expanded
 from likeness.core.paths import ProjectPaths
-from likeness.report import curves
-from likeness.report.files import (
-    LOSS,
-    PRIVACY,
-    STATEMENT,
-    Internal,
-    read_internal,
-    read_json,
-    read_losses,
-    read_text,
-)
+from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, verdict_map
+from likeness.report.files import LOSS, PRIVACY, STATEMENT, Internal, read_internal, read_json, read_losses, read_text
 from likeness.report.formats import embed, loss_text, number, percent, spec, unbroken
-from likeness.report.headline import write_public
+from likeness.report.headline import drawn_loss, write_public
+from likeness.report.in_short import in_short
 from likeness.report.markup import to_html
 from likeness.report.padding import padded_html
 from likeness.report.rows import internal_rows
-from likeness.report.statement import CARD_WORDS, RELATIONS, VERDICTS, cut_lines, pair_names
+from likeness.report.statement import CARD_WORDS, RELATIONS, VERDICTS, cut_lines
+
+
+@dataclass(frozen=True)
+class Page:
+    """A self-contained page, which a notebook shows in a frame.
+
+    Attributes:
+        html: the page.
+    """
+
+    html: str
+
+    def save(self, path: Path | str) -> Path:
+        """Write the page to a file.
+
+        Raises:
+            OSError: the path cannot be written.
+        """
+        target = expanded(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(self.html, encoding="utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:48rem;border:0"></iframe>'
 
 
 def render(
     privacy: Mapping[str, Any],
     statement: str,
     losses: Mapping[str, Sequence[float]],
-    internal: Internal | None,
     table: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page as HTML: public if ``internal`` is None.
+    """The public page as HTML.
 
     Args:
         privacy: ``reports/privacy.json``.
         statement: ``reports/PRIVACY_STATEMENT.md``, Markdown.
         losses: columns of ``loss.csv``, see :func:`read_losses`.
-        internal: results that real rows went into, for the internal page only.
         table: the part about the table, see :func:`likeness.report.released_numbers.table_section`; None leaves it out.
 
     Raises:
@@ -54,30 +71,36 @@ def render(
     """
     if privacy.get("format") != 1:
         raise ArtifactError(f"{PRIVACY}: this version reads format 1. Run `dvc repro account` to write it again.")
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(number=number, percent=percent, spec=spec, unbroken=unbroken)
-    section = None if internal is None else internal_rows(internal)
     try:
-        return environment.get_template("report.html.j2").render(
+        loss = drawn_loss(losses)
+        relations = _relations(privacy.get("relations"), (table or {}).get("names", []))
+        contents = {
+            "what": "What this is",
+            **({"columns": "Columns"} if table else {}),
+            **({"pairs": "Pairs"} if table and relations else {}),
+            **({"rows": "Rows"} if table else {}),
+            **({"histories": "Histories"} if table and table["histories"] else {}),
+            **({"card": "Quality card"} if privacy.get("card") else {}),
+            **{"account": "Account", "statement": "Statement", "reading": "Words"},
+        }
+        return _page(
+            "report",
+            title=f"Likeness of {privacy['identity']}",
+            stamped=not privacy["private"],
+            contents=list(contents.items()),
+            source="Made from released files and synthetic rows"
+            + (", all of them public." if privacy["private"] else "."),
             privacy=privacy,
-            card=[(CARD_WORDS[figure["measure"]], figure) for figure in privacy.get("card", [])],
-            epsilon=privacy["total"]["epsilon"],
+            card=_card(privacy.get("card", [])),
+            in_short=Markup(to_html(in_short(privacy)[0])) if privacy["private"] else "",
             factor=_factor(privacy["total"]["epsilon"]),
-            statement=Markup(to_html(_without_title(statement), top=3)),
-            loss_image=embed(curves.loss_curve(losses)) if losses.get("iteration") else None,
+            statement=Markup(to_html(_rest(statement), top=3)),
+            loss_image=None if loss is None else embed(loss),
             loss_text=loss_text(losses),
             total_share=_total([query["share"] for query in privacy["queries"]]),
             ledger_share=_ledger_share(privacy["ledger"]["lifetime"]),
-            rdp_image=embed(curves.rdp_curve(privacy["rdp_curve"])) if privacy["private"] else None,
-            internal=section,
             table=table,
-            relations=_relations(privacy.get("relations")),
+            relations=relations,
         )
     except UndefinedError as error:
         raise ArtifactError(f"{PRIVACY}: {error.message}. Run `dvc repro account` to write it again.") from None
@@ -85,11 +108,39 @@ def render(
         raise ArtifactError(f"{PRIVACY}: {error} is missing. Run `dvc repro account` to write it again.") from None
 
 
-def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> None:
-    """Read the artifacts below ``root``, write ``reports/index.html`` and, if there are results, the internal page.
+def render_internal(internal: Internal, name: str) -> str:
+    """The internal page as HTML. NOT private.
 
-    Numbers and figures of the public page become files too, see :mod:`likeness.report.headline`. The internal page is
-    padded, see :mod:`likeness.report.padding`.
+    Args:
+        internal: results that real rows went into.
+        name: of the data.
+
+    Raises:
+        ArtifactError: ``metrics.json`` does not have its sections.
+    """
+    return _page(
+        "internal", title=f"INTERNAL, not private: {name}", stamped=False, name=name, **internal_rows(internal)
+    )
+
+
+def write_internal(root: Path | str, name: str) -> None:
+    """Write ``reports/internal/index.html`` from what ``evaluate`` wrote, padded (:mod:`likeness.report.padding`).
+
+    Args:
+        root: the project's folder.
+        name: of the data.
+
+    Raises:
+        ArtifactError: a file is missing or malformed.
+    """
+    page = render_internal(read_internal(Path(root) / ProjectPaths.evaluation), name)
+    (Path(root) / ProjectPaths.internal_report).write_bytes(padded_html(page))
+
+
+def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> None:
+    """Read the artifacts below ``root``, and write ``reports/index.html``.
+
+    Numbers and figures of the page become files too, see :mod:`likeness.report.headline`.
 
     Args:
         root: the project's folder.
@@ -104,27 +155,59 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
     losses = read_losses(root / LOSS)
     public = root / ProjectPaths.report
     public.parent.mkdir(parents=True, exist_ok=True)
-    public.write_text(render(privacy, statement, losses, None, table), encoding="utf-8")
+    public.write_text(render(privacy, statement, losses, table), encoding="utf-8")
     write_public(root, privacy, losses)
-    if (root / ProjectPaths.internal_metrics).exists():
-        (root / ProjectPaths.internal).chmod(0o700)  # a person who copied the results back may have opened it to all
-        page = render(privacy, statement, losses, read_internal(root / ProjectPaths.evaluation), table)
-        (root / ProjectPaths.internal_report).write_bytes(padded_html(page))
 
 
-def _relations(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _page(template: str, **words: Any) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, percent=percent, spec=spec, unbroken=unbroken)
+    return environment.get_template(f"{template}.html.j2").render(words)
+
+
+def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) -> dict[str, Any] | None:
     """What a reader may believe, ready to print; None where the account says nothing."""
     if not found:
         return None
-    listed = {word: (len(found[key]), pair_names(found[key])) for key, word in VERDICTS.items()}
-    verdicts = [*listed.items(), ("unknown", (found["unknown"], "all others"))]
-    return {"verdicts": [(word, *rest) for word, rest in verdicts], "words": RELATIONS, "cut": cut_lines(found)}
+    listed = {word: found[key] for key, word in VERDICTS.items() if found[key] or key != "rules"}
+    verdicts = [*((word, len(pairs)) for word, pairs in listed.items()), ("unknown", found["unknown"])]
+    lists = [
+        (
+            word,
+            len(pairs),
+            [(" × ".join(pair[:2]), *map("{:.2f}".format, pair[2:])) for pair in pairs[:MOST_PAIRS]],
+        )
+        for word, pairs in list(listed.items())[:2]
+        if pairs
+    ]
+    return {
+        "verdicts": verdicts,
+        "lists": lists,
+        "maps": [verdict_map(group, found) for group in names if len(group) > 1],
+        "mapped": MOST_MAPPED if any(len(group) > MOST_MAPPED for group in names) else None,
+        "words": RELATIONS,
+        "cut": cut_lines(found),
+    }
 
 
-def _without_title(statement: str) -> str:
-    """The statement without its first line if that is a title: the page has one for it."""
+def _card(figures: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    return [
+        (CARD_WORDS[one["measure"]], number(one["value"]), f"{number(one['low'])} to {number(one['high'])}")
+        for one in figures
+    ]
+
+
+def _rest(statement: str) -> str:
+    """The statement without its title and the paragraph that the page begins with."""
     first, _, rest = statement.lstrip().partition("\n")
-    return rest if first.startswith("# ") else statement
+    lines = rest if first.startswith("# ") else statement
+    return "\n".join(line for line in lines.split("\n") if not line.startswith("**In short.**"))
 
 
 def _factor(epsilon: Any) -> str | None:

@@ -15,15 +15,17 @@ between 0 and 1, so :math:`m N / n` is at least its variance, and fewer pairs se
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from likeness.data.encoding.dtypes import in_dtypes
+from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.inference.estimates import Answers, Question
@@ -31,23 +33,17 @@ from likeness.inference.measurements import Measurements, measurements
 from likeness.inference.terms import Table
 from likeness.release.records import Records
 from likeness.release.released import Released
-from likeness.report.formats import MOST_LISTED, heat_map, number, percent
+from likeness.report.charts import MOST_MAPPED, Cell, chart, fact
+from likeness.report.formats import MOST_LISTED, embed, number
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST_CELLS = 24
-"""Rows of a histogram: of a column with more cells, those with the largest shares."""
-MOST_MAPPED = 60
-"""Columns of the heat map. A wider table has the first ones."""
-MOST_PREVIEWED = 40
-MOST_OPEN = 16
-"""A table with more columns has its histograms folded."""
+MOST_PREVIEWED, MOST_CLASSES = 40, 26
 LIMIT = 3.0
 SHOWN = ["estimate", "low", "high", "unreliable"]
 """Columns of estimates that the page shows."""
 _QUANTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
-_NOTHING = 1e-6  # a margin of rounding, where no noise was added
 _MISSING = "(missing)"
 
 
@@ -107,8 +103,28 @@ def table_section(
         "compared": numbers["misfits"] is not None,
         "rules": list(violation_counts(table, schema).items()),
         "previews": [] if schema.image is not None else [preview(table.head(MOST_LISTED), schema)],
+        "sheet": [] if schema.image is None else contact_sheet(table, schema),
+        "size": [(len(table), "rows")],
+        "names": [schema.modeled.names],
         "histories": None,
     }
+
+
+def contact_sheet(table: "DataFrame", schema: Schema) -> list[tuple[str, str]]:
+    """The first synthetic images of each class: the name of the class, and a picture inside the page."""
+    height, width, *color = schema.image or ()
+    sheet = []
+    for place, name in enumerate(schema.classes[:MOST_CLASSES]):
+        rows = table if schema.label is None else table[table[schema.label] == name]
+        encoder = Encoder(schema)
+        images = encoder.expand(encoder.encode(rows.head(MOST_LISTED)))
+        strip = np.full((height, (width + 1) * MOST_LISTED, *color), 1.0)
+        for at, image in enumerate(images):
+            strip[:, at * (width + 1) : at * (width + 1) + width] = np.reshape(image, (height, width, *color))
+        buffer = io.BytesIO()
+        Image.fromarray(np.rint(255 * strip).astype(np.uint8)).save(buffer, "PNG")
+        sheet.append((name if len(schema.classes) > 1 else f"image {place + 1}", embed(buffer.getvalue())))
+    return sheet
 
 
 def preview(table: "DataFrame", schema: Schema) -> dict[str, Any]:
@@ -146,28 +162,29 @@ def printed(schema: Schema, answers: Answers, counts: SyntheticCounts | None) ->
     """Histograms, numbers and errors, ready to print."""
     measured = answers.measured
     shares = {name: answers.frame(Question((name,))) for name in measured.axes}
-    columns = [_column(answers, name, shares[name], counts) for name in schema.names if name in shares]
-    pairs = [pair for pair in combinations(list(measured.axes)[:MOST_MAPPED], 2) if measured.terms.measured(pair)]
-    errors = {pair: pair_error(measured, pair) for pair in pairs}
+    charts = [_chart(answers, name, shares[name], counts) for name in schema.names if name in shares]
+    first = list(measured.axes)[:MOST_MAPPED]
+    pairs = [pair for pair in combinations(first, 2) if measured.terms.measured(pair)]
+    noise = {"columns": [expected_error(measured, (name,)) for name in shares]}
+    noise["pairs"] = [expected_error(measured, pair) for pair in pairs]
     return {
         "records": number(max(0, round(measured.terms.total))),
-        "columns": columns,
+        "columns": charts,
+        "counted": sum(len(one["numbers"]) for one in charts),
+        "unreliable": sum(text.startswith("(") for one in charts for _, text, _ in one["numbers"]),
         "max_cv": Question.max_cv,
-        "open": len(columns) <= MOST_OPEN,
         "without": [name for name in schema.names if name not in shares],
-        "map": heat_map(list(measured.axes)[:MOST_MAPPED], errors) if errors else None,
-        "cut": len(measured.axes) > MOST_MAPPED,
-        "noisiest": _noisiest(measured, shares),
+        "noise": {key: float(np.mean(errors)) for key, errors in noise.items() if errors},
         "misfits": None if counts is None else misfits(measured, counts),
     }
 
 
-def pair_error(measured: Measurements, pair: tuple[str, str]) -> float:
-    """Expected total variation of the estimated table of two columns from the true one, from the noise alone.
+def expected_error(measured: Measurements, names: tuple[str, ...]) -> float:
+    """Expected total variation of the estimated table of some columns from the true one, from the noise alone.
 
     It is 1 at most, as of any two tables.
     """
-    forms = {name: np.eye(measured.axes[name].size) for name in pair}
+    forms = {name: np.eye(measured.axes[name].size) for name in names}
     errors = np.sqrt(np.maximum(measured.terms.covariance(forms, forms), 0))
     return min(1.0, float(errors.sum()) / (math.sqrt(2 * math.pi) * max(1.0, measured.terms.total)))
 
@@ -188,7 +205,7 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
             rows.append((mean, " × ".join(table.columns), _cell(measured, table, place), float(residuals[place])))
     rows.sort(key=lambda row: (-row[0], row[1]))
     shown = [
-        (names, f"{math.sqrt(mean):.2f}", cell, f"{worst:+.1f}".replace("-", "−"))
+        (names, cell, f"{math.sqrt(mean):.2f}", f"{worst:+.1f}".replace("-", "−"))
         for mean, names, cell, worst in rows[:MOST_LISTED]
     ]
     return {"tested": tested, "count": len(rows), "rows": shown}
@@ -203,59 +220,16 @@ def labels(measured: Measurements, name: str) -> list[str]:
     return [_MISSING if label is None else label for label in measured.axes[name].labels]
 
 
-def _column(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticCounts | None) -> dict[str, Any]:
-    """The histogram and the numbers of a column."""
-    rows = [] if counts is None else (counts.columns[name] / counts.rows).tolist()
-    cells: list[dict[str, Any]] = [
-        {
-            "label": label,
-            "share": (share, low, high),
-            "unreliable": unreliable,
-            "synthetic": rows[place] if rows else None,
-        }
-        for place, (label, (share, low, high, unreliable)) in enumerate(
-            zip(labels(answers.measured, name), shares[SHOWN].itertuples(index=False), strict=True)
-        )
+def _chart(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticCounts | None) -> dict[str, Any]:
+    """The chart and the numbers of a column."""
+    drawn = [None] * len(shares) if counts is None else (counts.columns[name] / counts.rows).tolist()
+    rows = zip(labels(answers.measured, name), shares[SHOWN].itertuples(index=False), drawn, strict=True)
+    cells = [
+        Cell(label, share, low, high, synthetic, bool(marked)) for label, (share, low, high, marked), synthetic in rows
     ]
-    most = sorted(range(len(cells)), key=lambda place: -cells[place]["share"][0])[:MOST_CELLS]
-    largest = max((max(cell["synthetic"] or 0, cell["share"][2]) for cell in cells), default=0) or 1.0
-    return {
-        "name": name,
-        "cells": [bar(cells[place], largest) for place in sorted(most)],
-        "hidden": len(cells) - len(most),
-        "numbers": _numbers(answers, name),
-    }
-
-
-def bar(cell: Mapping[str, Any], largest: float) -> dict[str, Any]:
-    """A row of a histogram as texts, and places on a scale of 0 to 100.
-
-    Args:
-        cell: ``label``, ``share`` (estimate, low, high), whether it is ``unreliable``, and the ``synthetic`` share.
-        largest: the end of the scale.
-    """
-    share, low, high = (min(max(0.0, end), largest) for end in cell["share"])  # of 0.0 and NaN max takes the first
-    text = points(cell["share"][0])
-    places = [f"{100 * end / largest:.1f}" for end in (share, low, high - low)]
-    synthetic = cell["synthetic"]
-    return {
-        "label": cell["label"],
-        "share": f"({text})" if cell["unreliable"] else text,
-        "interval": between(*cell["share"][1:]),
-        "synthetic": percent(synthetic),
-        "places": places,
-        "mark": None if synthetic is None else f"{min(100 * synthetic / largest, 99.2):.1f}",
-    }
-
-
-def between(low: float, high: float) -> str:
-    """An interval of shares in percent."""
-    return f"{points(low).removesuffix(' %')} to {points(high)}"
-
-
-def points(share: float) -> str:
-    """A share in percent, ``–`` for NaN."""
-    return percent(None if math.isnan(share) else share)
+    numbers = _numbers(answers, name)
+    facts = f"mean {numbers[0][1]} · {numbers[0][2]}" if numbers else ""
+    return {**chart(name, cells, answers.measured.axes[name].column.is_categorical, facts), "numbers": numbers}
 
 
 def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
@@ -265,25 +239,4 @@ def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
     questions = {"mean": Question((name,), statistic="mean")}
     questions |= {word: Question((name,), statistic="quantile", quantile=q) for word, q in _QUANTILES.items()}
     frames = {word: answers.frame(question) for word, question in questions.items()}
-    return [
-        (word, f"({number(estimate)})" if unreliable else number(estimate), f"{number(low)} to {number(high)}")
-        for word, frame in frames.items()
-        for estimate, low, high, unreliable in frame[SHOWN].itertuples(index=False)
-    ]
-
-
-def _noisiest(measured: Measurements, shares: Mapping[str, "DataFrame"]) -> list[tuple[str, str, str, str]]:
-    """Cells of single columns whose margin is largest beside their share."""
-    cells = [
-        (margin / max(share, 1e-9), f"{name} = {label}", share, margin)
-        for name, frame in shares.items()
-        for label, share, margin in zip(
-            labels(measured, name), frame["estimate"], (frame["high"] - frame["low"]) / 2, strict=True
-        )
-        if margin > _NOTHING
-    ]
-    cells.sort(key=lambda cell: (-cell[0], cell[1]))
-    return [
-        (cell, points(share), f"± {percent(margin)}", f"{ratio:.1f}" if share > 0 and ratio < 1000 else "–")
-        for ratio, cell, share, margin in cells[:MOST_LISTED]
-    ]
+    return [fact(word, *row) for word, frame in frames.items() for row in frame[SHOWN].itertuples(index=False)]

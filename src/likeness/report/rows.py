@@ -1,14 +1,15 @@
-"""The internal section of the report as plain lists of text: the template does no arithmetic."""
+"""The internal page as plain lists of text: the template does no arithmetic."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from likeness.core.errors import ArtifactError
+from likeness.report.charts import Cell, chart, heat_map
 from likeness.report.files import EVALUATION, Internal
-from likeness.report.formats import embed, heat_map, number, percent, three
+from likeness.report.formats import MOST_LISTED, embed, number, percent, three
 from likeness.report.style import label
 
-TABLES = {"synthetic": "Synthetic", "real": "Ceiling (real)", "shuffled": "Floor (shuffled)"}
+TABLES = {"synthetic": "Synthetic", "real": "Real", "shuffled": "Shuffled"}
 
 SCORE_GROUPS = (
     ("From the ranking that a classifier gives", ("roc_auc_score", "average_precision_score")),
@@ -18,7 +19,7 @@ SCORE_GROUPS = (
 
 
 def internal_rows(internal: Internal) -> dict[str, Any]:
-    """Everything of the internal section, ready to print: numbers as text, images embedded.
+    """Everything of the internal page, ready to print: numbers as text, images embedded.
 
     Raises:
         ArtifactError: ``metrics.json`` does not have its sections.
@@ -28,32 +29,25 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         raise ArtifactError(
             f"{EVALUATION}/metrics.json: scores or marginals are missing. Run `dvc repro evaluate` to write it."
         )
-    summary = [_row(label(metric), metrics["scores"], metric) for metric in _common(metrics["scores"])]
-    distances = metrics.get("distances", {})
-    marginals = [_row(f"{order}-way", metrics["marginals"], order) for order in _common(metrics["marginals"])]
+    distances, marginals = metrics.get("distances", {}), metrics["marginals"]
     present = set(internal.scores[0]) if internal.scores else set()
-    groups = []
-    for title, names in SCORE_GROUPS:
-        shown = [name for name in names if name in present]
-        if shown:
-            groups.append(
-                {
-                    "title": title,
-                    "metrics": [label(name) for name in shown],
-                    "rows": _by_classifier(internal.scores, shown),
-                }
-            )
-    worst = sorted(
-        (row for row in internal.marginals if row["table"] == "synthetic" and row["order"] in ("1", "2")),
-        key=lambda row: -float(row["total_variation"]),
-    )
+    shown = [(title, [name for name in names if name in present]) for title, names in SCORE_GROUPS]
+    pairs = [marginals.get(table, {}).get("2") for table in ("synthetic", "shuffled")]
     return {
-        "summary": summary,
-        "marginals": marginals,
-        "groups": groups,
-        "worst": [(row["columns"], f"{float(row['total_variation']):.3f}") for row in worst[:10]],
+        "independent": None not in pairs and pairs[0] >= pairs[1],
+        "summary": [_row(label(metric), metrics["scores"], metric) for metric in _common(metrics["scores"])],
+        "marginals": [_row(f"{order}-way", marginals, order) for order in _common(marginals)],
+        "groups": [
+            {
+                "title": title,
+                "metrics": [label(name) for name in names],
+                "rows": _by_classifier(internal.scores, names),
+            }
+            for title, names in shown
+            if names
+        ],
         "rules": [
-            (rule, [f"{counts[rule]:,}" for counts in metrics["rules"].values()])
+            (rule, *(f"{counts[rule]:,}" for counts in metrics["rules"].values()))
             for rule in _common(metrics.get("rules", {}))
         ],
         "figures": {name: embed(png) for name, png in internal.figures.items()},
@@ -64,36 +58,48 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "histories": bool(metrics.get("histories")),
         "strangers": metrics.get("strangers"),
         "regression": "r2" in present,
-        "details": _details(metrics["details"]) if metrics.get("details") else None,
+        "more": _details(metrics["details"], internal.marginals) if metrics.get("details") else None,
     }
 
 
-def _details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers of :mod:`likeness.evaluation.details` as text."""
+def _details(details: Mapping[str, Any], marginals: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Numbers of :mod:`likeness.evaluation.details` as text, those of pairs beside the other tables."""
     names, near = details["mapped"], details["neighbors"]
     texts: dict[str, Callable[[Any], str]] = {
         "missing": percent,
         "center": str,
         "spread": lambda value: number(value, 3),
     }
+    distances = {(names[first], names[second]): value for first, second, value, *_ in details["pairs"]}
+    strengths = {(names[first], names[second]): both for first, second, _, *both in details["pairs"]}
+    of_tables = {(row["table"], row["columns"]): row["total_variation"] for row in marginals if row["order"] == "2"}
+    worst = sorted(distances, key=lambda pair: (-distances[pair], pair))[: 2 * MOST_LISTED]
     return {
+        "charts": [_chart(row) for row in details["columns"]],
         "columns": [
             (
                 row["column"],
                 three(row["total_variation"]),
-                [text(row[table][key]) for key, text in texts.items() for table in ("synthetic", "held_out")],
+                *(text(row[table][key]) for key, text in texts.items() for table in ("synthetic", "held_out")),
             )
             for row in details["columns"]
         ],
-        "map": heat_map(names, {(names[first], names[second]): value for first, second, value in details["pairs"]})
-        if details["pairs"]
-        else None,
+        "map": heat_map(names, distances) if distances else None,
+        "worst": [
+            (
+                " × ".join(pair),
+                three(distances[pair]),
+                *(three(of_tables.get((table, " × ".join(pair)))) for table in ("real", "shuffled")),
+                *map(three, strengths[pair]),
+            )
+            for pair in worst
+        ],
         "crosstabs": [
             {
                 "names": " × ".join(tab["columns"]),
                 "across": tab["across"],
                 "rows": [
-                    (name, [f"{100 * one:.1f} / {100 * other:.1f}" for one, other in zip(*shares, strict=True)])
+                    (name, *(f"{100 * one:.1f} / {100 * other:.1f}" for one, other in zip(*shares, strict=True)))
                     for name, *shares in zip(tab["down"], tab["synthetic"], tab["held_out"], strict=True)
                 ],
             }
@@ -102,43 +108,46 @@ def _details(details: Mapping[str, Any]) -> dict[str, Any]:
         "groups": [
             (
                 row["group"],
-                [percent(row[f"{table}_share"]) for table in ("synthetic", "held_out")]
-                + [three(row[table]) for table in ("synthetic", "real")],
+                *(percent(row[f"{table}_share"]) for table in ("synthetic", "held_out")),
+                *(three(row[table]) for table in ("synthetic", "real")),
             )
             for row in details["groups"]
         ],
         "rare": [
-            (name, [number(count), *(f"{100 * share:.3f} %" for share in shares)])
+            (name, number(count), *(f"{100 * share:.3f} %" for share in shares))
             for name, count, *shares in details["rare"]
         ],
-        "neighbors": {
+        "near": near
+        and {
             "rows": number(near["rows"]),
             "nearer": percent(near["nearer"]),
             "distances": [
-                (words, [number(near[f"median_{name}"], 3), percent(near[f"equal_{name}"])])
+                (words, number(near[f"median_{name}"], 3), percent(near[f"equal_{name}"]))
                 for name, words in (("train", "training row"), ("held_out", "held-out row"))
             ],
         },
     }
 
 
+def _chart(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Real rows as bars, synthetic ones as strokes."""
+    shares = zip(row["cells"], row["shares"]["real"], row["shares"]["synthetic"], strict=True)
+    cells = [Cell(name, real, synthetic=synthetic) for name, real, synthetic in shares]
+    return chart(row["column"], cells, row["categories"], f"differs by {three(row['total_variation'])}")
+
+
 def _common(by_table: Mapping[str, Mapping[str, float]]) -> list[str]:
     return list(next(iter(by_table.values()), {}))
 
 
-def _row(name: str, by_table: Mapping[str, Mapping[str, float]], key: str) -> tuple[str, list[str], str]:
-    """Name, the value of each table, and where the synthetic one lies between floor (0 %) and ceiling (100 %)."""
-    values = [by_table.get(table, {}).get(key) for table in TABLES]
-    synthetic, ceiling, floor = values
-    place = "–"
-    if synthetic is not None and ceiling is not None and floor is not None and abs(ceiling - floor) > 1e-9:
-        place = f"{100 * (synthetic - floor) / (ceiling - floor):.0f} %".replace("-", "−")
-    return name, [three(value) for value in values], place
+def _row(name: str, by_table: Mapping[str, Mapping[str, float]], key: str) -> tuple[str, ...]:
+    """Name, and the value of each table."""
+    return name, *(three(by_table.get(table, {}).get(key)) for table in TABLES)
 
 
-def _distance(name: str, by_table: Mapping[str, Mapping[str, float]]) -> tuple[str, list[str]]:
+def _distance(name: str, by_table: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
     """Name and the value of each table; some are far below a thousandth."""
-    return label(name), [number(by_table.get(table, {}).get(name), 3) for table in TABLES]
+    return label(name), *(number(by_table.get(table, {}).get(name), 3) for table in TABLES)
 
 
 def _by_rows(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
@@ -147,7 +156,8 @@ def _by_rows(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     return {
         "metrics": [label(name) for name in metrics],
         "rows": [
-            (label(row["classifier"]), number(int(row["rows"])), [three(row[name]) for name in metrics]) for row in rows
+            (label(row["classifier"]), number(int(row["rows"])), *(three(row[name]) for name in metrics))
+            for row in rows
         ],
     }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from likeness.core.text import in_code, in_markdown
 from likeness.privacy.lattice_error import ALLOWANCE
+from likeness.report.formats import number, percent
 from likeness.report.in_short import in_short
 
 _ADJACENCY = {
@@ -31,15 +32,15 @@ def statement(privacy: dict[str, Any]) -> str:
         "",
         f"- **Whose data:** {in_markdown(privacy['identity'])}; unit of privacy: {in_markdown(privacy['unit'])}.",
         f"- **Neighboring tables:** `{privacy['adjacency']}`: {neighbors}.",
-        f"- **Guarantee:** ε = {_number(total['epsilon'])} at δ = {total['delta']:g} "
-        f"(target ε = {_number(target['epsilon'])}, δ = {target['delta']:g}), {_conversion(total)}, "
-        f"total ρ = {_number(total['rho'])}.",
+        f"- **Guarantee:** ε = {number(total['epsilon'])} at δ = {number(total['delta'])} "
+        f"(target ε = {number(target['epsilon'])}, δ = {number(target['delta'])}), {_conversion(total)}, "
+        f"total ρ = {number(total['rho'])}.",
         *_categories(privacy),
-        f"- **For comparison:** composition of Rényi differential privacy gives ε = {_number(total['epsilon_rdp'])}; "
-        f"were the noise continuous, exact composition of Gaussians would give {_number(total['epsilon_gaussian'])}.",
+        f"- **For comparison:** composition of Rényi differential privacy gives ε = {number(total['epsilon_rdp'])}; "
+        f"were the noise continuous, exact composition of Gaussians would give {number(total['epsilon_gaussian'])}.",
         f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
-        f"ε = {_number(lifetime['spent_epsilon'])} spent of {_number(lifetime['cap_epsilon'])} at "
-        f"δ = {lifetime['cap_delta']:g}{_thresholds_part(lifetime)}.",
+        f"ε = {number(lifetime['spent_epsilon'])} spent of {number(lifetime['cap_epsilon'])} at "
+        f"δ = {number(lifetime['cap_delta'])}{_thresholds_part(lifetime)}.",
         *_about(privacy),
         *_queries(privacy),
         "",
@@ -65,8 +66,8 @@ def _queries(privacy: Mapping[str, Any]) -> list[str]:
     )
     rows = [
         f"| {query['query']} | {query['stage']} | {query.get('keys', query['dimension']):,} | "
-        f"{query['sensitivity']:.6g} | {query['noise_scale']:.6g} | {query['noise_multiplier']:.6g} | "
-        f"{query['share']:.3g} | {_number(query['rho'])} | {query['ledger_seq']} |"
+        f"{number(query['sensitivity'])} | {number(query['noise_scale'])} | {number(query['noise_multiplier'])} | "
+        f"{percent(query['share'])} | {number(query['rho'])} | {query['ledger_seq']} |"
         for query in privacy["queries"]
     ]
     return ["", "## Every query", "", header, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows]
@@ -120,10 +121,10 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
             continue
         lines.append(
             f"- **Categories of {column}:** not taken as public. Released are the {query['keys']:,} "
-            f"whose noisy number of records is at least {query['threshold']:.6g}"
+            f"whose noisy number of records is at least {number(query['threshold'])}"
             + (f" (the {query['map']['most']:,} largest)" if query["keys"] == query["map"]["most"] else "")
             + f"; every other value became {other}. A value that only the records of one person have "
-            f"is released with probability at most {query['delta_keys']:.3g}, which is part of δ."
+            f"is released with probability at most {number(query['delta_keys'])}, which is part of δ."
         )
     return lines
 
@@ -139,14 +140,14 @@ def _thresholds_part(lifetime: Mapping[str, Any]) -> str:
     if "cap_delta_keys" not in lifetime:
         return ""
     cap, spent = lifetime["cap_delta_keys"], lifetime["spent_delta_keys"]
-    return f", of which {cap:g} is kept for thresholds and {spent:g} taken"
+    return f", of which {number(cap)} is kept for thresholds and {number(spent)} taken"
 
 
 def _conversion(total: Mapping[str, Any]) -> str:
     """The conversion behind the claim."""
     if total["epsilon"] == total["epsilon_rdp"] or float(total["epsilon"]) > 0.9999999 * float(total["epsilon_rdp"]):
         return "by composition of Rényi differential privacy"
-    return f"by exact composition of Gaussians and {ALLOWANCE:g} for their lattice"
+    return f"by exact composition of Gaussians and {number(ALLOWANCE)} for their lattice"
 
 
 def _about(privacy: dict[str, Any]) -> list[str]:
@@ -180,8 +181,8 @@ def _card(privacy: Mapping[str, Any]) -> list[str]:
     if "card" not in privacy:
         return []
     rows = [
-        f"| {CARD_WORDS[figure['measure']]} | {_number(figure['value'])} | {_number(figure['low'])} to "
-        f"{_number(figure['high'])} |"
+        f"| {CARD_WORDS[figure['measure']]} | {number(figure['value'])} | {number(figure['low'])} to "
+        f"{number(figure['high'])} |"
         for figure in privacy["card"]
     ]
     about = (
@@ -217,16 +218,16 @@ MOST_PAIRS = 20
 """Pairs of a list that are named."""
 
 
-def pair_names(pairs: Sequence[Sequence[str]]) -> str:
+def pair_names(pairs: Sequence[Sequence[Any]]) -> str:
     """The first pairs of a list, by name."""
     more = f", and {len(pairs) - MOST_PAIRS:,} more in privacy.json" if len(pairs) > MOST_PAIRS else ""
-    return ", ".join(" × ".join(pair) for pair in pairs[:MOST_PAIRS]) + more or "–"
+    return ", ".join(" × ".join(pair[:2]) for pair in pairs[:MOST_PAIRS]) + more or "–"
 
 
 def cut_lines(relations: Mapping[str, Any]) -> list[str]:
     """The range of each number whose bounds are wider, in words."""
     ends = [
-        [end if isinstance(end, str) else _number(end) for end in (one["low"], one["high"])] for one in relations["cut"]
+        [end if isinstance(end, str) else number(end) for end in (one["low"], one["high"])] for one in relations["cut"]
     ]
     return [
         f"{one['column']} has no value outside {low} to {high}."
@@ -244,7 +245,3 @@ CARD_WORDS = {
     "balanced_accuracy": "its balanced accuracy, the mean over classes",
 }
 """Words for each figure of a card."""
-
-
-def _number(value: float | str) -> str:
-    return "∞" if value == "inf" else f"{value:.6g}"

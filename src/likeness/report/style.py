@@ -18,9 +18,6 @@ BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", 
 REAL, SYNTHETIC = BLUE, ORANGE
 """The real table (and the ceiling learned from it) and the synthetic one. The shuffled baseline is black."""
 
-MOST_COLUMNS = 60
-"""Figures of wider tables show the first columns only, and say so."""
-
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, GREY, "#56B4E9", "#E69F00")
 
 _LABELS = {
@@ -98,9 +95,3 @@ def label(name: str) -> str:
 def cut(text: str, most: int) -> str:
     """A text of at most ``most`` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def note_cut(figure: Figure, shown: int, total: int) -> None:
-    """Say below a figure that it leaves columns out, if it does."""
-    if shown < total:
-        figure.supxlabel(f"The first {shown} of {total} columns.", fontsize=8)

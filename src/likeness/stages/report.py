@@ -1,7 +1,7 @@
-"""report: one self-contained page for the public, and one with the comparison with real rows.
+"""report: one self-contained page for the public.
 
-Reads: reports, data/models/loss.csv, data/released, data/synthetic. Writes: reports/index.html, reports/metrics.json,
-reports/figures, and reports/internal/index.html (NOT private). Spends: nothing.
+Reads: reports, data/models/loss.csv, data/released, data/synthetic. Writes: reports/index.html, reports/metrics.json
+and reports/figures. Spends: nothing.
 """
 
 from typing import Any
