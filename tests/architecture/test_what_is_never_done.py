@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from likeness.core.errors import BudgetError, DataError, LedgerError, LikenessError
 from likeness.core.files import make_private_folder
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
@@ -123,6 +124,28 @@ def test_private_folders_are_for_their_owner_only(tmp_path: Path, monkeypatch: p
     assert {str(path): oct(mode(path)) for path in folders if mode(path) != 0o700} == {}
     files = [home.database, home.key_file, tmp_path / "data/private/errors/broken.txt"]
     assert {str(path): oct(mode(path)) for path in files if mode(path) != 0o600} == {}
+
+
+def test_a_stage_begins_again_after_a_broken_connection_and_after_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("likeness.core.retry.time.sleep", lambda _: None)
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    errors: list[LikenessError] = [DataError("cut"), LedgerError("cut")]
+    for error in errors:
+        error.transient = True
+
+    def main(_: Project) -> None:
+        if errors:
+            raise errors.pop()
+
+    stage.run_stage("s", main)
+    assert not errors
+    errors += [BudgetError("over"), BudgetError("over")]
+    with pytest.raises(SystemExit):
+        stage.run_stage("s", main)
+    assert len(errors) == 1
 
 
 def test_a_full_disk_is_told_in_plain_words_and_nothing_else_is(

@@ -16,10 +16,12 @@ from postgres import server
 from toys import ledger_of_people
 
 from likeness.core.errors import BudgetError, LedgerError
+from likeness.core.retry import patiently, transient
 from likeness.ledger.chain import anchor_path
 from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
+from likeness.ledger.records import Record
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -341,3 +343,35 @@ def test_a_team_ledger_over_a_ledger_of_this_machine_is_refused(url: str, monkey
     Ledger.create(locate())
     with pytest.raises(LedgerError, match="would forget what it spent"):
         Ledger.create(locate(None, url))
+
+
+def test_what_a_cut_connection_stopped_is_tried_again_and_paid_once(
+    ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import psycopg
+
+    pauses: list[float] = []
+    monkeypatch.setattr("likeness.core.retry.time.sleep", pauses.append)
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'likeness'"
+    insert = Ledger.check_anchor
+
+    def cut_once(ledger: Ledger, records: list[Record]) -> None:
+        insert(ledger, records)
+        if not pauses:  # between reading and writing
+            execute(url, cut)
+
+    monkeypatch.setattr(Ledger, "check_anchor", cut_once)
+    patiently(lambda: ledger.reserve(request("k", CAP / 2)))
+    assert pauses == [2] and "Trying again in 2 s; nothing is paid twice" in caplog.text
+    assert [record.kind for record in ledger.records()].count("reserve") == 1
+
+    def never() -> None:
+        raise transient(LedgerError("no server"), psycopg.OperationalError("connection refused"))
+
+    with pytest.raises(LedgerError, match="no server"):
+        patiently(never)
+    assert pauses == [2, 2, 10, 30]
+    monkeypatch.setenv("LIKENESS_LEDGER_URL", url.replace("owner@", "nobody_here@"))
+    with pytest.raises(LedgerError, match='role "nobody_here" does not exist'):
+        patiently(lambda: Ledger.open(locate()))
+    assert len(pauses) == 4  # a wrong role stays wrong

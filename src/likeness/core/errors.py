@@ -2,7 +2,13 @@
 
 
 class LikenessError(Exception):
-    """Base of every error that a person can act on. People see its text without a traceback."""
+    """Base of every error that a person can act on. People see its text without a traceback.
+
+    Attributes:
+        transient: whether the same work may go well in a moment, because a connection broke.
+    """
+
+    transient = False
 
 
 def no_project(missing: object) -> str:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +28,7 @@ from prefect.states import Completed, Failed
 from likeness.core.errors import LikenessError
 from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
+from likeness.core.retry import patiently
 from likeness.flows.reproduce import reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.pipeline.dvc_repair import dvc_environment
@@ -81,7 +83,8 @@ def synthesize(
     """
     try:
         project = Project.load(Path(root))
-        with project.ledger_session.alone(wait):
+        with ExitStack() as held:
+            patiently(lambda: held.enter_context(project.ledger_session.alone(wait)))
             state = _stages(project.paths, stage_timeout, check_budget)
             publish(project.paths, account=state.is_completed())
             return state

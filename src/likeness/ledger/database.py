@@ -29,6 +29,7 @@ from sqlalchemy.pool import NullPool
 from likeness.core.errors import LedgerError
 from likeness.core.files import file_lock
 from likeness.core.hashing import sha256_bytes
+from likeness.core.retry import transient
 from likeness.ledger.home import Home
 
 METADATA = MetaData()
@@ -164,7 +165,8 @@ def plain_errors(home: Home) -> Iterator[None]:
             remedy = "Is the server running, and are host, user and password (PGPASSWORD, ~/.pgpass) right?"
         elif remedy is None:
             remedy = "The role needs SELECT and INSERT on the ledger's tables. Their owner runs: likeness ledger init"
-        raise LedgerError(f"the ledger at {home.place} cannot be used: {reason}. {remedy}") from None
+        refusal = LedgerError(f"the ledger at {home.place} cannot be used: {reason}. {remedy}")
+        raise transient(refusal, inner) from None
 
 
 _DAMAGED = "is not a readable ledger. Restore it from a backup."

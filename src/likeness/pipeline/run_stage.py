@@ -19,6 +19,7 @@ from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
 from likeness.core.messages import LOG, is_reported, show_messages
 from likeness.core.paths import ProjectPaths
+from likeness.core.retry import patiently
 from likeness.pipeline.project import Project
 
 # Refusals of a disk or a folder. The system writes the texts of these errors, and they hold no value.
@@ -34,7 +35,7 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
 
     An error raised on purpose shows its message, with exit code 2. So does a disk that is full or may not be written.
     Any other error might quote a private value, so it shows only its type and place, with exit code 3. Its traceback
-    goes to ``data/private/errors``.
+    goes to ``data/private/errors``. A stage whose connection to a database broke begins again, three times.
     """
     first = os.environ.get("RANK", "0") == "0"  # of several that torchrun started, one speaks and writes
     paths = ProjectPaths(root)
@@ -43,7 +44,7 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     try:
         if first:
             _announce(name, paths)
-        main(Project.load(root))
+        patiently(lambda: main(Project.load(root)))
     except LikenessError as error:
         _fail(name, f"{name}: {error}", 2, paths)
     except Exception as error:

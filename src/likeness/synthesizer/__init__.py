@@ -13,6 +13,7 @@ from likeness.config.params import AUTO, Sample
 from likeness.config.typed import build, whole
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.files import expanded
+from likeness.core.retry import patiently
 from likeness.data.schema.allowed import plain_condition
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import in_words
@@ -62,7 +63,7 @@ class Synthesizer(Estimates):
         """Release noisy statistics of the rows, or fetch earlier releases, and train a generator on them.
 
         All checks come before the ledger. The cost is on record before the rows are summed. The synthesizer does not
-        store the rows.
+        store the rows. A fit whose connection to a database broke begins again, three times, and pays nothing twice.
 
         Args:
             X: training rows only, a frame of pandas, polars or pyarrow. Hold test rows out first; with ``unit_column``,
@@ -85,7 +86,7 @@ class Synthesizer(Estimates):
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
-        return self._keep(fit(self, X, person))
+        return self._keep(patiently(lambda: fit(self, X, person)))
 
     def check(self, rows: int) -> "Report":
         """Forecast what the noise of a fit leaves, from public facts alone. It spends nothing and opens no row.

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, CursorResult, NullPool, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from likeness.core.errors import DataError, LikenessError
+from likeness.core.retry import transient
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, texts_of, typed
@@ -133,26 +134,29 @@ class Database:
             except (LikenessError, MemoryError):
                 raise
             except Exception as error:  # each driver has errors of its own
-                kind = type(getattr(error, "orig", None) or error).__name__
+                cause = getattr(error, "orig", None) or error
+                refusal = DataError(
+                    f"{self.name}: the database refuses {self.key}, or a row of its answer ({type(cause).__name__}). "
+                    "Run the query there, with a role that may only read."
+                )
+                transient(refusal, cause)
         # Raised outside the except block: the driver's error may quote a row, and must not be its cause.
-        raise DataError(
-            f"{self.name}: the database refuses {self.key}, or a row of its answer ({kind}). Run the query there, "
-            "with a role that may only read."
-        )
+        raise refusal
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        connection, fault = None, ""
+        connection, fault, cause = None, "", None
         try:
             connection = self._engine().connect()
         except ImportError:
             fault = "the PostgreSQL driver is not installed. Run: pip install 'likeness[postgres]'"
         except SQLAlchemyError as error:
-            reason = (str(getattr(error, "orig", None) or "").strip().splitlines() or [type(error).__name__])[0]
+            cause = getattr(error, "orig", None)
+            reason = (str(cause or "").strip().splitlines() or [type(error).__name__])[0]
             remedy = "Check the server, and host, user and password (PGPASSWORD, ~/.pgpass, PGSERVICE)."
             fault = f"cannot be reached: {reason}. {remedy}"
         if connection is None:
-            raise DataError(f"{self.name}: {fault}")
+            raise transient(DataError(f"{self.name}: {fault}"), cause)
         with connection:
             yield connection
 
