@@ -21,6 +21,7 @@ COMMANDS = {
     "new": "new:new",
     "init": "init:init",
     "check": "check:check",
+    "doctor": "doctor:doctor",
     "params": "params:params",
     "run": "run:run",
     "compare": "compare:compare",

@@ -392,6 +392,6 @@ def make_folders(home: Home) -> None:
         make_private_folder(folder)
 
 
-def locked(home: Home) -> BaseFileLock:
-    """Let one process at a time touch the chain and its anchor."""
-    return file_lock(home.locks / "ledger.lock")
+def locked(home: Home, seconds: float = -1) -> BaseFileLock:
+    """Let one process at a time touch the chain and its anchor. ``TimeoutError`` after so many seconds; -1: never."""
+    return file_lock(home.locks / "ledger.lock", seconds)

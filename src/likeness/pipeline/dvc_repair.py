@@ -49,11 +49,12 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
         a line for each file, for a person.
     """
     lines = []
-    for name, whole in _WHOLE.items():
+    if cut_files(root):
+        time.sleep(patience)
+    cut = cut_files(root)
+    for name in _WHOLE:
         path, copy = root / name, root / ProjectPaths.lock_copy
-        if not _readable(path, whole):
-            time.sleep(patience)
-        if not _readable(path, whole):
+        if name in cut:
             aside = path.with_name(f"{path.name}.cut")
             path.replace(aside)
             back = name == ProjectPaths.lock and copy.exists()
@@ -66,6 +67,11 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
             with whole_file(copy) as part:
                 shutil.copyfile(path, part)
     return lines
+
+
+def cut_files(root: Path) -> list[Path]:
+    """Files of DVC that look cut short, by their paths in the project."""
+    return [name for name, whole in _WHOLE.items() if not _readable(root / name, whole)]
 
 
 def _readable(path: Path, whole: Callable[[str], bool]) -> bool:

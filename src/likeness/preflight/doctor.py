@@ -1,0 +1,121 @@
+"""What is wrong with the places of a project: settings, ledger, locks, disks and servers. It changes nothing."""
+
+import os
+import shutil
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from likeness.core.errors import LedgerError, LikenessError
+from likeness.ledger.chain import locked
+from likeness.ledger.witness import check_witnesses, git_witnesses
+from likeness.pipeline.dvc_repair import cut_files
+from likeness.pipeline.project import Project
+from likeness.pipeline.run_stage import storage_refusal
+
+LEAST_FREE = 100 * 2**20
+"""Bytes that a disk must have left: a stage writes tables, and the ledger a few kilobytes."""
+_SECONDS = 5.0  # to wait for a lock that others hold for milliseconds, or for a server
+
+
+class Finding(NamedTuple):
+    """One place, and what is wrong with it.
+
+    Attributes:
+        place: what was looked at.
+        fault: with the remedy; empty where all is well.
+    """
+
+    place: str
+    fault: str
+
+
+def examine_places(root: Path) -> Iterator[Finding]:
+    """Look at each place on which a run of the project in a folder depends."""
+    try:
+        project = Project.load(root)
+        home = project.ledger_session.home
+    except LikenessError as error:
+        yield Finding("settings", str(error))
+        return
+    yield Finding("settings", "")
+    for folder in dict.fromkeys((root.resolve(), home.path, home.anchor, Path(tempfile.gettempdir()))):
+        yield Finding(f"disk of {folder}", _fault(partial(_check_disk, folder)))
+    busy = _fault(lambda: _check_free(project))
+    yield Finding("lock of the ledger", busy)
+    if not busy:  # else opening it would wait
+        fault = _fault(lambda: project.ledger_session.ledger)
+        yield Finding(f"ledger at {home.place}, its key and its anchor", fault)
+        if not fault:
+            yield Finding("lock of runs", _fault(lambda: _check_alone(project)))
+            yield Finding("witnesses in git", _fault(lambda: _check_git(project)))
+    cut = [f"A kill cut {name} short. `likeness run` mends it." for name in cut_files(root)]
+    yield Finding("files of DVC", " ".join(cut))
+    servers = {
+        "PREFECT_API_URL": os.environ.get("PREFECT_API_URL"),
+        "LIKENESS_MLFLOW_URI": os.environ.get("LIKENESS_MLFLOW_URI") or project.params.tracking.uri,
+    }
+    for name, url in servers.items():
+        if (url or "").startswith(("http://", "https://")):
+            yield Finding(f"server of {name}", _fault(partial(_check_server, name, str(url))))
+
+
+def _fault(check: Callable[[], object]) -> str:
+    """What a check says is wrong; empty where it says nothing."""
+    try:
+        check()
+    except LikenessError as error:
+        return str(error)
+    except OSError as error:
+        return storage_refusal(error) or f"{error.filename or 'a file'} cannot be used ({error.strerror or error})."
+    return ""
+
+
+def _check_disk(folder: Path) -> None:
+    """Write a file where there is a folder, else see how much is free where it would be made."""
+    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    if there == folder:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".likeness-") as probe:
+            probe.write(b"x" * 4096)
+            probe.flush()
+            os.fsync(probe.fileno())
+    free = shutil.disk_usage(there).free
+    if free < LEAST_FREE:
+        raise LikenessError(f"only {free // 2**20} MB are free. Make room.")
+
+
+def _check_free(project: Project) -> None:
+    home = project.ledger_session.home
+    if not home.locks.is_dir():  # there is no ledger, or its anchor says that it was lost
+        return
+    try:
+        with locked(home, _SECONDS):
+            pass
+    except TimeoutError:
+        raise LedgerError(
+            "another process has held it for seconds. Wait, or end that process: the lock ends with it."
+        ) from None
+
+
+def _check_alone(project: Project) -> None:
+    with project.ledger_session.alone(0):
+        pass
+
+
+def _check_git(project: Project) -> None:
+    ledger = project.ledger_session.ledger
+    check_witnesses(ledger.records(), [one for one in git_witnesses(project.root) if one.ledger_id == ledger.id])
+
+
+def _check_server(name: str, url: str) -> None:
+    address = url if name == "LIKENESS_MLFLOW_URI" else f"{url.rstrip('/')}/health"
+    try:
+        with urllib.request.urlopen(address, timeout=_SECONDS):
+            pass
+    except OSError as error:
+        raise LikenessError(
+            f"{address} does not answer ({getattr(error, 'reason', error)}). Start it, or correct {name}."
+        ) from None

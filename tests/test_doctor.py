@@ -1,0 +1,50 @@
+"""``likeness doctor`` names each place of a project that is wrong, and the remedy."""
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from likeness.cli.app import app
+from likeness.ledger.chain import anchor_path, locked
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.project import Project
+from likeness.preflight.doctor import examine_places
+
+ROOT = Path(__file__).parents[1]
+
+
+def faults() -> dict[str, str]:
+    return {one.place.split(" at ")[0].split(" of /")[0]: one.fault for one in examine_places(Path()) if one.fault}
+
+
+def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert list(faults()) == ["settings"]  # no project
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    assert "likeness ledger init" in faults()["ledger"]
+    Ledger.create(locate())
+    assert CliRunner().invoke(app, ["doctor"]).exit_code == 0
+    (tmp_path / "dvc.lock").write_text("")
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    assert {place: text.split(". ")[-1] for place, text in faults().items()} == {
+        "files of DVC": "`likeness run` mends it.",
+        "server of PREFECT_API_URL": "Start it, or correct PREFECT_API_URL.",
+    }
+    (tmp_path / "dvc.lock").unlink()
+    monkeypatch.delenv("PREFECT_API_URL")
+    monkeypatch.setattr("likeness.preflight.doctor._SECONDS", 0.1)
+    with locked(locate()):
+        assert "end that process" in faults()["lock of the ledger"]
+    with Project.load().ledger_session.alone(0):
+        assert "end its process" in faults()["lock of runs"]
+    usage = namedtuple("usage", "total used free")(10**12, 10**12, 5 * 2**20)
+    with monkeypatch.context() as full:
+        full.setattr("shutil.disk_usage", lambda _: usage)
+        assert faults()["disk"] == "only 5 MB are free. Make room."
+    anchor_path(locate().anchor, locate().place).unlink()
+    assert "anchor" in faults()["ledger"]
+    assert CliRunner().invoke(app, ["doctor"]).exit_code == 1
