@@ -43,7 +43,9 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("generator")
     layout = Layout.from_schema(Schema.load(ROOT / "data/schema/adult.yaml"))
-    SavedGenerator(TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {"environment": {"torch": "2"}}).save(folder)
+    SavedGenerator(
+        TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {"environment": {"torch": "2", "device": "cpu"}}
+    ).save(folder)
     return folder
 
 
@@ -54,7 +56,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path) ->
     (root / "reports/internal/evaluation").mkdir(parents=True)
     (root / "data/models").mkdir(parents=True)
     (root / ".likeness/stages").mkdir(parents=True)
-    shutil.copy(ROOT / "params.yaml", root)
+    lines = (ROOT / "params.yaml").read_text().splitlines(keepends=True)
+    (root / "params.yaml").write_text("".join(line for line in lines if "tolerance" not in line))
     (root / "reports/privacy.json").write_text(json.dumps(PRIVACY))
     (root / "reports/PRIVACY_STATEMENT.md").write_text("# statement")
     (root / "reports/index.html").write_text("<html></html>")
@@ -94,6 +97,8 @@ def test_public_numbers_arrive_and_private_ones_stay(
     assert table.digest == sha256_json(schema.to_dict())[:8]  # of the schema alone, never of rows
     assert run.data.metrics["epsilon"] == 1.0 and run.data.metrics["loss"] == 0.25
     assert run.data.params["method"] == "marginals" and run.data.params["marginals.privatize.bins"] == "16"
+    assert run.data.params["marginals.train.tolerance"]  # a default, which params.yaml does not name
+    assert run.data.tags["trained.device"] == "cpu"
     assert run.data.tags["released.embedding.sha256"] == "ab" * 32
     head = Ledger.open(locate()).head()
     assert run.data.tags["ledger.head"] == head.head
@@ -122,7 +127,8 @@ def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(logged["uri"])
     try:
-        model = mlflow.pyfunc.load_model(logged["model"])
+        model = mlflow.pyfunc.load_model("models:/adult-marginals@newest")
+        assert mlflow.models.get_model_info(logged["model"]).model_uuid == model.metadata.model_uuid
         by_run = mlflow.models.get_model_info(f"runs:/{logged['run_id']}/generator")
     finally:
         mlflow.set_tracking_uri(before)

@@ -25,7 +25,7 @@ FOLDERS = {
     "evaluate": "data features privacy release evaluation report",
     "account": "data features privacy ledger release generators methods inference report",
     "report": "data features privacy ledger release methods inference report",
-    "track": "data features privacy ledger release report tracking",
+    "track": "data features privacy ledger release methods report tracking",
 }
 """Folders of the package that a stage loads, beside those that all stages load. ``settings`` runs every time."""
 

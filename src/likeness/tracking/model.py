@@ -2,11 +2,13 @@
 
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mlflow.pyfunc
 from mlflow.entities import LoggedModelOutput
+from mlflow.exceptions import MlflowException
 from mlflow.models import Model, ModelSignature
 from mlflow.types import ColSpec, ParamSchema, ParamSpec
 from mlflow.types import Schema as Columns
@@ -22,11 +24,16 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 NAME = "generator"
+ALIAS = "newest"
+"""Of the registered model's version that was logged last."""
+_NO_SIGNS = str.maketrans("/:", "__")  # a name of a registered model has neither
 _SCRIPT = Path(__file__).with_name("serving.py")
 
 
 def log_generator(client: "MlflowClient", run: str, project: Project, settings: dict[str, Any]) -> str:
     """Log the generator's files, the schema and the privacy statement as a model of the run; return its URI.
+
+    The model is also the newest version of a registered one, which is named after schema and method.
 
     It uses the client alone, without MLflow's global state: the stage may run inside another process. No pickle: the
     model is a script, :mod:`likeness.tracking.serving`, and files of safetensors and JSON. ``settings`` are shown
@@ -55,7 +62,19 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
         client.log_model_artifacts(model.model_id, f"{folder}/model")
     client.finalize_logged_model(model.model_id, "READY")
     client.log_outputs(run, [LoggedModelOutput(model.model_id, step=0)])
+    name = f"{project.written_schema.name}-{project.params.method}".translate(_NO_SIGNS)
+    with suppress(MlflowException):  # an earlier run registered the name
+        client.create_registered_model(name)
+    version = client.create_model_version(name, model.artifact_location, run, model_id=model.model_id)
+    client.set_registered_model_alias(name, ALIAS, version.version)
     return str(model.model_uri)
+
+
+def trained_on(project: Project) -> dict[str, Any]:
+    """Device, processor and versions that a training used, from the first generator of a run."""
+    spec = project.root / Outputs.place(project.outputs.generator_files[0])
+    found: dict[str, Any] = read_json(spec)["provenance"].get("environment", {})
+    return found
 
 
 def signature(*tables: Schema) -> "ModelSignature":
@@ -76,5 +95,4 @@ def _schema_file(project: Project, folder: Path) -> Path:
 
 def _extra(project: Project) -> str:
     """What draws rows beyond the core: PyTorch, where it trained the generator."""
-    spec = project.root / Outputs.place(project.outputs.generator_files[0])
-    return "[torch]" if "torch" in read_json(spec)["provenance"].get("environment", {}) else ""
+    return "[torch]" if "torch" in trained_on(project) else ""

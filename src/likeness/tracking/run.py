@@ -25,19 +25,21 @@ from mlflow.tracking import MlflowClient
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
 from likeness.core.files import expanded, file_lock, user_folders
-from likeness.core.hashing import sha256_json
+from likeness.core.hashing import plain, sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
+from likeness.methods import method_from
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
 from likeness.report.files import read_losses
-from likeness.tracking.model import log_generator
+from likeness.tracking.model import log_generator, trained_on
 
 # Outputs and dependencies of stages whose duration depends on private rows.
 _PRIVATE = (ProjectPaths.private, ProjectPaths.internal)
 _SQLITE = "sqlite:///"
 _BATCH = 500  # metrics in one call; MLflow takes at most 1000 items
+_PARAMS, _LONGEST = 100, 500  # settings in one call, and characters of one
 
 
 def track(project: Project) -> dict[str, Any]:
@@ -115,9 +117,13 @@ def internal_metrics(metrics: dict[str, Any]) -> dict[str, float]:
 
 
 def settings(params: Params) -> dict[str, Any]:
-    """params.yaml of the chosen method, flattened with dots, without places: one may hold a password."""
+    """All settings with their defaults, of the chosen method alone, flattened with dots.
+
+    They are without places, which may hold a password.
+    """
     value = public_settings(params)
-    value[params.method] = value.pop("sections").get(params.method, {})
+    del value["sections"]
+    value[params.method] = plain(method_from(params))
     value["ingest"]["schema"] = Path(params.ingest.schema).name
     return dict(_flatten(value, ""))
 
@@ -219,12 +225,12 @@ def _log(
     if internal or privacy["private"]:  # without noise, everything behind the door is as private as the rows
         tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
         metrics += _log_results(client, run, now, paths)
+        tags |= {f"trained.{name}": str(value) for name, value in trained_on(project).items()}
         model = log_generator(client, run, project, flat)
-    client.log_batch(
-        run,
-        params=[Param(name, str(value)[:500]) for name, value in flat.items()],
-        tags=[RunTag(name, value) for name, value in tags.items()],
-    )
+    client.log_batch(run, tags=[RunTag(name, value) for name, value in tags.items()])
+    shown = [Param(name, str(value)[:_LONGEST]) for name, value in flat.items()]
+    for start in range(0, len(shown), _PARAMS):
+        client.log_batch(run, params=shown[start : start + _PARAMS])
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
     schema = project.written_schema  # public, and so is its digest: MLflow wants one, and the rows give none
