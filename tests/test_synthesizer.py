@@ -326,6 +326,8 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
         relations.verdict == "unknown"
     ).sum()
     assert "## What a reader may believe" in fitted.statement
+    pages = [one.report(60).html for one in (fitted, loaded)]
+    assert all("60 rows" in page and "Every column" in page for page in pages) and "Training loss" in pages[0]
     line = fitted.regression("y", ["c"], "Yes", sampling=True)
     assert loaded.regression("y", "c", "Yes", sampling=True).equals(line) and (line.noise_error > 0).all()
     tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)

@@ -11,7 +11,18 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 __all__ = [
-    *("HistorySchema", "Ledger", "Schema", "Synthesizer", "__version__", "combine", "draft", "from_sdv", "to_sdv"),
+    *(
+        "HistorySchema",
+        "Ledger",
+        "Schema",
+        "Synthesizer",
+        "__version__",
+        "combine",
+        "compare",
+        "draft",
+        "from_sdv",
+        "to_sdv",
+    ),
 ]
 
 _HOMES = {
@@ -20,6 +31,7 @@ _HOMES = {
     "Schema": "likeness.data.schema.schema",
     "Synthesizer": "likeness.synthesizer",
     "combine": "likeness.inference.combine",
+    "compare": "likeness.report.tables",
     "draft": "likeness.onboarding.from_frame",
     "from_sdv": "likeness.onboarding.sdv",
     "to_sdv": "likeness.onboarding.sdv",

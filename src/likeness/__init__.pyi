@@ -5,6 +5,7 @@ from likeness.ledger.ledger import Ledger as Ledger
 from likeness.onboarding.from_frame import draft as draft
 from likeness.onboarding.sdv import from_sdv as from_sdv
 from likeness.onboarding.sdv import to_sdv as to_sdv
+from likeness.report.tables import compare as compare
 from likeness.synthesizer import Synthesizer as Synthesizer
 
 __version__: str

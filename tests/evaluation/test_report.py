@@ -215,7 +215,7 @@ def test_the_internal_page_is_marked_and_warns_where_nothing_is_better_than_inde
     public, inside = pages
     assert "INTERNAL – NOT PRIVATE" in inside and "<title>INTERNAL" in inside and "INTERNAL" not in public
     warning = "No better than independence"
-    for synthetic, warned in ((0.3, True), (0.1, False)):
+    for synthetic, warned in ((0.3, True), (0.28, True), (0.1, False)):
         pairs = {"synthetic": {"2": synthetic}, "real": {"2": 0.02}, "shuffled": {"2": 0.3}}
         page = render_internal(replace(internal, metrics={**internal.metrics, "marginals": pairs}), "village")
         assert (warning in page) is warned and warning not in inside

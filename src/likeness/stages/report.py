@@ -6,12 +6,10 @@ and reports/figures. Spends: nothing.
 
 from typing import Any
 
+from likeness.pipeline.datasets.model import MOST_COMPARED
 from likeness.pipeline.project import Project
 from likeness.release.released import load_released
 from likeness.report.pages import write_report
-
-MOST_ROWS = 100_000
-"""Synthetic rows that are compared with the release: rows are drawn one by one, so the first ones are a sample."""
 
 
 def main(project: Project) -> None:
@@ -22,5 +20,5 @@ def main(project: Project) -> None:
 def _table(project: Project) -> dict[str, Any]:
     """The part about the tables, from public files alone."""
     tables, released = project.tables, [load_released(path) for path in project.paths.training_files]
-    most = None if project.params.sample.where else MOST_ROWS
+    most = None if project.params.sample.where else MOST_COMPARED
     return project.model.section(released, project.params.privacy.num_records, tables, most)

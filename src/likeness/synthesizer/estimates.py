@@ -1,13 +1,18 @@
 """What a fit says of its training rows, from released numbers alone: the account, estimates, the model and the card."""
 
 from collections.abc import Iterable
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from likeness.config.typed import whole
+from likeness.core.notebooks import small_table
 from likeness.inference.estimates import Question, estimate
 from likeness.inference.model import FittedModel
 from likeness.inference.regression import Model, regression
+from likeness.pipeline.run_stage import in_words
+from likeness.report.formats import number
 from likeness.report.statement import statement
 from likeness.synthesizer.parameters import Parameters
 
@@ -17,7 +22,22 @@ if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
+    from likeness.report.pages import Page
     from likeness.synthesizer.fitted import Fitted
+
+
+_ALWAYS = ("method", "epsilon", "delta", "population")  # parameters that a notebook shows, also the defaults
+
+
+class Account(dict[str, Any]):
+    """The account of a fit, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        total = self["total"]
+        words = f"{self['identity']}: ε = {number(total['epsilon'])} at δ = {number(total['delta'])}; {self['unit']}"
+        names = ("query", "dimension", "sensitivity", "noise_scale", "rho")
+        rows = [[number(query[name]) for name in names] for query in self["queries"]]
+        return small_table(words, rows, ("query", "numbers", "sensitivity", "σ", "ρ"))
 
 
 class Estimates(Parameters):
@@ -152,9 +172,43 @@ class Estimates(Parameters):
         ``total.epsilon`` is the guaranteed ε. ``ledger.lifetime`` is that at the time of the fit.
         """
         self.check_fitted("privacy_")
-        return self.privacy_
+        return Account(self.privacy_)
 
     @property
     def statement(self) -> str:
         """The privacy statement in Markdown."""
         return statement(self.privacy)
+
+    def report(self, n: int | None = None, seed: int = 0) -> "Page":
+        """The public page about this fit: what to trust, every column, pairs, synthetic rows, and the account.
+
+        A notebook shows it, and its ``save`` writes it as one file. It needs no real row, and costs nothing. To compare
+        with real rows, use :func:`likeness.compare`.
+
+        Args:
+            n: as in :meth:`likeness.Synthesizer.sample`.
+            seed: as there.
+
+        Raises:
+            NotFittedError: :meth:`fit` was not called.
+            LikenessError: so many rows do not fit in memory.
+        """
+        self.check_fitted("releases_")
+        with in_words():
+            return self._fitted.page(n, whole("seed", seed))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the parameters, and after a fit what a reader may believe."""
+        given, standard = self.get_params(), signature(type(self)).parameters
+        shown = {
+            name: value
+            for name, value in given.items()
+            if name != "schema" and (name in _ALWAYS or value != standard[name].default)
+        }
+        if hasattr(self, "privacy_"):
+            total, found = self.privacy_["total"], self.privacy_.get("relations")
+            shown["spent"] = f"ε = {number(total['epsilon'])} at δ = {number(total['delta'])}"
+            if found:
+                counts = {"kept": len(found["kept"]), "not kept": len(found["not_kept"]), "unknown": found["unknown"]}
+                shown |= {f"pairs {word}": number(count) for word, count in counts.items()}
+        return small_table(type(self).__name__, shown.items())

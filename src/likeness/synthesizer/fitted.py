@@ -11,6 +11,7 @@ import pandas as pd
 
 from likeness.config.params import Params, Sample
 from likeness.config.typed import require, whole
+from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.frames import FrameType, opened
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
@@ -18,12 +19,15 @@ from likeness.inference.relations import Relation, relations
 from likeness.methods.base import Context
 from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.datasets.model import DataModel, alone
+from likeness.pipeline.card import STAGE as CARD
+from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, alone
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import numbered
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released
+from likeness.report.pages import Page, render
+from likeness.report.statement import statement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -123,6 +127,16 @@ class Fitted:
         row_sets = Project(Path(), params, self.model.schema).row_sets
         found = relations(row_sets, self.released.values(), self.generators)
         return pd.DataFrame(found, columns=Relation._fields).set_index(["first", "second"])
+
+    def page(self, n: Any, seed: int) -> Page:
+        """The public page about these rows, see :meth:`likeness.Synthesizer.report`."""
+        model, losses = self.model, self.losses[0] if len(self.losses) == 1 else []
+        drawn = model.draw(self.generators, self.rows(n), seed, {})
+        tables = {name: typed_again(table, model.tables[name]) for name, table in drawn.items()}
+        released = [one for one in self.released.values() if one.receipt.stage != CARD]
+        section = model.section(released, self.privacy["num_records"], tables, MOST_COMPARED)
+        columns = {"iteration": [float(at) for at, _ in losses], "loss": [value for _, value in losses]}
+        return Page(render(self.privacy, statement(self.privacy), columns, section))
 
     def _drawn(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:
         """Tables as frames like those of the training rows, or like the last one where there was none."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
+from likeness.core.notebooks import small_table
 from likeness.core.text import LONGEST, choices, code_points, fault_of, normal_text, normal_texts, shown, texts_in
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
@@ -26,6 +27,10 @@ KEYS = ("name", "source", "task", "label", "image", "columns", "rules", "derived
 BRIGHTEST = 255
 _MOST_VALUES = 1 << 14  # of an image: pixels, three times as many in color; and columns of any table
 _MOST_WORDS = 5 * LONGEST  # characters of a source or a reason
+
+
+MOST_WORDS = 8
+"""Categories of a column that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,11 @@ class Schema:
     def published(self) -> "Schema":
         """The schema for others: without dropped columns, whose names and reasons are about the source alone."""
         return replace(self, dropped=())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row a column."""
+        rows = [(one.name, one.kind, _values(one), "may be missing" if one.nullable else "") for one in self.columns]
+        return small_table(f"{self.name}, label {self.label or '–'}", rows, ("column", "kind", "values", "missing"))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; :meth:`from_dict` reads it back. Columns are a list, whose order survives sorted keys."""
@@ -329,3 +339,11 @@ def _name(value: Any) -> str:
     if value is None or isinstance(value, bool):
         raise SchemaError("columns: a name is null, true or false. Put it in quotes, as in the header.")
     return str(value)
+
+
+def _values(column: Column) -> str:
+    """The categories of a column in short, or its bounds."""
+    if column.is_categorical:
+        words, more = column.categories[:MOST_WORDS], len(column.categories) - MOST_WORDS
+        return ", ".join(words) + (f" and {more:,} more" if more > 0 else "")
+    return " to ".join(map(column.type.label, column.bounds))

@@ -33,6 +33,8 @@ Frame = tuple["DataFrame", "FrameType"]
 Where = Union[Mapping[str, Any], "DataFrame"]
 Dtypes = Mapping[str, Mapping[str, str]] | None
 Tables = Mapping[str, "DataFrame"]
+MOST_COMPARED = 100_000
+"""Synthetic records that a page sets beside the release: they are drawn one by one, so the first ones are a sample."""
 
 
 def alone(found: Mapping[str, T]) -> T | dict[str, T]:
