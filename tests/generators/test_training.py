@@ -7,8 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from likeness.bundle.verdict import VERSION
 from likeness.config.training import TrainingSettings
-from likeness.generators.training import train
+from likeness.core.rng import public_seed
+from likeness.generators.objective import LatentBatches
+from likeness.generators.training import _deterministic, environment, train
+from likeness.verify.outputs import _CARD, _ORIGIN, _is_origin
 
 
 class Square:
@@ -52,3 +56,21 @@ def test_progress_is_told_every_hundredth_and_at_the_end() -> None:
     losses = train(nn.Linear(1, 1, bias=False), Square(), settings, torch.device("cpu"), lambda *one: told.append(one))
     assert [(iteration, loss) for iteration, _, loss in told] == losses
     assert [iteration for iteration, _ in losses] == list(range(2, 251, 2)) and losses[-1][1] < 1e-3 < losses[0][1]
+
+
+def test_every_device_has_the_same_latent_numbers() -> None:
+    stream = LatentBatches(None, 3, [2, 4], 0, torch.device("meta"))._draws  # type: ignore[arg-type]
+    assert stream.device.type == "cpu" and stream.initial_seed() == public_seed(0, "train.latent")
+
+
+def test_a_training_on_cuda_has_equal_bits_and_names_its_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = torch.device("cuda")
+    with _deterministic(cuda):
+        assert torch.are_deterministic_algorithms_enabled() and torch.backends.cudnn.deterministic
+    assert not torch.are_deterministic_algorithms_enabled() and not torch.backends.cudnn.deterministic
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA H100 80GB HBM3 (1/2)")
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91002)
+    where = environment(cuda)
+    assert where.items() >= {"gpu": "NVIDIA H100 80GB HBM3 _1_2_", "cuda": "12.8", "cudnn": "91002"}.items()
+    assert _is_origin(where, {"torch": VERSION, **_ORIGIN, **_CARD})

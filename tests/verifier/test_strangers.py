@@ -25,12 +25,13 @@ from likeness.core.errors import ArtifactError, ParamsError, SchemaError
 from likeness.core.text import escaped, shown
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.methods import METHODS
 from likeness.methods.marginals.method import Marginals
 from likeness.release.released import load_released, to_bytes
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 from likeness.verify import CHECKS, verify
-from likeness.verify.outputs import training
+from likeness.verify.outputs import _refuse_elsewhere, training
 
 pytestmark = pytest.mark.long
 
@@ -248,6 +249,19 @@ def test_the_work_of_a_training_is_said_and_bounded(made: Path, train: dict[str,
     ((name, value),) = train.items()
     with pytest.raises(Untestable, match=rf"{name} {value:,}.*min on one core\. Allow more: likeness"):
         training(long(made, **train))
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ({"processes": 2}, "2 processes trained the generator, and this check trains in one"),
+        ({"device": "mps"}, r"was trained on x86_64 AVX2 \(mps\), torch 2.9.0, processes: 1. This machine has no such"),
+    ],
+)
+def test_a_training_that_cannot_be_made_here_is_not_tested(where: dict[str, Any], words: str) -> None:
+    origin = {"torch": "2.9.0", "device": "cpu", "processor": "x86_64 AVX2", "processes": 1, **where}
+    with pytest.raises(Untestable, match=words):
+        _refuse_elsewhere(METHODS["merf"](), origin)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ class Trained(NamedTuple):
     Attributes:
         generator: ready to draw.
         environment: what the bits of its weights depend on, beside settings, seeds and the processor's vendor. Other
-            machines round otherwise, and after hundreds of steps their weights differ. They are as good.
+            machines round otherwise, and after hundreds of steps their weights differ. They are as good. On CUDA also
+            the model of the GPU, and the versions of CUDA and cuDNN.
         losses: (iteration, loss) a hundred times.
     """
 

@@ -127,12 +127,12 @@ class LatentBatches:
         self._labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts)).to(device)
         self._shape = (sum(counts), latent_dim)
         self._device = device
-        self._draws = torch.Generator(device=device).manual_seed(public_seed(seed, "train.latent"))
+        self._draws = torch.Generator().manual_seed(public_seed(seed, "train.latent"))  # every device has these numbers
         self._share = parallel.share_of_rows(counts) if parallel.size() > 1 else None
 
     def loss(self, generator: nn.Module) -> Tensor:
         """Loss of one batch."""
-        z = torch.randn(self._shape, generator=self._draws, device=self._device)
+        z = torch.randn(self._shape, generator=self._draws).to(self._device)
         if self._share is None:
             return self._objective.loss(generator(z, self._labels), self._counts)
         places, counts = self._share

@@ -1,7 +1,9 @@
 """The training loop. All that it reads is released or public, so its steps cost no privacy."""
 
 import math
+import os
 import platform
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -27,13 +29,17 @@ class Objective(Protocol):
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """See :class:`~likeness.generators.base.Trained`."""
-    return {
+    """See :class:`~likeness.generators.base.Trained`; on CUDA also the model of the GPU, and its libraries."""
+    where = {
         "torch": torch.__version__,
         "device": device.type,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
         "processes": parallel.size(),
     }
+    if device.type == "cuda":
+        gpu = re.sub("[^0-9A-Za-z_ ]", "_", torch.cuda.get_device_name(device))[:40]
+        where |= {"gpu": gpu, "cuda": str(torch.version.cuda), "cudnn": str(torch.backends.cudnn.version())}  # type: ignore[no-untyped-call]
+    return where
 
 
 def fit_network(
@@ -56,7 +62,8 @@ def fit_network(
         seed: public.
         compute: device, threads and precision.
     """
-    with _seeded(seed, compute.threads), parallel.together(choose_device(compute.device)) as device:
+    chosen = choose_device(compute.device)
+    with _seeded(seed, compute.threads), _deterministic(chosen), parallel.together(chosen) as device:
         generator, where = build(), environment(device)
         target = objective(device)
         with progress(f"train {name}", settings.iterations if parallel.is_first() else 0) as step:
@@ -83,6 +90,23 @@ def _seeded(seed: int, threads: int) -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+@contextmanager
+def _deterministic(device: torch.device) -> Iterator[None]:
+    """Of two algorithms on CUDA, that with equal bits in every run; then as the caller had it. A CPU has no others."""
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    cudnn = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it, at its first product
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with cudnn:
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def train(

@@ -16,7 +16,7 @@ from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
-from likeness.core.errors import ReleaseError
+from likeness.core.errors import ParamsError, ReleaseError
 from likeness.core.messages import LOG
 from likeness.core.text import fault_of, texts_in
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
     from likeness.data.schema.column import Column
+    from likeness.methods.base import Method
     from likeness.methods.row_set import RowSet
 
 _ROUNDING = 1e-3  # share of a column's categories that may differ on another processor
@@ -50,6 +51,7 @@ _ORIGIN = {
     "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}",
     "processes": "[1-9][0-9]{0,5}",
 }
+_CARD = {"gpu": r"[0-9A-Za-z_ ]{1,40}", "cuda": VERSION, "cudnn": "[0-9]{1,9}"}
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""
 _CHANCE = 0.9  # largest mean distance of drawn cells, as a part of that of independent rows
@@ -84,7 +86,8 @@ def generator(bundle: Bundle) -> str:
         spec = _untrained(bundle, rows, saved).spec()
         require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
         where = saved.provenance["environment"]
-        ours = any(_is_origin(where, {name: VERSION, **_ORIGIN}) for name in _TRAINERS)
+        card = _CARD if where.get("device") == "cuda" else {}
+        ours = any(_is_origin(where, {name: VERSION, **_ORIGIN, **card}) for name in _TRAINERS)
         require(ours, "the generator has an origin that is not a machine")
         device = where["device"] if "torch" in where else bundle.params.train.device
         asked = bundle.params.train.device in ("auto", device)
@@ -119,16 +122,36 @@ def training(bundle: Bundle) -> str:
     if not bundle.retrain:
         raise Untestable("not done: the weights of the generator are believed. Run: likeness verify --retrain")
 
+    where = SavedGenerator.load(bundle.folder / bundle.row_sets[0].generator).provenance["environment"]
+    _refuse_elsewhere(bundle.project.method, where)
     minutes, work = _work(bundle)
     LOG.info("training again: %s", work)
     if minutes > bundle.most_minutes:
         raise Untestable(f"not done: {work}. Allow more: likeness verify --retrain --most-minutes {minutes + 1:.0f}")
     train, weights = bundle.params.train, 0
-    compute = Compute("cpu", train.threads, train.precision)
+    compute = Compute(where["device"], train.threads, train.precision)
     trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.training_answers, compute)
     for rows, again in zip(bundle.row_sets, trained, strict=True):
         weights += _trained_again(SavedGenerator.load(bundle.folder / rows.generator), again)
     return f"trained again: {weights:,} weights, equal to the bit"
+
+
+def _refuse_elsewhere(method: "Method", where: Mapping[str, Any]) -> None:
+    """Say that a training cannot be made again here.
+
+    Raises:
+        Untestable: this machine lacks the device, or several processes trained.
+    """
+    if where["processes"] != 1:
+        words = f"{where['processes']} processes trained the generator, and this check trains in one"
+        raise Untestable(f"not done: {words}. Their sums round differently")
+    try:
+        if where["device"] != "cpu":
+            method.check_device(where["device"])
+    except ParamsError:
+        raise Untestable(
+            f"not done: the generator was trained on {_machine(where)}. This machine has no such"
+        ) from None
 
 
 def _work(bundle: Bundle) -> tuple[float, str]:
@@ -178,7 +201,8 @@ def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
 
 def _machine(where: Mapping[str, Any]) -> str:
     trainer = next(f"{name} {where[name]}" for name in _TRAINERS if name in where)
-    return f"{where['processor']} ({where['device']}), {trainer}, processes: {where['processes']}"
+    device = " ".join(str(where[name]) for name in ("device", *_CARD) if name in where)
+    return f"{where['processor']} ({device}), {trainer}, processes: {where['processes']}"
 
 
 def written_by(path: Path) -> str:
