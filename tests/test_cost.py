@@ -15,7 +15,7 @@ from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
-from likeness.preflight.cost import afford, last_rows, with_target
+from likeness.preflight.cost import afford, last_rows, schedule, with_target
 from likeness.preflight.cost import grid_costs as priced
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -110,6 +110,23 @@ def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[
     ):
         code, _, error = command("ledger", "afford", *words)
         assert code == 2 and rule in error
+
+
+def test_what_a_schedule_costs(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    """The forecast is that of the ledger: so many runs fit, and not one more; with the other epsilon all fit."""
+    plan = schedule(Project.load(), "week", 1)
+    budget = afford([Project.load()])[1]
+    budget.check(Cost(plan.room * plan.cost.rho))
+    with pytest.raises(BudgetError):
+        budget.check(Cost((plan.room + 1) * plan.cost.rho))
+    assert (plan.runs, plan.room) == (52, 55)
+    years = schedule(Project.load(), "night", 5)
+    assert years.runs == 1826 and 1826 <= budget.remaining_rho / rho_for(years.epsilon, 1e-5) < 2200
+    code, text, _ = command("ledger", "afford", "--every", "week")
+    assert code == 0 and "52 runs on new rows" in text and "has room for 55." in text
+    code, _, error = command("ledger", "afford", "--every", "night", "--years", "5")
+    assert code == 2 and "1,826 runs" in error and "has room for 55. privacy.epsilon: 0.14 has room for all" in error
+    assert command("ledger", "afford", "--every", "day")[0] == 2
 
 
 def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:

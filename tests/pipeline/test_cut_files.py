@@ -6,7 +6,7 @@ import pytest
 import yaml
 from small_project import Clone
 
-from likeness.pipeline.dvc_repair import set_aside
+from likeness.pipeline.dvc_repair import dvc_environment, set_aside
 
 LOCK = {"schema": "2.0", "stages": {"plan": {"cmd": "python -m stages.plan", "outs": [{"path": "a", "md5": "b"}]}}}
 WHOLE = yaml.safe_dump(LOCK)
@@ -48,6 +48,15 @@ def test_cut_files_are_renamed_and_told(tmp_path: Path, lock: str, rwlock: str) 
     assert [line.split()[3] for line in told] == ["dvc.lock", ".dvc/tmp/rwlock"]
     assert (root / "dvc.lock.cut").read_text() == lock and (root / ".dvc/tmp/rwlock.cut").read_text() == rwlock
     assert not (root / "dvc.lock").exists() and not (root / ".dvc/tmp/rwlock").exists()
+
+
+def test_pickles_of_dvc_lie_where_no_other_user_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DVC_SITE_CACHE_DIR", raising=False)
+    (tmp_path / ".dvc").mkdir()
+    site = Path(dvc_environment(tmp_path)["DVC_SITE_CACHE_DIR"])
+    assert site == tmp_path / ".dvc/tmp/site" and site.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", "elsewhere")
+    assert dvc_environment(tmp_path)["DVC_SITE_CACHE_DIR"] == "elsewhere"
 
 
 def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

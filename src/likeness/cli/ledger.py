@@ -8,7 +8,7 @@ import typer
 
 from likeness.cli.console import JSON, App, say, say_json, table
 from likeness.config.typed import require
-from likeness.core.errors import ArtifactError, LedgerError, LikenessError
+from likeness.core.errors import ArtifactError, BudgetError, LedgerError, LikenessError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.ledger.budget import Budget, Cost
@@ -20,7 +20,7 @@ from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witn
 from likeness.methods import method_named
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import provenance
-from likeness.preflight.cost import afford, remainder, with_target
+from likeness.preflight.cost import RUNS_A_YEAR, afford, remainder, schedule, with_target
 from likeness.release.released import check_against, load_released
 from likeness.release.store import restore, stored_bytes
 
@@ -181,14 +181,19 @@ def _budget(ledger: Ledger, name: str) -> dict[str, Any]:
 def ledger_afford(
     method: Annotated[list[str] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Of a grid; may be given several times.")] = None,
+    every: Annotated[str | None, typer.Option(help="night, week or month: the run of params.yaml on new rows.")] = None,
+    years: Annotated[float, typer.Option(help="How long, with --every.")] = 1.0,
     as_json: JSON = False,
 ) -> None:
     """Print the cost of runs, and whether the cap has room for all of them. Spends nothing.
 
-    Without options it is one run with params.yaml. With them it is each method with each epsilon.
+    Without options it is one run with params.yaml. With --method and --epsilon it is each method with each epsilon.
     """
     project = Project.load()
     params = project.params
+    if every is not None:
+        _schedule(project, every, years, as_json)
+        return
     projects = _grid(project, method or [params.method], epsilon or [params.privacy.epsilon])
     runs = [run.params for run in projects]
     costs, budget = afford(projects)
@@ -209,6 +214,29 @@ def ledger_afford(
     keys = f", and delta {total.delta:.6g} for thresholds," if total.delta else ""
     say(f"{names[0]}: at most rho {total.rho:.6g}{keys} to be charged")
     say(remainder(budget, total))
+
+
+def _schedule(project: Project, every: str, years: float, as_json: bool) -> None:
+    """Print what the cap allows of a run that is repeated.
+
+    Raises:
+        BudgetError: the cap has no room for all of them.
+    """
+    require(every in RUNS_A_YEAR, "--every", every, f"one of {', '.join(RUNS_A_YEAR)}")
+    require(0 < years <= 100, "--years", years, "a number above 0, at most 100")
+    runs, cost, room, epsilon = schedule(project, every, years)
+    if as_json:
+        say_json({"runs": runs, "rho": cost.rho, "delta_keys": cost.delta, "room": room, "epsilon": epsilon})
+        return
+    params = project.params
+    text = (
+        f"{params.method} at epsilon {params.privacy.epsilon:g}, every {every} for {years:g} years: {runs:,} runs on "
+        f"new rows, rho {cost.rho:.6g} each. The lifetime cap of {params.privacy.population} has room for {room:,}."
+    )
+    if room < runs:
+        key = f"privacy.epsilon: {epsilon:g} has room for all" if epsilon else "No smaller privacy.epsilon has room"
+        raise BudgetError(f"over budget: {text} {key}. Or run less often.")
+    say(text)
 
 
 def _grid(project: Project, methods: list[str], epsilons: list[float]) -> list[Project]:

@@ -70,6 +70,7 @@ class ProjectPaths:
     dvc = ProjectPath(".dvc")
     dvc_config = ProjectPath(".dvc/config")
     lock_copy = ProjectPath(".likeness/dvc.lock")
+    site_cache = ProjectPath(".dvc/tmp/site")
     lock_of_dvc = ProjectPath(".dvc/tmp/rwlock")
     markers = ProjectPath(".likeness/stages")
     tracked = ProjectPath(".likeness/tracked.json")

@@ -57,7 +57,7 @@ def reproduce(
         # Another DVC may work in this folder, on another stage.
         [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "-q", "-s", *(["-f"] if force else []), stage],
         cwd=root,
-        env={**dvc_environment(), REPORT: "1"},
+        env={**dvc_environment(root), REPORT: "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -111,7 +111,13 @@ def _likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """``likeness WORDS`` in ``root``; what it prints is safe to show."""
     command = [sys.executable, "-m", "likeness", *words]
     return subprocess.run(
-        command, cwd=root, env=dvc_environment(), capture_output=True, encoding="utf-8", errors="replace", check=False
+        command,
+        cwd=root,
+        env=dvc_environment(root),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
 
 

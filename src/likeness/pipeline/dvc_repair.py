@@ -16,19 +16,25 @@ from typing import Any
 
 import yaml
 
-from likeness.core.files import whole_file
+from likeness.core.files import make_private_folder, whole_file
 from likeness.core.paths import ProjectPaths
 
 _PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its file by then
 
 
-def dvc_environment() -> dict[str, str]:
-    """This process's environment, with its ``python`` first: under cron no virtual environment is active.
+def dvc_environment(root: Path) -> dict[str, str]:
+    """This process's environment for a child in a project, with its ``python`` first: under cron no venv is active.
 
-    It speaks UTF-8, as its reader does, whatever the locale is.
+    It speaks UTF-8, as its reader does, whatever the locale is. DVC keeps digests of files in a cache of pickles, which
+    run as code when they are read. By default each user of the machine may write there, so it gets a private folder.
     """
+    site = root.resolve() / ProjectPaths.site_cache
+    if site.parents[1].is_dir():  # else DVC itself says that this is no project of its own
+        site.parent.mkdir(exist_ok=True)
+        make_private_folder(site)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
+    environment = {"DVC_SITE_CACHE_DIR": str(site), **os.environ}
+    return {**environment, "PATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
 
 
 def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:

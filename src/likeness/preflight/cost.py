@@ -5,8 +5,10 @@ hash of the source and the manifest of the encoded table identify the rows of an
 """
 
 import contextlib
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from likeness.config.load import read_params
 from likeness.config.params import Ingest
@@ -15,12 +17,13 @@ from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.ledger.budget import Budget, Cost
+from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost
 from likeness.pipeline.card import paid
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import epsilon_of_rho
 from likeness.release.door import current_draw, noise_scale
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.released import Released, from_bytes
@@ -163,6 +166,49 @@ def afford(runs: Sequence[Project]) -> tuple[list[Cost], Budget]:
         costs = grid_costs(runs, dataset)
         budget.check(Cost.total(costs))
     return costs, budget
+
+
+RUNS_A_YEAR = {"night": 365.25, "week": 365.25 / 7, "month": 12.0}
+
+
+class Schedule(NamedTuple):
+    """Runs on new rows, one after the other, under one lifetime cap.
+
+    Attributes:
+        runs: that are wished.
+        cost: of each, at its full price, because its rows are new.
+        room: number of runs that the cap has room for.
+        epsilon: of a run, at ``privacy.delta``, with which all of them fit, rounded down to two digits; 0 where nothing
+            is left, or thresholds take too much of δ.
+    """
+
+    runs: int
+    cost: Cost
+    room: int
+    epsilon: float
+
+
+def schedule(project: Project, every: str, years: float) -> Schedule:
+    """What the cap allows of a run that is repeated for years. ρ adds up, so ε grows with the root of their number.
+
+    Args:
+        project: with the settings of each run.
+        every: a key of ``RUNS_A_YEAR``.
+        years: above 0.
+
+    Raises:
+        LikenessError: the settings cannot be planned, or the ledger cannot be read.
+    """
+    budget, runs = _budget(project), max(1, round(RUNS_A_YEAR[every] * years))
+    cost = Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries)
+    delta = budget.selection_delta - budget.spent_delta
+    rooms = [
+        math.inf if not one else left * (1 + RELATIVE_TOLERANCE) / one
+        for left, one in ((budget.remaining_rho, cost.rho), (delta, cost.delta))
+    ]
+    least = 0.0 if rooms[1] < runs else epsilon_of_rho(budget.remaining_rho / runs, project.params.privacy.delta)
+    two_digits = 10.0 ** (1 - math.floor(math.log10(least))) if 0 < least < math.inf else 1.0
+    return Schedule(runs, cost, math.floor(max(0.0, min(*rooms, 1e9))), math.floor(least * two_digits) / two_digits)
 
 
 def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:
