@@ -1,7 +1,8 @@
 """Fault campaign: hurt the spending stages in every way we know, and see whether a promise breaks.
 
 Run: ``python -m evidence.faults [--kills 200] [--only KIND]``. Resumable: trials in the CSV are not run again.
-Results: evidence/results/faults.csv; the table of evidence/FAULTS.md is printed at the end.
+Results: evidence/results/faults.csv; the table of evidence/FAULTS.md is printed at the end. Clocks, backups and cut
+connections are tried by :mod:`evidence.nights`.
 ``python -m evidence.faults lies`` shows lying bundles to the verifier instead: see :mod:`evidence.lies`.
 
 After each trial: no release without an entry, no entry twice, never over the cap; the next run succeeds or says clearly
@@ -9,14 +10,12 @@ why not (no traceback); and the run after it returns the same bytes and is charg
 """
 
 import argparse
-import datetime
 import os
 import random
 import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -142,24 +141,6 @@ def old_clone(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
     return wrong + field.broken_rules(CAP_RHO)
 
 
-def restored_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """The ledger's file, or its whole folder, restored from before a release; the anchor is the new one."""
-    field = grounds.fresh("restored")
-    wrong = _went_well(field.spend())
-    with saved(field.home):
-        old = field.home / "ledger.sqlite" if trial % 2 else field.home
-        aside = field.home.with_name("aside")
-        (shutil.copy if old.is_file() else shutil.copytree)(old, aside)
-        field.set(ledger__attempt="2")
-        wrong += _went_well(field.spend())
-        if old.is_dir():
-            shutil.rmtree(old)
-        (shutil.copy if aside.is_file() else shutil.copytree)(aside, old)
-        before = field.released()
-        wrong += _refused(field.spend(), "older copy") + _refused(field.child(check), "older copy")
-        return wrong + (["released from a ledger that was put back"] if field.released() != before else [])
-
-
 def restored_both(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
     """Ledger AND anchor restored: documented as not noticed by themselves, but a release made since is refused."""
     field = grounds.fresh("both")
@@ -174,41 +155,6 @@ def restored_both(grounds: Grounds, trial: int, dice: random.Random) -> list[str
             shutil.rmtree(folder)
             shutil.copytree(aside, folder)
         return wrong + _refused(field.child(check), "does not know this release")
-
-
-def ledger_clock() -> str:
-    """What the ledger takes for now."""
-    from likeness.ledger import records
-
-    return records._now()
-
-
-def clock_back(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """The clock of the machine set back, by up to ten years: the ledger's times stand still, and no rule is bent."""
-    field = grounds.slot(f"clock {trial}")
-    days = dice.randint(1, 3650)
-
-    def late() -> None:
-        class Back(datetime.datetime):
-            @classmethod
-            def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
-                return datetime.datetime.now(tz) - datetime.timedelta(days=days)
-
-        now = time.time
-        time.time = lambda: now() - 86_400 * days
-        for name, module in list(sys.modules.items()):
-            if name.startswith("likeness") and getattr(module, "datetime", None) is datetime.datetime:
-                module.datetime = Back  # type: ignore[attr-defined]
-        if ledger_clock() >= datetime.datetime.now(datetime.UTC).date().isoformat():
-            raise AssertionError("the clock was not set back: this trial shows nothing")
-        spend()
-
-    wrong = _went_well(field.child(late))
-    records = field.records()
-    times = [record["time"] for record in records] if isinstance(records, list) else []
-    if not times or times != sorted(times):
-        wrong.append("a record is earlier than the one before it")
-    return wrong + field.recovered(CAP_RHO)
 
 
 def damaged_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
@@ -297,9 +243,7 @@ KINDS: dict[str, tuple[Trial, int]] = {
     "race of 8": (race(8), 6),
     "race of 8 for one release": (same_race, 6),
     "clone from yesterday": (old_clone, 6),
-    "restored ledger": (restored_file, 6),
     "restored ledger and anchor": (restored_both, 3),
-    "clock set back": (clock_back, 6),
     "damaged file": (damaged_file, 100),
     "edited ledger": (edited_file, len(_EDITS)),
     "kill -9, whole run": (KilledRuns(), 200),
