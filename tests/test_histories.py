@@ -195,6 +195,27 @@ def test_a_table_of_histories_alone_is_about_the_same_people() -> None:
             Synthesizer(schema=schema, population=type(schema).__name__, device="cpu", **given).fit(frames)
 
 
+def test_an_age_grows_by_the_gap_in_every_synthetic_history() -> None:
+    random, rows = np.random.default_rng(0), []
+    for person in range(300):
+        year, age = int(random.integers(0, 30)), int(random.integers(15, 99))
+        for _ in range(int(random.integers(1, 6))):
+            rows.append((person, year, age, random.choice(["a", "b"])))
+            gap = int(random.integers(1, 15))
+            year, age = year + gap, age + gap
+    events = {
+        "year": {"kind": "integer", "lower": 0, "upper": 99},
+        "age": {"kind": "integer", "lower": 15, "upper": 199},
+        "state": EVENTS["state"],
+    }
+    rule = {"equal": ["next age", ["last age", "gap"]]}
+    spec = {**SPEC, "order": "year", "ends": {}, "events": events, "rules": [rule]}
+    table = pd.DataFrame(rows, columns=["id", "year", "age", "state"])
+    drawn = fitted(table, spec, epsilon=3.0, settings=FASTEST).sample(300)["events"]
+    steps = drawn.groupby("id")[["year", "age"]].diff().dropna()
+    assert len(steps) > 450 and (steps["year"] == steps["age"]).all() and (steps["age"] > 0).any()
+
+
 def test_nothing_follows_an_end() -> None:
     people, events = people_and_events(400)
     ending = events["id"].duplicated() & (np.arange(len(events)) % 2 == 0)

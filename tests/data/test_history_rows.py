@@ -241,8 +241,10 @@ def test_a_number_between_two_starts_is_of_the_class_before() -> None:
         ({"people": {"age": {"kind": "integer", "lower": 0, "upper": 9}}}, "fixed is for people who are made"),
         ({"colour": []}, "colour is not a key of histories"),
         ({"rules": [{"order": ["gap usually", "gap"]}], "memory": ["usual"]}, "'gap usually' is not a column"),
-        ({"rules": [{"calendar": "first day"}]}, "histories take the rules if, never, order alone"),
+        ({"rules": [{"calendar": "first day"}]}, "histories take the rules if, never, order, equal alone"),
         ({"rules": [{"never": {"state": "ill", "sex": "f"}}]}, "'state' is not a column"),
+        ({"rules": [{"equal": ["gap", [1, "since first"]]}]}, "equal computes a number of the next event"),
+        ({"rules": [{"equal": ["next day", ["last day", "gap"]]}]}, "as 'next age', and not its order"),
         ({"memory": ["last"]}, "memory: 'last' must be one of first, before, gap"),
         ({"memory": ["gap", "gap"]}, "memory: 'gap' must be one of .* at most once"),
         ({"memory": "gap", "order": None}, "memory: a gap needs an order"),
@@ -262,6 +264,22 @@ def test_a_schema_survives_its_json_form() -> None:
     assert HistorySchema.from_dict(schema.to_dict()) == schema and "memory" not in schema.to_dict()
     schema = HistorySchema.from_dict({**SPEC, "memory": ["before"]})
     assert HistorySchema.from_dict(schema.to_dict()) == schema
+
+
+def test_a_number_of_the_next_event_follows_from_the_last_one() -> None:
+    """Names suggest it where the order is a year, elsewhere an order of ages. Private rows that break it are mended."""
+    age = {"kind": "integer", "lower": 0, "upper": 99}
+    year = {"kind": "integer", "lower": 1990, "upper": 2030}
+    table = TABLE.assign(age=[7, 30, 9, 41, 5], year=[2003, 2001, 2002, 2005, 2009])
+    events = {**SPEC["events"], "age": age, "year": year}
+    (rule,) = HistorySchema.from_dict({**SPEC, "order": "year", "events": events}).proposals()
+    assert rule == {"equal": ["next age", ["last age", "gap"]]}
+    rows = made(table, order="year", events=events, rules=[rule])
+    assert rows.transitions[["last age", "next age", GAP]].to_numpy().tolist() == [[30, 32, 2], [7, 9, 2]]
+    schema = HistorySchema.from_dict({**SPEC, "order": "year", "events": events, "rules": [rule]})
+    assert not schema.proposals() and HistorySchema.from_dict(schema.to_dict()).to_dict() == schema.to_dict()
+    dated = HistorySchema.from_dict({**SPEC, "events": events})
+    assert dated.proposals() == [{"order": ["last age", "next age"]}] and not HistorySchema.from_dict(SPEC).proposals()
 
 
 def test_a_private_person_who_breaks_a_rule_counts_as_one_who_keeps_it() -> None:

@@ -8,7 +8,7 @@ from toys import schema_with
 
 import likeness
 from likeness.core.errors import SchemaError
-from likeness.data.schema.rule_proposals import proposed, rule_text, sections
+from likeness.data.schema.rule_proposals import rule_text, sections
 
 YES = {"kind": "boolean"}
 DAY = {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"}
@@ -91,17 +91,17 @@ def index(height: str, *factor: float) -> dict[str, Any]:
     ],
 )
 def test_names_suggest_rules(columns: dict[str, Any], expected: list[dict[str, Any]]) -> None:
-    assert proposed(schema_with({**columns, **LABEL}, "sick")) == expected
+    assert schema_with({**columns, **LABEL}, "sick").proposals() == expected
 
 
 def test_what_the_schema_says_is_not_proposed() -> None:
-    assert proposed(schema_with({**PLACE, **LABEL}, "sick", rules=[HUSBAND])) == []
+    assert schema_with({**PLACE, **LABEL}, "sick", rules=[HUSBAND]).proposals() == []
 
 
 @pytest.mark.parametrize("code", [SCHOOL, NUMBER])
 def test_no_rule_computes_the_label(code: dict[str, Any]) -> None:
     task = "regression" if code == NUMBER else "classification"
-    assert proposed(schema_with({"school": SCHOOL, "school_code": code, **LABEL}, "school_code", task=task)) == []
+    assert schema_with({"school": SCHOOL, "school_code": code, **LABEL}, "school_code", task=task).proposals() == []
 
 
 WORDS = ("height", "weight", "bmi", "quantity", "price", "total", "born", "age", "town", "county", "day_in", "day_out")
@@ -143,9 +143,9 @@ def test_a_stranger_finds_ties_in_german_and_other_english(names: tuple[str, ...
         between(first, last),
     ]
     given = {**dict(zip(names, columns, strict=True)), **LABEL}
-    assert proposed(schema_with(given, "sick")) == expected
+    assert schema_with(given, "sick").proposals() == expected
     said = sections(expected)
-    assert not proposed(schema_with(given, "sick", rules=said["rules"], derived=said["derived"]))
+    assert not schema_with(given, "sick", rules=said["rules"], derived=said["derived"]).proposals()
 
 
 def test_equal_names_and_dtypes_give_equal_drafts() -> None:

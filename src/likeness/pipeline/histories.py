@@ -15,7 +15,7 @@ from likeness.data.beside import with_columns
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import classes, is_end, order_numbers, violating_people
-from likeness.data.histories.rules import GAP, any_violation, step_values
+from likeness.data.histories.rules import GAP, NextEqual, any_violation, step_values
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
@@ -168,6 +168,7 @@ class HistoryGenerator:
                 order = exchanged(conditional.alike(x[active]), following.faults(rows), random)
                 new, rows = new[order], rows.iloc[order].reset_index(drop=True)
             for attempt in range(_REDRAWS if schema.rules_of_steps else 0):
+                following.compute(new, rows)
                 bad = following.broken(rows)
                 if not bad.any():
                     break
@@ -176,6 +177,7 @@ class HistoryGenerator:
                     conditional.within(new[bad], random) if within else state.drawn(conditional, x[active[bad]], random)
                 )
                 rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
+            following.compute(new, rows)
             made = state.event(rows)
             for name, cells in state.values(rows, at[active]).items() if schema.rules_of_steps else ():
                 last[name][active] = cells
@@ -193,17 +195,22 @@ class HistoryGenerator:
 
 
 class _State:
-    """What the next event of each person depends on, as dense encoded rows of transitions."""
+    """What the next event of each person depends on, as dense encoded rows of transitions.
+
+    Attributes:
+        schema: of both tables.
+        slices: where each column stands in a dense row.
+    """
 
     def __init__(self, schema: HistorySchema, encoder: Encoder) -> None:
         self.schema = schema
         blocks: dict[str, list[Any]] = {}
         for block in encoder.layout.blocks:
             blocks.setdefault(block.column, []).append(block)
-        self._slices = {name: slice(of[0].start, of[-1].stop) for name, of in blocks.items()}
+        self.slices = {name: slice(of[0].start, of[-1].stop) for name, of in blocks.items()}
         self._width = encoder.layout.width
         before = {f"last {column.name}": f"before {column.name}" for column in schema.states} | {GAP: GAP_BEFORE}
-        self._before = {name: earlier for name, earlier in before.items() if earlier in self._slices}
+        self._before = {name: earlier for name, earlier in before.items() if earlier in self.slices}
 
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
@@ -222,8 +229,8 @@ class _State:
         """
         new = conditional.draw(x, random)
         for column in self.schema.repeated:
-            last, following = (self._slices[f"{word} {column.name}"] for word in ("last", "next"))
-            again = new[:, self._slices[f"same {column.name}"].stop - 1] == 1
+            last, following = (self.slices[f"{word} {column.name}"] for word in ("last", "next"))
+            again = new[:, self.slices[f"same {column.name}"].stop - 1] == 1
             new[again, following] = x[again, last]
             for _ in range(_REDRAWS):
                 wrong = np.flatnonzero(~again & (new[:, following] == x[:, last]).all(axis=1))
@@ -240,20 +247,20 @@ class _State:
         for column in self.schema.states:
             name = f"first {column.name}"
             dense = _dense(self.schema.first_rows.part([name]), first)
-            place = self._slices[f"last {column.name}"]
+            place = self.slices[f"last {column.name}"]
             x[:, place] = dense[:, : place.stop - place.start]  # a place for missing that only first events have
             if "first" in self.schema.memory:
-                x[:, self._slices[name]] = x[:, place]
+                x[:, self.slices[name]] = x[:, place]
         for name in self._before.values():
-            x[:, self._slices[name].stop - 1] = 1  # missing
+            x[:, self.slices[name].stop - 1] = 1  # missing
         return x
 
     def _put(self, x: NDArray[np.float64], name: str, dense: NDArray[np.float64]) -> None:
-        x[:, self._slices[name]] = dense
+        x[:, self.slices[name]] = dense
 
     def set_class(self, x: NDArray[np.float64], rows: NDArray[np.int64], name: str, values: NDArray[np.int64]) -> None:
         """Set a class of lengths or steps."""
-        place = self._slices[name]
+        place = self.slices[name]
         x[rows, place] = 0
         x[rows, place.start + values] = 1
 
@@ -278,12 +285,12 @@ class _State:
     def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
         """Make the next event the last one, and the last one that before it."""
         for name, earlier in self._before.items():
-            place, source = self._slices[earlier], self._slices[name]
+            place, source = self.slices[earlier], self.slices[name]
             x[rows, place] = 0
             given = new[:, source] if name == GAP else x[rows, source]
             x[rows, place.start : place.start + given.shape[1]] = given
         for column in self.schema.states:
-            x[rows, self._slices[f"last {column.name}"]] = new[:, self._slices[f"next {column.name}"]]
+            x[rows, self.slices[f"last {column.name}"]] = new[:, self.slices[f"next {column.name}"]]
 
 
 class _Following:
@@ -313,6 +320,15 @@ class _Following:
         everybody = np.arange(len(rows))
         return self._broken(values_of(self.state.event(rows), self.schema.states), self.state.gaps(rows), everybody)
 
+    def compute(self, new: NDArray[np.float64], rows: pd.DataFrame) -> None:
+        """Set what rules compute of each event, in its dense row and in its cells; row i is drawn for person i."""
+        for rule in self.schema.parsed_rules:
+            if isinstance(rule, NextEqual):
+                name, events = rule.column.name, values_of(self.state.event(rows), self.schema.states)
+                values = self._values(events, self.state.gaps(rows), np.arange(len(rows)))
+                rows[name] = rule.column.typed(rule.mended(values)[name]).array
+                new[:, self.state.slices[name]] = _dense(self.schema.next_rows.part([name]), rows)
+
     def faults(self, rows: pd.DataFrame) -> Faults:
         """How far events lie beyond the order's upper bound; more where they break a rule. There is an order."""
         column, gaps = self.schema.events.column(cast("str", self.schema.order)), self.state.gaps(rows)
@@ -329,12 +345,15 @@ class _Following:
         return faults
 
     def _broken(self, events: "Values", gaps: NDArray[np.float64], people: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return any_violation(self.schema.rules_of_steps, self._values(events, gaps, people))
+
+    def _values(self, events: "Values", gaps: NDArray[np.float64], people: NDArray[np.int64]) -> "Values":
+        """What rules about steps speak of, of an event beside each of some people."""
         following = dict(events)
         if self.schema.order is not None:
             following[self.schema.order] = self._at[people] + gaps
         last = {name: cells[people] for name, cells in self._last.items()}
-        values = step_values(self._first, last, following, self.persons[people], self.schema.order)
-        return any_violation(self.schema.rules_of_steps, values)
+        return step_values(self._first, last, following, self.persons[people], self.schema.order)
 
 
 def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:

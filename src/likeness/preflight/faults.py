@@ -20,7 +20,7 @@ from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
-from likeness.data.schema.rule_proposals import proposed, rule_text
+from likeness.data.schema.rule_proposals import rule_text
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.encoded_images import image_column, is_image_folder
@@ -77,10 +77,10 @@ def examine(root: Path = Path()) -> Examined:
                 names = [mapping.get("person"), *needed_of(columns_of(mapping, section))]
                 faults += _header_faults(project, key, names)[1]
     faults += _ledger_faults(project, notes)
-    if not faults and isinstance(schema := project.public_schema, Schema):
-        notes += project.method.hints(schema)
-        words = "the names suggest a rule; write it if the codebook says so"
-        notes += [f"{words}: {rule_text(spec)}" for spec in proposed(schema)]
+    if not faults:
+        schema, words = project.public_schema, "the names suggest a rule; write it if the codebook says so"
+        notes += project.method.hints(schema) if isinstance(schema, Schema) else []
+        notes += [f"{words}: {rule_text(spec)}" for spec in schema.proposals()]
     old = outdated_files(root) if project.paths.stages.exists() else []
     if old:
         notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")

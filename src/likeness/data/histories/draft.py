@@ -67,7 +67,7 @@ class HistoryDraft(SchemaDraft):
         return {**super().so_far(), "most": 2 if self.most is None else self.most}
 
     def proposals(self) -> list[dict[str, Any]]:
-        """None: rules of histories name events, and no name says how these follow each other."""
+        """None before the schema is complete, see :meth:`likeness.data.histories.schema.HistorySchema.proposals`."""
         return []
 
     def open_keys(self) -> dict[str, bool]:

@@ -6,19 +6,22 @@ next event from the first. Somebody without events has a missing (null) first ev
 A rule about the columns of one row set holds there too: its impossible cells are empty, and a private row that
 breaks it counts as the nearest row that keeps it.
 
+``equal`` computes a number of the next event, as ``next age`` from ``last age`` and ``gap``.
+
 Privacy. That map is :meth:`likeness.data.schema.rules.ConstrainedTable.forward_transform`: fixed by the schema, each
 row by itself. So a person's rows remain that person's, as many as before, and each person adds as much to a sum as
 without rules.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column import Column
+from likeness.data.schema.computed import Equal
 from likeness.data.schema.rule import IfThen, Never, Order, Rule
 from likeness.data.schema.rules import rules_from
 
@@ -27,8 +30,31 @@ if TYPE_CHECKING:
 
     from likeness.data.schema.rule import Values
 
-KINDS = (IfThen, Never, Order)
+KINDS = (IfThen, Never, Order, Equal)
 GAP, SINCE = "gap", "since first"
+
+
+@dataclass(frozen=True)
+class NextEqual(Equal):
+    """A number of the next event follows from other numbers. It stays among what a method sees.
+
+    A private row that breaks the rule gets the computed number, within its bounds.
+    """
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        """None: events follow each other by columns that are modeled."""
+        return ()
+
+    @property
+    def column(self) -> Column:
+        """The column of the next event."""
+        return next(iter(self.columns.values()))
+
+    def mended(self, values: "Values") -> "Values":
+        """The computed number within its bounds, in every row."""
+        (cells,) = self.computed(values).values()
+        return {self.column.name: np.clip(cells, *self.column.bounds)}
 
 
 def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap: Column | None) -> tuple[Rule, ...]:
@@ -45,7 +71,19 @@ def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap:
     for rule in rules:
         if not isinstance(rule, KINDS):
             raise SchemaError(f"{rule}: histories take the rules {', '.join(kind.kind for kind in KINDS)} alone.")
-    return rules
+    return tuple(_of_steps(rule, order) if isinstance(rule, Equal) else rule for rule in rules)
+
+
+def _of_steps(rule: Equal, order: Column | None) -> NextEqual:
+    """``equal`` about the next event.
+
+    Raises:
+        SchemaError: the rule computes another column.
+    """
+    name = next(iter(rule.columns))
+    if not name.startswith("next ") or (order is not None and name == f"next {order.name}"):
+        raise SchemaError(f"{rule}: equal computes a number of the next event, as 'next age', and not its order.")
+    return NextEqual(rule.spec, rule.number, rule.columns, rule.operation, rule.parts)
 
 
 def about(rules: Iterable[Rule], columns: Iterable[Column]) -> tuple[Rule, ...]:

@@ -232,7 +232,7 @@ class Equal(Computing):
         return (next(iter(self.columns)),)
 
     def computed(self, values: Values) -> Values:
-        total = self.columns[self.computes[0]]
+        total = next(iter(self.columns.values()))
         digits = _digits(total)
         with np.errstate(divide="ignore", invalid="ignore"):
             joined = reduce(

@@ -17,7 +17,7 @@ from likeness.data.schema.answers import chosen, column_called, read_answer
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.dtypes import parsed
 from likeness.data.schema.kinds import KINDS, PRIVATE, Boolean, Categorical, Integer
-from likeness.data.schema.rule_proposals import is_open, proposed, rule_text, sections
+from likeness.data.schema.rule_proposals import is_open, rule_text, sections
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import GUESSED, Comments, schema_yaml
 
@@ -311,7 +311,7 @@ class SchemaDraft:
             schema = Schema.from_dict({**self._content(specs), "name": "?", "source": "?"}, "schema")
         except SchemaError:
             return []
-        return proposed(schema, [name for name in self if self[name].guessed])
+        return schema.proposals([name for name in self if self[name].guessed])
 
     def confirm(self, proposals: Iterable[Mapping[str, Any]]) -> None:
         """Take over some of :meth:`proposals` that a codebook or a law confirms.

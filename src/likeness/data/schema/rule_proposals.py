@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise, permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -11,11 +11,8 @@ from likeness.core.errors import SchemaError
 from likeness.data.schema import name_words as known
 from likeness.data.schema.column import Column
 from likeness.data.schema.name_words import rest, words
-from likeness.data.schema.rule import family
+from likeness.data.schema.rule import Rule, family
 from likeness.data.schema.rules import rules_from
-
-if TYPE_CHECKING:
-    from likeness.data.schema.schema import Schema
 
 OPEN = "?"
 """What only a person can list."""
@@ -39,25 +36,40 @@ _ABOVE = re.compile(
 )
 
 
-def proposed(schema: "Schema", guessed: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Candidates of rules that the schema does not have, as they stand in a schema file. Together they may be rules.
+def proposed(
+    columns: Sequence[Column], rules: Sequence[Rule], label: str | None, guessed: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Candidates of rules that a schema does not have, as they stand in a schema file. Together they may be rules.
 
     What only a person can list is ``?``. Columns with private categories and the label are left out, where a rule
     would compute them.
 
     Args:
-        schema: what the codebook says.
+        columns: as the codebook says.
+        rules: of the schema.
+        label: the column to be predicted.
         guessed: columns whose bounds or categories the codebook does not say yet.
     """
-    columns = [column for column in schema.columns if not column.open]
-    ruled = [set(rule.columns) for rule in schema.rules]
-    candidates = _Candidates(columns, set(guessed), schema.label)
+    candidates = _Candidates([column for column in columns if not column.open], set(guessed), label)
+    ruled = [set(rule.columns) for rule in rules]
     accepted: list[dict[str, Any]] = []
     for spec, names in candidates.all():
-        if not any(names <= one for one in ruled) and _possible([*accepted, spec], schema):
-            accepted.append(spec)
-            ruled.append(names)
+        if any(names <= one for one in ruled) or (is_open(spec) and label == _computed(spec)):
+            continue
+        specs = [*(rule.spec for rule in rules), *(one for one in (*accepted, spec) if not is_open(one))]
+        said = sections(specs)
+        try:
+            rules_from(said.get("rules", []), said.get("derived", {}), columns, label)
+        except SchemaError:
+            continue
+        accepted.append(spec)
+        ruled.append(names)
     return accepted
+
+
+def _computed(spec: Mapping[str, Any]) -> str:
+    """The column that a rule with an open part computes."""
+    return str(spec["determines"][1] if "determines" in spec else spec["equal"][0])
 
 
 def sections(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -78,19 +90,6 @@ def is_open(spec: Mapping[str, Any]) -> bool:
 
 
 _Specs = Iterator[tuple[dict[str, Any], set[str]]]
-
-
-def _possible(specs: Sequence[dict[str, Any]], schema: "Schema") -> bool:
-    """Whether a schema may have these rules beside its own; the last may have an open part, if it computes no label."""
-    said = sections([*(rule.spec for rule in schema.rules), *(spec for spec in specs if not is_open(spec))])
-    last = specs[-1]
-    if is_open(last) and schema.label == (last["determines"][1] if "determines" in last else last["equal"][0]):
-        return False
-    try:
-        rules_from(said.get("rules", []), said.get("derived", {}), schema.columns, schema.label)
-    except SchemaError:
-        return False
-    return True
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -178,10 +177,10 @@ class _Candidates:
 
     def _ages(self) -> _Specs:
         """An age and a year of birth: together they are the year of the survey."""
-        years = [column for left, column in self._named(known.YEAR, known.BORN).items() if _is_year(column)]
+        years = [column for left, column in self._named(known.YEAR, known.BORN).items() if is_year(column)]
         for left, born in self._named(known.BORN).items():
             age = self._named(known.AGE, known.CLASS).get(left)
-            if age is None or not born.is_integral or not (born.name in self.guessed or _is_year(born)):
+            if age is None or not born.is_integral or not (born.name in self.guessed or is_year(born)):
                 continue
             ends = {born.bounds[at] + age.bounds[1 - at] for at in (0, 1)}
             now: Any = int(ends.pop()) if len(ends) == 1 and not {born.name, age.name} & self.guessed else OPEN
@@ -281,7 +280,8 @@ def _factor(upper: float) -> list[float] | None:
     return None
 
 
-def _is_year(column: Column) -> bool:
+def is_year(column: Column) -> bool:
+    """Whether a column may hold years, by its bounds."""
     return column.is_integral and _YEARS[0] <= column.bounds[0] and column.bounds[1] <= _YEARS[1]
 
 
