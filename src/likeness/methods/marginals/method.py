@@ -88,7 +88,7 @@ class TrainMixture(Section):
     iterations: int = setting(400, "gradient steps", least=1)
     num_components: int = setting(400, "products in the mixture", least=1)
     kl_penalty: float = setting(
-        1.2,
+        0.8,
         "keeps columns independent where the release does not say otherwise; 0: believe noise",
         least=0,
         below=math.inf,

@@ -21,6 +21,7 @@ _LARGEST_WEIGHT = 100  # beside a pair with ten thousand times the budget, other
 _TABLES_LEAST, _TABLES_MOST = 0.1, 0.9  # of the embedding's budget, for all tables of three columns or more together
 _GAIN = 0.1  # of the noise of all cells of a pair, which its strength must exceed
 _UNSEEN = 0.1  # what a pair may hold that its products do not show
+_CLEAR = 3  # budget that clear pairs share among themselves, over what all pairs share
 _Pairs = tuple[tuple[int, int], ...]
 _Weights = Mapping[tuple[int, ...], int]
 
@@ -59,8 +60,9 @@ class Workload(Section):
 
         Named pairs come first. The stronger another pair, the earlier it is taken. As many are taken as make the sum of
         what they show and may hold, beyond a tenth of the noise of all their cells, largest. So little noise takes all.
-        Budgets of pairs go with their weights in the settings. A single column by class has that of a mean pair. Where
-        noise hides the cells of pairs, one is taken.
+        Budgets of pairs go with their weights in the settings. Pairs that are named or show something share three
+        quarters of it beside what all pairs share. A single column by class has that of a mean pair. Where noise hides
+        the cells of pairs, one is taken.
 
         Args:
             columns: cells of each feature column.
@@ -96,9 +98,12 @@ class Workload(Section):
         singles: list[tuple[int, ...]] = [(at,) for at in range(len(columns))]
         shared = _whole_weights([*tables.values()], of_tables) + _whole_weights([1] * len(singles), of_singles)
         parts = dict(sorted(zip([*tables, *singles], shared, strict=True)))
+        clear = {at for at in chosen if strengths[at] > 0 or at in named}
+        every_weight, clear_weight = (sum(weights[at] for at in group) for group in (chosen, clear))
+        budgets = [weights[at] * (clear_weight + _CLEAR * every_weight * (at in clear)) for at in chosen]
         return PairMarginals(
             columns,
-            _whole_weights([weights[at] for at in chosen], total - of_tables - of_singles),
+            _whole_weights(budgets if clear else [weights[at] for at in chosen], total - of_tables - of_singles),
             tables=tuple(parts),
             pairs=tuple(every[at] for at in chosen),
             table_weights=tuple(parts.values()),
