@@ -4,6 +4,7 @@ Run: ``python -m evidence.nist [--state TX] [--rules on|off] [--draws 3] [--sdni
 section of evidence/TABLES.md. The scores are those of SDNist 2.4 on PyPI, whose pins are old: it stands in an
 environment of its own, in FOLDER, which the first run makes (by default in the user's cache).
 ``--variant mst --rules off --peers PYTHON`` scores a peer of :mod:`evidence.tables` on the cells of ours.
+``--variant earlier --rules off --draws 1`` scores NIST's excerpt of 2018, unchanged, as if it were that of 2019.
 
 Public knowledge is the data dictionary, the lists of codes beside each file, the Census Bureau's ranges of industry
 codes, and the published density of each area. All settings are chosen on Texas. ``--variant`` names another choice.
@@ -51,7 +52,7 @@ def main() -> None:
     parser.add_argument("--state", choices=STATES)
     parser.add_argument("--rules", choices=NAMES)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--variant", default="look", choices=[*VARIANTS, *PROGRAMS])
+    parser.add_argument("--variant", default="column", choices=[*VARIANTS, *PROGRAMS, EARLIER])
     parser.add_argument("--epsilon", type=float, default=1.0)
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "likeness-sdnist"
     parser.add_argument("--sdnist", type=Path, default=cache, help="folder of the environment of SDNist")
@@ -72,7 +73,9 @@ def run(state: str, rules: str, arguments: argparse.Namespace) -> None:
         if not RESULTS.of(*keys).empty:
             continue
         start = time.monotonic()
-        if arguments.variant in PROGRAMS:
+        if arguments.variant == EARLIER:
+            table = of_the_year_before(state)
+        elif arguments.variant in PROGRAMS:
             table = by_peer(arguments.peers, state, arguments.variant, arguments.epsilon)
         else:
             table = synthesize(state, rules == "on", arguments.variant, arguments.epsilon)
@@ -87,6 +90,22 @@ def rows_of(state: str) -> pd.DataFrame:
     if not path.exists():
         raise SystemExit(f"{path} is missing. Get the Diverse Communities Data Excerpts of NIST.")
     return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def of_the_year_before(state: str) -> pd.DataFrame:
+    """NIST's rows of 2018. A code of an industry that 2019 lacks becomes the nearest one of its category."""
+    folder, name = STATES[state]
+    rows = pd.read_csv(DATA / folder / f"{name.replace('2019', '2018')}.csv", dtype=str, keep_default_na=False)
+    codes = schema_of(state, rules=False, variant="column").column("INDP").categories
+    category = [sum(int(code) >= first for first in INDUSTRIES) for code in codes]
+    nearest = {"N": "N"}
+    for code in set(rows["INDP"]) - {"N"}:
+        group = sum(int(code) >= first for first in INDUSTRIES)
+        nearest[code] = min(
+            (other for other, at in zip(codes, category, strict=True) if at == group),
+            key=lambda other, code=code: abs(int(other) - int(code)),
+        )
+    return rows.assign(INDP=rows["INDP"].map(nearest))
 
 
 def schema_of(state: str, rules: bool, variant: str) -> Schema:
@@ -129,6 +148,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 """More budget for pairs with the area, and ten times the rows; neither; the area as the label. The page has
 :data:`SHOWN`."""
+EARLIER = "earlier"
 SHOWN = {"column": "as shipped", "area": "area weighted", "many": "area weighted, ten times the rows"}
 
 
@@ -218,10 +238,10 @@ def section(results: pd.DataFrame) -> str:
     heads = ["state", "method", "draws", *(name.replace("_", " ") for name in columns)]
     lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     digits = {"pmse": 4, "k_marginal": 0, "worst_area": 0}
-    shown = results[results["variant"].isin([*SHOWN, *PROGRAMS])]
+    shown = results[results["variant"].isin([*SHOWN, *PROGRAMS, EARLIER])]
     for (state, variant, rules), rows in shown.groupby(["state", "variant", "rules"]):
         cells = [str(len(rows)), *(cell(rows[name], digits.get(name, 1)) for name in columns)]
-        title = METHODS.get(str(variant)) or NAMES[str(rules)].format(SHOWN[str(variant)])
+        title = {**METHODS, EARLIER: "the excerpt of 2018, unchanged"}.get(str(variant)) or NAMES[str(rules)].format(SHOWN[str(variant)])
         lines.append(f"| {state} | {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -70,6 +70,18 @@ def test_pairs_are_taken_while_they_show_or_may_hold_more_than_the_noise_of_thei
     assert chosen(strengths=strengths, max_coordinates=70).pairs == ((0, 1), (0, 3))
 
 
+def test_pairs_that_show_something_or_are_named_have_three_quarters_of_the_budget_beside_what_all_share() -> None:
+    feature = chosen(strengths=[0.9, 0.0, 0.5, 0.0, 0.0, 0.0], noise=0.001)
+    weights = feature.weights
+    assert feature.pairs == () and {weights[1], *weights[3:]} == {min(weights)}
+    clear = (weights[0] + weights[2]) / sum(weights)
+    assert clear == pytest.approx(3 / 4 + 1 / 4 * 2 / 6, rel=0.01)
+    for strengths in (NOTHING, [np.inf] * 6, [0.9] * 6):  # where none or all stand out, all are equal
+        weights = chosen(strengths=strengths, noise=0.001).weights
+        assert max(weights) - min(weights) <= 1
+    assert chosen(of("a", "c"), strengths=[0.9] + [0.0] * 5, noise=0.001).weights[1] > min(weights) * 1.5
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("workload", [[], [of("a", weight=100), of("a", "c", weight=7)], [of("a", "b", "d", weight=9)]])
 def test_the_sensitivity_does_not_depend_on_what_was_chosen(workload: list[Any], hidden: bool) -> None:
