@@ -241,7 +241,8 @@ def section(results: pd.DataFrame) -> str:
     shown = results[results["variant"].isin([*SHOWN, *PROGRAMS, EARLIER])]
     for (state, variant, rules), rows in shown.groupby(["state", "variant", "rules"]):
         cells = [str(len(rows)), *(cell(rows[name], digits.get(name, 1)) for name in columns)]
-        title = {**METHODS, EARLIER: "the excerpt of 2018, unchanged"}.get(str(variant)) or NAMES[str(rules)].format(SHOWN[str(variant)])
+        fixed = {**METHODS, EARLIER: "the excerpt of 2018, unchanged"}
+        title = fixed.get(str(variant)) or NAMES[str(rules)].format(SHOWN[str(variant)])
         lines.append(f"| {state} | {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
