@@ -371,13 +371,16 @@ DERIVED: Columns = {
 }  # fmt: skip
 
 
-COUNTY = pd.Series({f"t{place}": f"c{place // 5}" for place in range(30)})
-
-
 def right(table: pd.DataFrame, expected: Callable[[pd.DataFrame], Any], name: str, margin: float) -> float:
     """Percent of rows whose column is what the others say, but for its rounding."""
     numbers = table.drop(columns=["town", "county"]).astype(float)
     return 100 * float(((numbers[name] - expected(numbers)).abs() <= margin + 1e-9).mean())
+
+
+def right_counties(table: pd.DataFrame) -> float:
+    """Percent of rows whose town lies in their county."""
+    expected = table["town"].astype(str).map({f"t{place}": f"c{place // 5}" for place in range(30)})
+    return 100 * float((expected == table["county"].astype(str)).mean())
 
 
 CLUBS = tuple(f"club{place:02}" for place in range(40))
@@ -507,6 +510,7 @@ LAWS: dict[str, Law] = {
             "right totals, %": Figure(
                 lambda table, _: right(table, lambda row: row["quantity"] * row["price"], "total", 0.005), 0, least(80)
             ),
+            "right counties, %": Figure(lambda table, _: right_counties(table), 0, least(80)),
             "right ages, %": Figure(
                 lambda table, _: right(table, lambda row: 2024 - row["born"], "age", 0), 0, least(80)
             ),
