@@ -42,7 +42,7 @@ from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.request import Dataset
 
-sys.path.insert(0, str(ROOT / "tests" / "privacy"))
+sys.path.insert(0, str(ROOT / "tests"))
 from postgres import server
 
 RESULTS = Path("evidence/results/nights.csv")

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from postgres import server
 from sqlalchemy import create_engine
 from toys import schema_with
 from typer.testing import CliRunner
@@ -227,13 +228,6 @@ def test_init_drafts_a_schema_from_a_database(
 
 @pytest.mark.process
 def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path) -> None:
-    import sys
-
-    sys.path.insert(0, str(ROOT / "tests/privacy"))
-    try:
-        from postgres import server
-    finally:
-        sys.path.remove(str(ROOT / "tests/privacy"))
     with server() as folder:
         url = f"postgresql+psycopg://owner@/postgres?host={folder}"
         engine = create_engine(url)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from postgres import programs
 from small_project import ROOT
 
 # Other kinds have tests of their own in tests/privacy/test_ledger.py.
-KINDS = ["kill -9, stages", "file size limit", "race of 2", "clock set back"]
+KINDS = ["kill -9, stages", "file size limit", "race of 2"]
 
 
 def python(*words: str) -> str:
@@ -28,6 +29,17 @@ def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
     found = pd.read_csv(results)
     assert list(found["kind"]) == ["kill -9, stages", *KINDS], output
     assert found["broken"].isna().all(), found["broken"].dropna().tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(programs() is None, reason="PostgreSQL's initdb and postgres are not installed")
+def test_a_few_nights_break_no_promise(tmp_path: Path) -> None:
+    """A clock that runs behind, one years ahead, and a cut connection. docs/howto/schedule.md has the whole year."""
+    results = tmp_path / "nights.csv"
+    output = python("-m", "evidence.nights", "--results", str(results), "--nights", "4", "--runs", "0")
+    found = pd.read_csv(results)
+    assert len(found) == 8 and found["broken"].isna().all(), output
+    assert {"clock back", "clock years ahead", "cut connection"} <= set(found["fault"].dropna())
 
 
 PLANTED = """

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from postgres import server
 from small_project import ROOT, stage, write_settings
 from sqlalchemy import create_engine
 from typer.testing import CliRunner
@@ -43,7 +44,6 @@ METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components":
 
 
 EXAMPLE = ROOT / "examples/histories"
-SERVER = runpy.run_path(str(ROOT / "tests/privacy/postgres.py"))["server"]
 TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))["tables"](400)
 SCHEMA = yaml.safe_load((EXAMPLE / "schema.yaml").read_text())
 
@@ -175,7 +175,7 @@ def test_events_without_a_name_get_it_by_a_join(project: Path) -> None:
     urls = ["sqlite:///hospital.db"]
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(pytest.skip.Exception):
-            urls.append(f"postgresql+psycopg://owner@/postgres?host={stack.enter_context(SERVER())}")
+            urls.append(f"postgresql+psycopg://owner@/postgres?host={stack.enter_context(server())}")
         digests = set()
         for url in ("", *urls):
             settings(**({"ingest__source": url, "ingest__query": JOINED, "ingest__people": "people"} if url else {}))
