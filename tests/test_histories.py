@@ -238,7 +238,7 @@ def test_rules_hold_within_each_synthetic_person(memory: list[str]) -> None:
     """The training rows break each rule."""
     people, events = people_and_events(600)
     given, spec = {"people": people, "events": events}, {**SPEC, **AGE, "memory": memory, "rules": RULES}
-    ruled, model = HistorySchema.from_dict(spec), fitted(given, spec)
+    ruled, model = HistorySchema.from_dict(spec), fitted(given, spec, settings=FASTEST)
     assert model.privacy["rules"] == [ruled.parsed_rules[place].text for place in (0, 3)]  # of people, as in a project
     for where in ({}, {"age": "young"}):
         drawn = model.sample(500, where=where)

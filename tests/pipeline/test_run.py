@@ -1,4 +1,4 @@
-"""`likeness run` and `compare` on a whole project."""
+"""`likeness run` on a whole project."""
 
 import json
 import subprocess
@@ -10,8 +10,6 @@ import pytest
 from small_project import Clone
 
 from likeness.cli import app as cli
-from likeness.cli.compare import read_run
-from likeness.core.errors import LikenessError
 
 
 def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
@@ -40,14 +38,6 @@ def test_run_is_the_pipeline_and_its_json_is_alone_on_standard_output(
     assert told("summary") == found
     made = told("bundle", str(tmp_path / "run.zip"))
     assert "privacy.json" in made["files"]
-    compared = told("compare", ".", made["bundle"])
-    assert all(a == b for a, b in compared["account"].values())
-    assert compared["internal"] and all(b is None for _, b in compared["internal"].values())
-    tracked = json.loads(finished.bytes("reports/tracking.json"))["run_id"]
-    compared = told("compare", tracked, ".")
-    assert all(a == b for a, b in compared["account"].values())
-    with pytest.raises(LikenessError, match="holds no privacy account"):
-        read_run(Path("0" * 32))
     words = ("--rows", "5", "--out", str(tmp_path / "rows.csv"), "--where", "income=>50K")
     drawn = told("sample", made["bundle"], *words)
     assert drawn["rows"] == 5 and drawn["where"] == {"income": ">50K"} and "age" in drawn["columns"]

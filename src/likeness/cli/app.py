@@ -24,7 +24,6 @@ COMMANDS = {
     "doctor": "doctor:doctor",
     "params": "params:params",
     "run": "run:run",
-    "compare": "compare:compare",
     "estimate": "estimate:estimate",
     "summary": "summary:summary",
     "bundle": "bundles:bundle",

@@ -10,7 +10,6 @@ schedule, would give the seconds of private stages. Scores from real rows withou
 import json
 import math
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -126,24 +125,6 @@ def settings(params: Params) -> dict[str, Any]:
     value[params.method] = plain(method_from(params))
     value["ingest"]["schema"] = Path(params.ingest.schema).name
     return dict(_flatten(value, ""))
-
-
-def tracked_run(project: Project, run: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """The privacy account and the metrics of a run in the tracking store, by its id in ``reports/tracking.json``.
-
-    Raises:
-        LikenessError: the store cannot be used, or does not hold the account of that run.
-    """
-    uri, _ = tracking_store(project)
-    if uri.startswith(_SQLITE) and not Path(uri.removeprefix(_SQLITE)).exists():
-        raise LikenessError(f"{uri} does not exist, so it holds no run '{run}'. Check tracking.uri.")
-    try:
-        client = MlflowClient(tracking_uri=uri)
-        metrics: dict[str, float] = dict(client.get_run(run).data.metrics)
-        with tempfile.TemporaryDirectory() as folder:
-            return read_json(Path(client.download_artifacts(run, ProjectPaths.privacy.name, folder))), metrics
-    except (MlflowException, OSError):
-        raise LikenessError(f"{_shown(uri)} holds no privacy account of run '{run}'. Give another run.") from None
 
 
 def run_witnesses(project: Project) -> list[Witness]:

@@ -1,70 +1,17 @@
-"""`likeness compare` and the progress of `likeness run`, on small accounts and on lines as DVC writes them."""
+"""`likeness run` and `summary` without a run: no stage starts."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from likeness.bundle.contents import CHECKSUMS
-from likeness.bundle.files import sums
 from likeness.bundle.verdict import Check
 from likeness.cli import run as cli_run
-from likeness.cli.compare import read_run
 from likeness.cli.summary import scores, summary_text
 from likeness.core.paths import ProjectPaths
-from likeness.synthesizer.published import SAVED
 
 Command = Callable[..., tuple[int, str, str]]
-
-
-def account(epsilon: float, rows: int | None) -> dict[str, Any]:
-    return {
-        "private": True, "method": "marginals", "identity": "people", "adjacency": "add_remove_one",
-        "target": {"epsilon": epsilon, "delta": 1e-5}, "total": {"rho": 0.03, "epsilon": epsilon, "delta": 1e-5},
-        "ledger": {"lifetime": {"spent_epsilon": 2.5, "cap_epsilon": 10.0}}, "queries": [{}, {}],
-        "sample": {"rows": rows, "seed": 0, "where": {}},
-    }  # fmt: skip
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> tuple[Path, Path]:
-    """A project's folder with internal scores, and a saved synthesizer."""
-    project, saved = tmp_path / "project", tmp_path / "saved"
-    (project / "reports/internal/evaluation").mkdir(parents=True)
-    (project / "reports/privacy.json").write_text(json.dumps(account(1.0, 32_000)))
-    scores = {"scores": {"synthetic": {"f1": 0.625}, "real": {"f1": 0.9}}, "marginals": {"synthetic": {"1": 0.015625}}}
-    (project / "reports/internal/evaluation/metrics.json").write_text(json.dumps({**scores, "other": 3}))
-    saved.mkdir()
-    (saved / "privacy.json").write_text(json.dumps(account(2.0, None)))
-    (saved / SAVED).write_text("{}")
-    (saved / CHECKSUMS).write_text(sums(saved))
-    return project, saved
-
-
-def test_compare_shows_both_and_says_what_is_internal(runs: tuple[Path, Path], command: Command) -> None:
-    names = [str(path) for path in runs]
-    code, text, _ = command("compare", *names)
-    lines = [line.split() for line in text.splitlines()]
-    assert code == 0 and ["epsilon", "1", "2"] in lines and ["rows", "32,000", "-"] in lines
-    assert ["lifetime", "epsilon", "2.5", "2.5"] in lines and ["scores", "f1", "0.625", "-"] in lines
-    assert "0.9" not in text  # of real rows: no part of the run
-    assert text.index("NOT private") < text.index("scores f1") and text.index("NOT private") > text.index("rows")
-    code, text, _ = command("compare", *names[::-1], "--json")
-    found = json.loads(text)
-    assert found["account"]["epsilon"] == [2.0, 1.0] and found["internal"]["marginals 1"] == [None, 0.015625]
-    assert "NOT private" in found["internal_is"] and found["runs"] == names[::-1]
-    code, text, _ = command("compare", names[1], names[1])
-    assert code == 0 and "internal" not in text
-
-
-def test_compare_refuses_what_is_no_run(runs: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
-    (tmp_path / "empty").mkdir()
-    for wrong, message in (("empty", "holds no run"), ("nowhere", "does not exist")):
-        words = ("compare", str(runs[0]), str(tmp_path / wrong))
-        code, _, error = command(*words)
-        assert code == 2 and message in error and "Traceback" not in error
 
 
 def test_a_summary_needs_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
@@ -150,15 +97,22 @@ def test_a_run_leaves_out_stages_and_ends_at_ctrl_c(
     assert code == 130 and "Nothing is lost" in error and "Go on: likeness run" in error and text == ""
 
 
-def test_scores_of_another_table_are_not_shown(runs: tuple[Path, Path]) -> None:
+def test_scores_of_another_table_are_not_shown(folder: Path) -> None:
     """As after ``likeness run --without evaluate``."""
-    paths = ProjectPaths(runs[0])
-    assert scores(paths) == json.loads(paths.internal_metrics.read_text())
+    account = {
+        "private": True, "method": "marginals", "adjacency": "add_remove_one",
+        "target": {"epsilon": 1.0, "delta": 1e-5}, "total": {"epsilon": 1.0, "delta": 1e-5},
+    }  # fmt: skip
+    paths = ProjectPaths(folder)
+    metrics = {"scores": {name: {"f1": 0.625} for name in ("synthetic", "real", "shuffled")}}
+    paths.internal_metrics.parent.mkdir(parents=True)
+    paths.privacy.write_text(json.dumps(account))
+    paths.internal_metrics.write_text(json.dumps(metrics))
+    assert scores(paths) == metrics
     item = {"path": "data/synthetic/synthetic.parquet"}
     stages = {"sample": {"outs": [item | {"md5": "new"}]}, "evaluate": {"deps": [item | {"md5": "old"}]}}
-    (runs[0] / "dvc.lock").write_text(json.dumps({"stages": stages}))
+    paths.lock.write_text(json.dumps({"stages": stages}))
     assert scores(paths) is None and "none of this table" in summary_text(paths)
-    assert read_run(runs[0]).internal == {}
     stages["evaluate"]["deps"][0]["md5"] = "new"
-    (runs[0] / "dvc.lock").write_text(json.dumps({"stages": stages}))
-    assert scores(paths) is not None
+    paths.lock.write_text(json.dumps({"stages": stages}))
+    assert "0.625" in summary_text(paths)
