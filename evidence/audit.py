@@ -54,7 +54,7 @@ from likeness.methods.base import Context, Method
 from likeness.methods.moments.clusters_map import ClassHalves
 from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import CardQuery, card_shares, foreseen_card
+from likeness.pipeline.card import CardQuery, card_shares, planned_card
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
@@ -254,12 +254,12 @@ def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> li
     with temporary_ledger(adjacency, unit) as ledger:
 
         def answer(query: Query) -> Released:
-            queries.append(asked.named(query))
+            queries.append(asked.scoped(query))
             data = door.Door(plan, ledger, Dataset("people", "rows", unit=unit), lambda: [records]).release(queries[-1])
             return from_bytes(data, query.name)
 
         auxiliary = method.ask(asked.context, answer)
-    return [*queries, asked.named(method.embedding_query(asked.context, auxiliary))]
+    return [*queries, asked.scoped(method.embedding_query(asked.context, auxiliary))]
 
 
 def history_cases() -> Iterator[Case]:
@@ -304,7 +304,7 @@ def card_cases() -> Iterator[Case]:
             adjacency=adjacency,
             num_records=count,
         )
-        for query in foreseen_card(card, plan, context):
+        for query in planned_card(card, plan, context):
             asked = query.about(query.counts([one]), 1000) if isinstance(query, DistanceQuery) else query
             yield Case(f"card {query.name}", adjacency, asked, asked)
 

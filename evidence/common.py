@@ -19,7 +19,7 @@ from evidence import mixture
 from evidence.memory import peak_mb
 from likeness.config.load import params_from
 from likeness.config.params import Params
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.rng import public
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
@@ -107,7 +107,7 @@ def settings(name: str) -> Params:
     content = {key: value for file in files for key, value in yaml.safe_load(file.read_text()).items()}
     params = params_from(content)
     names = METHODS if name not in EXAMPLES else {*params.sections, params.method}
-    sections = {name: plain(method_from(dataclasses.replace(params, method=name))) for name in names}
+    sections = {name: json_value(method_from(dataclasses.replace(params, method=name))) for name in names}
     return dataclasses.replace(params, sections=sections)
 
 

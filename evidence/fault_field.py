@@ -277,7 +277,7 @@ def _init_and_prepare() -> None:
 
 def _print_records() -> None:
     from likeness.core.errors import LikenessError
-    from likeness.core.hashing import plain
+    from likeness.core.hashing import json_value
     from likeness.ledger.home import locate
     from likeness.ledger.ledger import Ledger
 
@@ -286,7 +286,7 @@ def _print_records() -> None:
     except LikenessError as error:
         print(error)
         sys.exit(REFUSED)
-    print(json.dumps([plain(vars(record)) for record in records]))
+    print(json.dumps([json_value(vars(record)) for record in records]))
 
 
 def _whole(data: bytes) -> bool:

@@ -292,7 +292,7 @@ def redraw(
         stem: name of the table.
     """
     sample = Bundle(folder).sample
-    table = Published.believed(folder).tables(*sample)[stem]
+    table = Published.of_checked_folder(folder).tables(*sample)[stem]
     changed = change(table)
     (folder / f"{stem}.csv").write_bytes(csv_bytes(changed))
     outputs = json.loads((folder / names.PRIVACY).read_text())["outputs"]

@@ -25,7 +25,7 @@ from evidence import lie_plants as p
 from evidence.honest_bundles import IDENTITY, bundles
 from evidence.ledger_lies import OF_LEDGERS
 from likeness.bundle import contents as names
-from likeness.bundle.files import opened
+from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.core.errors import LikenessError
 from likeness.methods.merf_ae.encoded_map import ENCODER
@@ -515,7 +515,7 @@ def judged(lie: Any, honest: dict[str, Path]) -> list[Check]:
     """What the whole verifier says of a lie; a bundle that is refused is one wrong check."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with opened(lie.told(honest, Path(folder))) as place:
+            with open_bundle(lie.told(honest, Path(folder))) as place:
                 return list(checks_of(place, lie.retrain, MOST_MINUTES))
         except LikenessError as refusal:
             return [Check(OPENED, False, str(refusal))]

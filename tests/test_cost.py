@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from likeness.core.errors import BudgetError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
@@ -61,7 +61,7 @@ def test_a_key_that_the_lock_lacks_had_its_default(project: Path, monkeypatch: p
     monkeypatch.setattr(Project, "source_digest", lambda self: "the source")
     run.paths.source.parent.mkdir(parents=True, exist_ok=True)
     run.paths.source.write_text('{"hmac": "the source"}')
-    written = plain(run.params.ingest)
+    written = json_value(run.params.ingest)
     older = {key: value for key, value in written.items() if key != "format"}
     others = {"source": "other.csv"}, {"format": {"decimal": ","}}, {"unknown": 1}
     for ingest, same in ((written, True), (older, True), *(({**written, **other}, False) for other in others)):

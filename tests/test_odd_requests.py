@@ -18,7 +18,7 @@ from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
 from likeness.cli.sample import sample
 from likeness.core.errors import DataError, LikenessError, ParamsError
-from likeness.data.schema.allowed import plain_condition
+from likeness.data.schema.allowed import condition_setting
 from likeness.ledger.home import locate
 from likeness.pipeline.run_stage import storage_refusal
 from likeness.pipeline.where import conditions, pairs
@@ -174,7 +174,7 @@ def test_conditions_in_all_forms_of_python_mean_the_same(name: str, values: list
     expected = conditions({name: values[0]}, SCHEMA)
     for value in values:
         assert conditions({name: value}, SCHEMA) == expected
-        plain = plain_condition(value)
+        plain = condition_setting(value)
         assert conditions({name: plain}, SCHEMA) == expected and type(plain) in (type(None), str, list, int, float)
 
 

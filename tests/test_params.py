@@ -18,7 +18,7 @@ from likeness.config.explain import defaults, keys
 from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.core.errors import LikenessError, ParamsError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS, method_from, resolved
 from likeness.pipeline.new_project import write_project
@@ -80,13 +80,13 @@ EVERY |= {name: {"expert": defaults(method)} for name, method in METHODS.items()
 
 
 def test_files_without_a_section_projects_and_fits_have_the_same_method(tmp_path: Path) -> None:
-    default = plain(METHODS["marginals"]())
-    assert plain(method_from(params_from(NEEDED))) == default
+    default = json_value(METHODS["marginals"]())
+    assert json_value(method_from(params_from(NEEDED))) == default
     write_project(tmp_path / "new")
     assert "marginals" not in yaml.safe_load((tmp_path / "new/params.yaml").read_text())
-    assert plain(method_from(Synthesizer(population="p").params())) == default
+    assert json_value(method_from(Synthesizer(population="p").params())) == default
     fit = Synthesizer(population="p", settings={"train": {"iterations": 5}}).params()
-    assert plain(method_from(fit)) == {**default, "train": {**default["train"], "iterations": 5}}
+    assert json_value(method_from(fit)) == {**default, "train": {**default["train"], "iterations": 5}}
 
 
 def test_only_what_a_person_must_decide_is_needed() -> None:
@@ -114,7 +114,7 @@ def test_the_printed_section_of_a_method_is_that_of_a_new_project(name: str) -> 
     assert all(every[key] == value for key, value in everyday.items())
     assert {key.replace(".expert", "", 1) for key in expert} >= every.keys() - everyday.keys()
     read = method_from(params_from({**NEEDED, "method": name, **yaml.safe_load(text)}))
-    assert plain(read) == defaults(METHODS[name])
+    assert json_value(read) == defaults(METHODS[name])
     assert max(map(len, text.splitlines())) <= 120
 
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from likeness.bundle.files import opened
+from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.verify import MOST_MINUTES, checks_of
 
 
 def verify(path: Path, retrain: bool = False) -> list[Check]:
     """As :func:`likeness.verify.verify`, in this process."""
-    with opened(path) as folder:
+    with open_bundle(path) as folder:
         return list(checks_of(folder, retrain, MOST_MINUTES))

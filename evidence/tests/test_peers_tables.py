@@ -20,7 +20,7 @@ def test_peers_get_the_cells_of_the_pairs_and_nothing_within_them(monkeypatch: p
     monkeypatch.chdir(ROOT)
     params = load_params()
     columns = peer_columns(params)
-    asked = method_from(params).foreseen_queries(Project(Path(), params).context)[-1].feature
+    asked = method_from(params).planned_queries(Project(Path(), params).context)[-1].feature
     assert [column.cells for column in columns] == list(asked.columns)  # type: ignore[attr-defined]
     assert not any(column.firsts or column.shares for column in columns)
 

@@ -19,7 +19,7 @@ import likeness
 from likeness import Schema, Synthesizer
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.encoding.frames import opened
+from likeness.data.encoding.frames import pandas_frame
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.kinds import KINDS, Kind, register
 from likeness.data.source.files import read_frame, read_source
@@ -172,7 +172,7 @@ def test_a_sample_has_texts_of_the_kind_and_survives_a_folder(fitted: Synthesize
     drawn, schema = fitted.sample(60), fitted.schema_
     assert drawn.dtypes.equals(ROWS.dtypes) and pd.concat([drawn, ROWS]).dtypes.equals(ROWS.dtypes)
     typed = read_frame(drawn, schema, exact=True)
-    pd.testing.assert_frame_equal(in_dtypes(typed, schema, opened(ROWS)[1].dtypes), drawn)
+    pd.testing.assert_frame_equal(in_dtypes(typed, schema, pandas_frame(ROWS)[1].dtypes), drawn)
     fitted.save(tmp_path / "saved")
     pd.testing.assert_frame_equal(Synthesizer.load(tmp_path / "saved").sample(60), drawn)
 

@@ -73,7 +73,7 @@ def test_without_classes_a_query_about_all_records_keeps_its_key(name: str) -> N
     unlabeled = dataclasses.replace(own.schema, label=None, task="none", columns=columns)
     method = small(name)
     for schema, expected in ((own.schema, {"each_record", "all_records"}), (unlabeled, {"each_record"})):
-        found = method.foreseen_queries(dataclasses.replace(own, schema=schema))
+        found = method.planned_queries(dataclasses.replace(own, schema=schema))
         terms = {str(query.spec()["terms"]) for query in found} - {"bucket_pairs"}
         assert terms == expected
 

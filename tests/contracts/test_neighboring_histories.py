@@ -64,7 +64,7 @@ def queries(schema: HistorySchema) -> dict[str, list[Query]]:
     asked = {}
     for prefix, rows in schema.row_sets.items():
         of = RowSet(Context(rows, "add_remove_one", None, 0), "", prefix=prefix, by_person=True)
-        asked[prefix] = [of.named(query) for query in method.foreseen_queries(of.context)]
+        asked[prefix] = [of.scoped(query) for query in method.planned_queries(of.context)]
     return asked
 
 

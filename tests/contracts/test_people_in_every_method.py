@@ -96,7 +96,7 @@ def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name:
     without = training(params, schema, rows[stays].reset_index(drop=True), people[stays].reset_index(drop=True))
     assert len(whole.x) - len(without.x) == UNIT.max_rows  # seven rows, of which three are used
     farther = []
-    for query in small(name).foreseen_queries(context(ADD, name)):
+    for query in small(name).planned_queries(context(ADD, name)):
         one, several = query.sensitivity_squared(ADD), query.sensitivity_squared(ADD, UNIT)
         assert several == UNIT.max_rows**2 * one
         distance = int(((total(query, whole) - total(query, without)) ** 2).sum())
@@ -108,6 +108,6 @@ def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name:
 
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_no_query_of_several_rows_is_answered_under_replacement(name: str) -> None:
-    for query in small(name).foreseen_queries(context(Adjacency.REPLACE_ONE, name)):
+    for query in small(name).planned_queries(context(Adjacency.REPLACE_ONE, name)):
         with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
             query.sensitivity_squared(Adjacency.REPLACE_ONE, UNIT)

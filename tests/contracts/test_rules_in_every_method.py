@@ -60,7 +60,7 @@ def test_rows_that_break_rules_move_every_sum_no_farther_than_declared(name: str
         records = Records(encoder.expand(codes), encoder.labels(codes), None)
         return lattice_sum(query, iter([records])).astype(object)
 
-    for query in small(name).foreseen_queries(facts):
+    for query in small(name).planned_queries(facts):
         whole = total(query, table)
         for place in range(5):
             without = table.drop(index=place)

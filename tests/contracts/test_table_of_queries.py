@@ -16,7 +16,7 @@ from likeness.config.params import Card
 from likeness.methods import METHODS
 from likeness.methods.maps import MAPS
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import card_shares, foreseen_card
+from likeness.pipeline.card import card_shares, planned_card
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare
 from likeness.release import records
@@ -113,7 +113,7 @@ def beside(adjacency: Adjacency) -> list[Asked]:
     columns = {"job": {"kind": "categorical", "categories": "private", "other": "rest"}}
     selection, card = [QueryShare(query_name(1), STAGE, 0.1, 0.1)], Card(share=0.1)
     plan = plan_with(one, 1.0, adjacency, facts.num_records, selection=selection, card=card_shares(card, facts))
-    found: list[AnyQuery] = [*partition_queries(schema_with(columns), plan, 10), *foreseen_card(card, plan, facts)]
+    found: list[AnyQuery] = [*partition_queries(schema_with(columns), plan, 10), *planned_card(card, plan, facts)]
     return [asked(query, ALL, adjacency) for query in found]
 
 
@@ -126,12 +126,12 @@ def everything() -> list[Asked]:
     for method in methods.values():
         for adjacency in Adjacency:
             facts = context(adjacency, method.name)
-            queries = method.foreseen_queries(facts)
+            queries = method.planned_queries(facts)
             # Where noise hides cells, the second release of marginals repeats the products.
             queries += [dataclasses.replace(query, name="second") for query in queries if query.name == "products"]
             found += [asked(query, method.name, adjacency) for query in queries]
     shared = RowSet(context(Adjacency.ADD_REMOVE_ONE), "", by_person=True)
-    queries = [shared.named(query) for query in first.foreseen_queries(shared.context)]
+    queries = [shared.scoped(query) for query in first.planned_queries(shared.context)]
     return [*found, *(asked(query, "people", Adjacency.ADD_REMOVE_ONE) for query in queries)]
 
 

@@ -174,7 +174,7 @@ def test_one_day_in_front_of_times_moves_the_sums_by_the_sensitivity() -> None:
     columns = {"c": seen, "also": seen}
     schema = schema_with(columns, name="t")
     section = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())["marginals"]
-    queries = build(Marginals, section, "marginals").foreseen_queries(Context(schema, "add_remove_one", None, 0))
+    queries = build(Marginals, section, "marginals").planned_queries(Context(schema, "add_remove_one", None, 0))
 
     def records(cells: list[Any]) -> Records:
         encoder = Encoder(schema)

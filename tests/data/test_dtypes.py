@@ -20,7 +20,7 @@ from likeness.core.errors import DataError, SchemaError
 from likeness.data.beside import OLD_PANDAS, TEXT
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.encoding.frames import FrameType, opened
+from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.dtypes import dtype_name
@@ -154,7 +154,7 @@ def frame(rows: int = 300) -> pd.DataFrame:
 def test_an_order_of_categories_takes_the_place_of_texts(dtype: str, tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": pd.Series(["b", "a"], dtype=dtype)})
     schema = schema_with({"x": ORDERED})
-    again = in_dtypes(read_frame(frame, schema), schema, opened(frame)[1].dtypes)
+    again = in_dtypes(read_frame(frame, schema), schema, pandas_frame(frame)[1].dtypes)
     again.to_parquet(tmp_path / "t.parquet")
     for drawn in (again, pd.read_parquet(tmp_path / "t.parquet")):
         assert drawn["x"].cat.ordered and (drawn["x"] < "a").tolist() == [True, False]
@@ -169,7 +169,7 @@ def test_an_order_of_categories_takes_the_place_of_texts(dtype: str, tmp_path: P
 )
 def test_a_sparse_column_goes_in_and_comes_back_dense(cells: list[Any], word: str, kind: str) -> None:
     dense = pd.DataFrame({"x": cells})
-    table, frame = opened(dense.astype(pd.SparseDtype(word)))
+    table, frame = pandas_frame(dense.astype(pd.SparseDtype(word)))
     pd.testing.assert_frame_equal(table, dense)
     assert frame.dtypes == {"x": word} and likeness.draft(dense.astype(pd.SparseDtype(word)))["x"].kind == kind
 
@@ -186,7 +186,7 @@ def test_periods_and_intervals_are_categories_of_their_texts(values: Any, texts:
     assert likeness.draft(frame)["x"].kind == "drop"  # until a person says another kind
     schema = schema_with({"x": categories(*texts)}, name="t")
     typed = read_frame(frame, schema)
-    assert in_dtypes(typed, schema, opened(frame)[1].dtypes)["x"].tolist() == texts
+    assert in_dtypes(typed, schema, pandas_frame(frame)[1].dtypes)["x"].tolist() == texts
 
 
 @pytest.mark.parametrize("values", [pd.period_range("2020-01", periods=2, freq="M"), pd.interval_range(0.0, 2)])
@@ -200,7 +200,7 @@ def test_periods_and_intervals_are_texts_to_every_reader(values: Any, tmp_path: 
         schema_with({"x": {**categories(*texts["x"][:2]), "nullable": True}}, name="t"),
     ):
         frame.to_parquet(tmp_path / "t.parquet")
-        for one in (frame, opened(pa.Table.from_pandas(frame))[0], texts):
+        for one in (frame, pandas_frame(pa.Table.from_pandas(frame))[0], texts):
             digest = SourceDigest()
             assert len(read_frame(one, schema, source=digest)) == 3
             digests.append(digest.digest(b"k" * 32))
@@ -209,7 +209,7 @@ def test_periods_and_intervals_are_texts_to_every_reader(values: Any, tmp_path: 
         digests.append(digest.digest(b"k" * 32))
     assert len(set(digests)) == 1
     classes = pd.DataFrame({"x": pd.Categorical(values)})
-    assert opened(pa.Table.from_pandas(classes))[0].shape == (2, 1)
+    assert pandas_frame(pa.Table.from_pandas(classes))[0].shape == (2, 1)
 
 
 def test_frames_of_other_libraries_come_back_as_they_are() -> None:
@@ -226,13 +226,13 @@ def test_frames_of_other_libraries_come_back_as_they_are() -> None:
     kinds = [CODES, LETTERS, BOOLEAN, LETTERS, {**LETTERS, "ordered": True}, DAY, MOMENT, REAL]
     schema = schema_with({name: {**kind, "nullable": True} for name, kind in zip(table.columns, kinds, strict=True)})
     for native in (table, table.to_arrow()):
-        cells, kind = opened(native)
+        cells, kind = pandas_frame(native)
         again = kind.native(in_dtypes(read_frame(cells, schema), schema, kind.dtypes))
         assert type(again) is type(native) and again.equals(native) and again.schema == native.schema
         assert FrameType(**kind.to_dict()) == kind
     for wrong in (table.lazy(), {"a": [1]}):
         with pytest.raises(DataError, match="must be a frame of pandas, polars or pyarrow"):
-            opened(wrong)
+            pandas_frame(wrong)
 
 
 UNHELD: list[tuple[Any, Sequence[Any], list[str]]] = [
@@ -282,7 +282,7 @@ def test_midnight_is_the_day_alone_among_categories(text: str, tmp_path: Path) -
     schema = schema_with({"x": column})
     moments.to_parquet(tmp_path / "own.parquet")
     for source in (moments, moments.astype(str), pa.Table.from_pandas(moments)):
-        typed = read_frame(opened(source)[0], schema)["x"]
+        typed = read_frame(pandas_frame(source)[0], schema)["x"]
         assert typed.tolist()[:2] == [text, "other"] and typed.isna()[2]
     assert read_source(tmp_path / "own.parquet", schema)[0]["x"].tolist()[:2] == [text, "other"]
     assert not texts_without_cells(pa.timestamp("us"), [text])

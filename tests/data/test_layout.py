@@ -13,7 +13,7 @@ from table_strategies import column_values, schemas, tables
 
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Block, Layout
 from likeness.data.schema.column import Column
@@ -53,7 +53,7 @@ def test_blocks_tile_the_vector_and_the_json_form_reads_back(schema: Schema) -> 
     both = np.concatenate([layout.numeric_columns, layout.onehot_columns])
     assert sorted(both.tolist()) == list(range(layout.width))
     assert layout.width == sum(column.width for column in schema.feature_columns)
-    assert build(Layout, json.loads(json.dumps(plain(layout))), "layout") == layout
+    assert build(Layout, json.loads(json.dumps(json_value(layout))), "layout") == layout
 
 
 @given(st.data())

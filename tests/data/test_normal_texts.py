@@ -14,7 +14,7 @@ from likeness.cli.app import app
 from likeness.config.load import params_from
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, ParamsError, SchemaError
-from likeness.data.encoding.frames import opened
+from likeness.data.encoding.frames import pandas_frame
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.databases import Database
@@ -174,9 +174,9 @@ def test_missing_inputs_take_names_in_any_form(library: str, own: str, written: 
         frame = pytest.importorskip("polars").from_arrow(frame)
     content = {"columns": {written: {"kind": "integer", "lower": 0, "upper": 3}, "ort": {"kind": "drop"}}}
     found = MissingInputs()
-    found._header(content, opened(frame)[0])
+    found._header(content, pandas_frame(frame)[0])
     assert found.sentences == []
-    found._header({"columns": {"grosse": content["columns"][written]}}, opened(frame)[0])
+    found._header({"columns": {"grosse": content["columns"][written]}}, pandas_frame(frame)[0])
     assert "column 'grosse' is missing" in found.sentences[0]
 
 

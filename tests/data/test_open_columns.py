@@ -179,8 +179,8 @@ def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
 
 def test_stand_ins_are_as_many_as_asked_for_and_no_public_word() -> None:
     job = {"kind": "categorical", "categories": "private", "other": "category 1", "missing_values": ["category 3"]}
-    made = schema({**job, "nullable": True}).foreseen(3)
+    made = schema({**job, "nullable": True}).planned(3)
     assert made.column("job").categories == ("category 2", "category 4", "category 5", "category 1")
     plain = schema({"kind": "categorical", "categories": ["a"]})
-    assert plain.foreseen(3) is not None and plain.foreseen(3) == plain
+    assert plain.planned(3) is not None and plain.planned(3) == plain
     assert isinstance(made.column("job"), Column)

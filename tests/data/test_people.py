@@ -22,7 +22,7 @@ from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source import row_digests, split
-from likeness.data.source.contribution_bounding import bound_contributions, numbered, people_of
+from likeness.data.source.contribution_bounding import bound_contributions, people_of, person_numbers
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame_people, read_source
 from likeness.data.source.row_digests import hashes_of, row_hashes
@@ -138,7 +138,7 @@ def test_a_key_is_read_alike_from_every_source(tmp_path: Path) -> None:
 def test_a_person_of_two_spellings_has_one_share() -> None:
     people = people_of(pd.Series([1, 1.0, "1", "1.0", 2], dtype="object", name="p"), "t")
     used = bound_contributions(row_hashes(typed_rows(5), SCHEMA), people, np.full(5, "train"), 2)
-    assert used.sum() == 3 and numbered(people).tolist() == [0, 0, 0, 0, 1]
+    assert used.sum() == 3 and person_numbers(people).tolist() == [0, 0, 0, 0, 1]
     assert len(set(split_by_person(people[:4], 0.5, 0))) == 1
 
 

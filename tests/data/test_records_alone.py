@@ -20,7 +20,7 @@ from toys import schema_with
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
-from likeness.data.encoding.frames import opened
+from likeness.data.encoding.frames import pandas_frame
 from likeness.data.source import csv_files
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.databases import Database
@@ -199,7 +199,7 @@ def test_bytes_are_text_in_utf_8_or_refused_without_the_cell(tmp_path: Path, kin
     def read(cell: bytes, in_file: bool) -> Any:
         table = pa.table({"c": pa.array([cell], kind), "n": [1]})
         if not in_file:
-            return read_frame(opened(table)[0], OPEN)["c"].tolist()
+            return read_frame(pandas_frame(table)[0], OPEN)["c"].tolist()
         pq.write_table(table, tmp_path / "t.parquet")
         return read_source(tmp_path / "t.parquet", OPEN, source=SourceDigest())[0]["c"].tolist()
 
@@ -219,7 +219,7 @@ def test_a_column_that_polars_keeps_for_itself_is_refused(dtype: str, cell: Any)
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"n": [1], "c": polars.Series([cell], dtype=getattr(polars, dtype))})
     with pytest.raises(DataError, match="without columns of objects or 128 bits: 'c'") as caught:
-        opened(frame)
+        pandas_frame(frame)
     assert_no_private_word(caught.value)
 
 
@@ -256,7 +256,7 @@ def test_no_cell_changes_the_text_of_another_in_the_column_that_a_library_makes(
         except Exception:  # each library has its own
             return None
         if maker not in ("parquet", "folder"):
-            table = read_frame(opened(parts[0])[0], OPEN)
+            table = read_frame(pandas_frame(parts[0])[0], OPEN)
         else:
             for place in (0, 1):
                 pq.write_table(

@@ -21,7 +21,7 @@ from toys import schema_with
 from likeness.config.params import FileFormat, Ingest
 from likeness.core.errors import DataError, ParamsError
 from likeness.core.hashing import keyed_digest
-from likeness.core.remote import RemotePath, place_at
+from likeness.core.remote import RemotePath, source_path
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
 from likeness.data.source.header import guesses_of, header_of
@@ -400,7 +400,7 @@ def test_a_url_with_a_secret_is_refused_and_not_repeated(url: str) -> None:
 
 def test_urls_of_databases_stay_databases() -> None:
     for url in ("s3://bucket/t.csv", "https://host:8080/t.csv", "sftp://me@host/t.csv", "memory://t.parquet"):
-        assert not Ingest(url, "schema.yaml").from_database and place_at(Path(), url) == RemotePath(url)
+        assert not Ingest(url, "schema.yaml").from_database and source_path(Path(), url) == RemotePath(url)
     for url in ("sqlite:///people.db", "postgresql+psycopg://me@host/hospital"):
         assert Ingest(url, "schema.yaml", query="visits").from_database
     with pytest.raises(ParamsError, match=r"sqlite:///people\.db"):

@@ -110,11 +110,11 @@ def test_a_rare_condition_on_a_computed_column_is_refused(drawn: DrawnRows) -> N
 
 def test_rows_beside_given_values_keep_the_rules(drawn: DrawnRows) -> None:
     given = pd.DataFrame({"age": [2, 40, 2, 70], "place": ["child", "husband", "child", "wife"]}, index=[7, 8, 9, 3])
-    table = drawn.beside(given, 0)
+    table = drawn.complete(given, 0)
     assert (table[["age", "place"]].astype(str) == given.astype(str)).all(axis=None)
     assert set(violation_counts(table, SCHEMA).values()) == {0} and (table.loc[[7, 9], "sick"] == "no").all()
     with pytest.raises(ParamsError, match="a row of the frame breaks rule 2"):
-        drawn.beside(pd.DataFrame({"place": ["husband"], "sex": ["F"]}), 0)
+        drawn.complete(pd.DataFrame({"place": ["husband"], "sex": ["F"]}), 0)
 
 
 def test_without_rules_rows_are_those_of_the_generator() -> None:

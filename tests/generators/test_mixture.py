@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.layout import Block, Layout
 from likeness.features.cells import Cells
@@ -210,7 +210,7 @@ def test_a_column_pays_less_the_more_it_depends_on_others() -> None:
 def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
     edges, firsts, shares = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0), (0, 3), (0.5, 0.0, 0.5, 0.9, 0.1)
     column = MixtureColumn(Cells(0, 3, (0.5,), missing=True), edges, edges[:-1], edges[1:], firsts, shares)
-    assert build(MixtureColumn, json.loads(json.dumps(plain(column))), "column") == column
+    assert build(MixtureColumn, json.loads(json.dumps(json_value(column))), "column") == column
     chosen = np.array([0] * 100 + [1] * 200 + [2] * 10)[:, None]
     x = rows_from_cells([column], 2, chosen, seeded(0))
     values = x[:, 0]
@@ -266,7 +266,7 @@ def test_pieces_that_are_none_are_refused(changed: dict[str, object]) -> None:
     edges = (0.0, 0.1, 0.2, 0.5, 0.75, 1.0)
     column = MixtureColumn(Cells(0, 2, (0.5,)), edges, edges[:-1], edges[1:], (0, 3), (0.5, 0.0, 0.5, 0.9, 0.1))
     with pytest.raises(ParamsError, match=r"^column"):
-        build(MixtureColumn, {**plain(column), **changed}, "column")
+        build(MixtureColumn, {**json_value(column), **changed}, "column")
 
 
 def test_rows_with_equal_given_cells_are_alike_and_other_values_stay_in_their_cells() -> None:

@@ -122,13 +122,13 @@ def test_a_frame_gives_the_values_of_each_row(saved: SavedGenerator) -> None:
         },
         index=[4, 3, 2, 1],
     )
-    drawn = DrawnRows(saved, SCHEMA).beside(given, 0)
+    drawn = DrawnRows(saved, SCHEMA).complete(given, 0)
     assert list(drawn.index) == [4, 3, 2, 1] and list(drawn.columns) == NAMES
     assert drawn["age"].tolist()[::2] == [30, 30] and drawn["age"].isna().tolist() == [False, True, False, False]
     assert drawn["sick"].tolist() == ["yes", "no", "yes", "yes"] and (drawn["share"] == given["share"]).all()
     assert (days(drawn) == given["seen"]).all() and (drawn["cost"] == given["cost"]).all()
-    assert drawn.equals(DrawnRows(saved, SCHEMA).beside(given, 0))
-    many = DrawnRows(saved, SCHEMA).beside(pd.concat([given] * 50), 1)
+    assert drawn.equals(DrawnRows(saved, SCHEMA).complete(given, 0))
+    many = DrawnRows(saved, SCHEMA).complete(pd.concat([given] * 50), 1)
     alike = many[many["age"] == 30]
     assert alike["ward"].nunique() > 1 and alike["level"].nunique() > 1  # the rest is drawn
     for wrong, kind, words in (
@@ -137,7 +137,7 @@ def test_a_frame_gives_the_values_of_each_row(saved: SavedGenerator) -> None:
         (given.assign(sick="maybe"), DataError, "not among its public categories"),
     ):
         with pytest.raises(kind, match=words):
-            DrawnRows(saved, SCHEMA).beside(wrong, 0)
+            DrawnRows(saved, SCHEMA).complete(wrong, 0)
 
 
 def test_ranges_are_intervals_of_the_unit_scale() -> None:

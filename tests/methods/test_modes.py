@@ -17,7 +17,7 @@ from toys import ledger_of_people, plan_with, schema_with
 from likeness.config.explain import defaults
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, PlanError, ReleaseError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
@@ -265,6 +265,6 @@ def test_columns_without_modes_are_refused_before_anything_is_spent(
 )
 def test_numbers_that_are_no_mixture_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(LikenessError, match=r"^modes"):
-        build(Modes, {**plain(MODES[0]), **change}, "modes")
+        build(Modes, {**json_value(MODES[0]), **change}, "modes")
     with pytest.raises(ReleaseError, match="order of their places"):
         ModeStatistics(MODES[::-1])

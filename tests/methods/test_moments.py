@@ -247,7 +247,7 @@ def test_centers_of_classes_cost_a_tenth_of_the_levels_where_classes_split(split
     own = {one.query: one.share for one in classes.shares(CONTEXT)}
     assert own.pop("levels_first", 0.0) == pytest.approx(0.1 * plain[LEVELS] if splits else 0)
     assert own.pop(LEVELS) == pytest.approx((0.9 if splits else 1) * plain.pop(LEVELS)) and own == plain
-    foreseen = {query.name: query for query in classes.foreseen_queries(CONTEXT)}
+    foreseen = {query.name: query for query in classes.planned_queries(CONTEXT)}
     found = released(classes, rows=two_shapes())
     assert set(found) == set(foreseen)
     for name, one in found.items():
@@ -352,7 +352,7 @@ def test_what_levels_depend_on_has_to_be_released_first() -> None:
     assert [next(queries).name for _ in range(3)] == ["class_counts", NORMS, LEVEL_COUNTS]  # type: ignore
     with pytest.raises(KeyError, match=LEVEL_COUNTS):
         next(queries)  # type: ignore
-    foreseen = {query.name: query for query in METHOD.foreseen_queries(CONTEXT)}
+    foreseen = {query.name: query for query in METHOD.planned_queries(CONTEXT)}
     for name, one in released().items():
         query = foreseen[name]
         assert (query.dimension, query.num_groups) == (one.receipt.dimension, one.receipt.num_groups)

@@ -135,7 +135,7 @@ def test_only_dependent_pairs_have_a_strength_and_more_noise_hides_all() -> None
 
 def test_questions_before_any_answer_have_the_sensitivity_and_at_least_the_size_of_those_after() -> None:
     method, released = Marginals(), answers(sigma=20.0)
-    foreseen = {query.name: query for query in method.foreseen_queries(CONTEXT)}
+    foreseen = {query.name: query for query in method.planned_queries(CONTEXT)}
     for query in [*method.auxiliary_queries(CONTEXT, released), method.embedding_query(CONTEXT, released)]:
         for adjacency in Adjacency:
             stated = query.sensitivity_squared(adjacency) / 4**query.lattice_bits

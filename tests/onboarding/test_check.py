@@ -345,7 +345,7 @@ def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: 
     found = forecast(Project(Path(), params), 5_000)
     plan, facts = Project(Path(), params).plan, Project(Path(), params).context
     assert [query.query for query in found.queries] == [query.query for query in plan.queries]
-    for query, asked in zip(found.queries, Project(Path(), params).method.foreseen_queries(facts), strict=True):
+    for query, asked in zip(found.queries, Project(Path(), params).method.planned_queries(facts), strict=True):
         scale = math.sqrt(asked.sensitivity_squared(adjacency)) * plan.query(query.query).noise_multiplier
         assert query.sigma == pytest.approx(scale / 2**asked.lattice_bits, rel=1e-12)
         assert query.coordinates == asked.dimension

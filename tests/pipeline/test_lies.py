@@ -16,8 +16,8 @@ from evidence.honest_bundles import bundles
 from evidence.lies import BY_NAME, LIES, OPENED, Lie, judged
 from likeness import verify as verifier
 from likeness.bundle import files
-from likeness.bundle.files import Bundle, opened
-from likeness.bundle.verdict import Check, Wrong, asked
+from likeness.bundle.files import Bundle, open_bundle
+from likeness.bundle.verdict import Check, Wrong, run_check
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
 from likeness.verify import CHECKS, MOST_MINUTES, account, checks_of
@@ -57,7 +57,7 @@ def _asked(lie: Lie, place: Path, places: set[tuple[str, int]]) -> Check:
     """What the check of a lie says."""
     if lie.check == OPENED:
         try:
-            with opened(place):
+            with open_bundle(place):
                 return Check(OPENED, True, "opened")
         except ArtifactError as refusal:
             return Check(OPENED, False, str(refusal))
@@ -77,7 +77,7 @@ def _noted(name: str, bundle: Bundle, places: set[tuple[str, int]]) -> Check:
             places.add((Path(frame.filename).name, frame.lineno or 0))
             raise
 
-    return asked(name, check, bundle)
+    return run_check(name, check, bundle)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -92,8 +92,8 @@ def test_a_lie_about_epsilon_is_not_believed_without_dp_accounting(
 ) -> None:
     monkeypatch.setattr(account, "find_spec", lambda _: None)
     place = BY_NAME[says].told(honest, tmp_path)
-    assert asked("epsilon", CHECKS["epsilon"], Bundle(place)).passed is False
-    true = asked("epsilon", CHECKS["epsilon"], Bundle(next(iter(honest.values()))))
+    assert run_check("epsilon", CHECKS["epsilon"], Bundle(place)).passed is False
+    true = run_check("epsilon", CHECKS["epsilon"], Bundle(next(iter(honest.values()))))
     assert true.passed and "autodp:" in true.text
 
 
@@ -126,7 +126,7 @@ def test_every_requirement_is_false_for_some_lie(
     for check, names in BREAK_A_REQUIREMENT.items():
         for name in names:
             (folder / name).mkdir()
-            with opened(unseen_lies.LIES[name].told(made, folder / name)) as bundle:
+            with open_bundle(unseen_lies.LIES[name].told(made, folder / name)) as bundle:
                 _noted(check, Bundle(bundle, check == "training"), told.places)
     never = [place for place, lines in requirements().items() if not lines & told.places]
     assert never == [], "requirements that no lie breaks: plant one in evidence/lies.py"
@@ -195,7 +195,7 @@ def test_a_zip_bomb_takes_little_memory(honest: dict[str, Path], tmp_path: Path,
     place = next(lie for lie in LIES if lie.says == says).told(honest, tmp_path)
     tracemalloc.start()
     try:
-        with pytest.raises(ArtifactError), opened(place):
+        with pytest.raises(ArtifactError), open_bundle(place):
             pass
         assert tracemalloc.get_traced_memory()[1] < 1 << 25
     finally:

@@ -17,8 +17,8 @@ from toys import schema_with
 from evidence.hostile_files import files_of, packed_zip
 from likeness import HistorySchema, Schema, Synthesizer
 from likeness.bundle.data_card import data_card
-from likeness.bundle.files import Bundle, form, opened, sums
-from likeness.bundle.verdict import Untestable, Wrong, asked
+from likeness.bundle.files import Bundle, form, open_bundle, sums
+from likeness.bundle.verdict import Untestable, Wrong, run_check
 from likeness.config.params import Privacy
 from likeness.config.typed import build
 from likeness.core.errors import ArtifactError, ParamsError, SchemaError
@@ -181,14 +181,14 @@ def test_a_text_inside_a_file_is_refused_or_shown_escaped(bundle: Path) -> None:
         content = json.loads((bundle / name).read_text())
         for changed in ({**content, evil: 1}, {key: evil for key in content}, evil, [evil]):
             (bundle / name).write_text(json.dumps(changed))
-            said = [asked(one, CHECKS[one], Bundle(bundle)) for one in ("form", "account", "plan", "statement")]
+            said = [run_check(one, CHECKS[one], Bundle(bundle)) for one in ("form", "account", "plan", "statement")]
             assert False in {check.passed for check in said}
             assert all(check.text.isprintable() for check in said)
         (bundle / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
     (bundle / "privacy.json").write_text("[" * 100_000)
     (bundle / "schema.yaml").write_text("a: " + "[" * 5_000)
     for name in ("account", "form"):
-        assert asked(name, CHECKS[name], Bundle(bundle)).passed is False
+        assert run_check(name, CHECKS[name], Bundle(bundle)).passed is False
 
 
 def test_a_bundle_that_fails_its_own_checksums_is_not_believed(made: Path, bundle: Path, tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_too_little_memory_is_not_tested_and_never_wrong(
         raise error
 
     monkeypatch.setattr(Marginals, "fit_generator", fails)
-    said = asked("training", training, Bundle(made / "bundle", retrain=True))
+    said = run_check("training", training, Bundle(made / "bundle", retrain=True))
     assert said.passed is None and "more memory than there is" in said.text
 
 
@@ -311,7 +311,7 @@ def test_settings_of_one_line_are_short() -> None:
 def test_no_byte_of_a_zip_is_free(made: Path, tmp_path: Path) -> None:
     """Empty blocks before a packed file, or bits behind its end, could hold a text; the files are as before."""
     folder = shutil.copytree(made / "bundle", tmp_path / "bundle")
-    with opened(packed_zip(folder, files_of(folder))) as unpacked:
+    with open_bundle(packed_zip(folder, files_of(folder))) as unpacked:
         assert sums(unpacked) == sums(folder)
 
     def spelled(content: bytes) -> bytes:
@@ -320,6 +320,6 @@ def test_no_byte_of_a_zip_is_free(made: Path, tmp_path: Path) -> None:
 
     with (
         pytest.raises(ArtifactError, match="or somebody packed it again"),
-        opened(packed_zip(folder, files_of(folder), spelled)),
+        open_bundle(packed_zip(folder, files_of(folder), spelled)),
     ):
         pass

@@ -23,7 +23,7 @@ from typing import Any
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
 from likeness.bundle.settings import params_of, settings_of
-from likeness.bundle.verdict import asked, require
+from likeness.bundle.verdict import require, run_check
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
@@ -40,7 +40,7 @@ from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import Request, numbered
+from likeness.pipeline.synthetic_table import Request, row_request
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed
@@ -148,7 +148,7 @@ class Bundle:
     @cached_property
     def sample(self) -> Request:
         """The request for the table, with the number of rows that settings and releases give."""
-        return numbered(self.params.sample, self.facts, self.auxiliary)
+        return row_request(self.params.sample, self.facts, self.auxiliary)
 
     @cached_property
     def chain(self) -> list[dict[str, Any]]:
@@ -162,7 +162,7 @@ class Bundle:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Path]:
+def open_bundle(path: Path) -> Iterator[Path]:
     """A bundle as a folder. A zip file is unpacked for the time of the context.
 
     Raises:
@@ -274,7 +274,7 @@ def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
         ArtifactError: naming file and rule.
     """
     for check in checks:
-        said = asked(check.__name__, check, Bundle(folder))
+        said = run_check(check.__name__, check, Bundle(folder))
         if not said.passed:
             raise ArtifactError(f"{shown(folder)}: {said.text}. Get it again from its author.")
 

@@ -9,7 +9,7 @@ from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError
 from likeness.core.format import FORMAT, RECIPE, check_known
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
 
@@ -21,7 +21,7 @@ def settings_of(project: Project) -> dict[str, Any]:
     params, recipe = project.params, project.chosen_method
     names = {str(file.path): name for name, file in recipe.public_files().items()}
     card = params.evaluate.card
-    value: dict[str, Any] = plain(
+    value: dict[str, Any] = json_value(
         {
             "format": FORMAT,
             "recipe": RECIPE,
@@ -34,7 +34,7 @@ def settings_of(project: Project) -> dict[str, Any]:
             "train": params.train,
             "sample": sample_request(params.sample),
             **({} if card is None else {"card": card}),
-            params.method: renamed(plain(recipe), names),
+            params.method: renamed(json_value(recipe), names),
         }
     )
     return value

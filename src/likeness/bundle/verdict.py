@@ -9,7 +9,7 @@ from likeness.core.errors import LikenessError, MissingPackageError
 from likeness.core.text import LONGEST as MOST_WORDS
 from likeness.core.text import shown
 
-__all__ = ["MOST_WORDS", "VERSION", "Check", "Untestable", "Wrong", "asked", "require"]
+__all__ = ["MOST_WORDS", "VERSION", "Check", "Untestable", "Wrong", "require", "run_check"]
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def require(condition: bool, reason: str) -> None:
         raise Wrong(reason)
 
 
-def asked(name: str, check: Callable[[T], str], bundle: T) -> Check:
+def run_check(name: str, check: Callable[[T], str], bundle: T) -> Check:
     """What a check says of a bundle, in one line without controls: a stranger wrote parts of it."""
     try:
         passed, text = True, check(bundle)

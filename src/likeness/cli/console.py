@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 
 from likeness.config.explain import keys
 from likeness.config.params import Params
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.text import did_you_mean, doc_of, escaped
 
 _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
@@ -75,7 +75,7 @@ def wrapped(text: str, err: bool = False) -> str:
 
 def say_json(value: Any) -> None:
     """Print JSON, for scripts. It has no infinity, which is the text ``inf`` as in every document of a run."""
-    typer.echo(json.dumps(plain(value), indent=1))
+    typer.echo(json.dumps(json_value(value), indent=1))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:

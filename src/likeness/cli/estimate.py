@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from pandas import DataFrame
 
-from likeness.bundle.files import opened
+from likeness.bundle.files import open_bundle
 from likeness.cli.console import JSON, say, say_json, table
 from likeness.core.errors import LikenessError
 from likeness.data.schema.kinds import pieces
@@ -45,7 +45,7 @@ def estimate(
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
     words |= {"max_cv": max_cv}
     question = Question.of(filter(None, pieces(columns)), filter(None, pieces(by)), **words)
-    with opened(path) as folder:
+    with open_bundle(path) as folder:
         published = Published.read(folder)
     schema = published.model.schema
     frame = answer(schema, published.released.values(), question, published.context.num_records)

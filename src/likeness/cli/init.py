@@ -22,7 +22,7 @@ from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
-from likeness.core.remote import place_at
+from likeness.core.remote import source_path
 from likeness.core.text import normal_text
 from likeness.data.histories.draft import HistoryDraft
 from likeness.data.schema.answers import chosen
@@ -236,7 +236,7 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     if not query and source.startswith(DATABASES):
         raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
     of_database = Ingest(source, "", query=query).from_database
-    place = Database(source, query or "") if of_database else place_at(Path(), source)
+    place = Database(source, query or "") if of_database else source_path(Path(), source)
     name = table_name(place.name) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from likeness.bundle.files import opened
+from likeness.bundle.files import open_bundle
 from likeness.cli.console import JSON, say, say_json
 from likeness.core.errors import LikenessError
 from likeness.core.files import whole_file
@@ -45,7 +45,7 @@ def sample(
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
     given = pairs(where or [])
     written = []
-    with opened(path) as folder:
+    with open_bundle(path) as folder:
         published = Published.read(folder)
         draws: Iterable[Mapping[str, Any]] = (
             [published.tables(rows, seed, given)]

@@ -10,7 +10,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from likeness.config.explain import yaml_value
 from likeness.core.errors import ParamsError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.paths import ProjectPaths
 from likeness.core.yaml import parsed
 
@@ -31,7 +31,7 @@ def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) 
     Raises:
         ParamsError: two sections are one by an alias, a section is none, or the text is not YAML.
     """
-    writer, wanted = YAML(), plain(parsed(text, _PARAMS, ParamsError))  # a copy without aliases
+    writer, wanted = YAML(), json_value(parsed(text, _PARAMS, ParamsError))  # a copy without aliases
     writer.width, writer.preserve_quotes = 2**31, True
     writer.indent(mapping=2, sequence=4, offset=2)
     writer.representer.add_representer(type(None), lambda one, _: one.represent_scalar(_NULL, "null"))

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from likeness.config.typed import default_of, is_expert, rule_of
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.text import doc_of
 
 _COLUMN, _WIDTH = 34, 120  # where comments begin, and where lines end
@@ -50,7 +50,7 @@ def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
             name = f"{method}.expert.{rest}"
         inner = _inner(hints[item.name])
         if inner is None or default is None:
-            words = None if default is MISSING else yaml_value(plain(default))
+            words = None if default is MISSING else yaml_value(json_value(default))
             yield Key(name, words, item.metadata.get("help", ""), rule_of(item))
         if inner is not None:
             yield from keys(inner, name, default if is_dataclass(default) else None)
@@ -62,7 +62,7 @@ def defaults(section: Any) -> dict[str, Any]:
     for item in fields(section):
         default, hint = default_of(item), hints[item.name]
         required = defaults(hint) if is_dataclass(hint) else None
-        values[item.name] = required if default is MISSING else plain(default)
+        values[item.name] = required if default is MISSING else json_value(default)
     return values
 
 

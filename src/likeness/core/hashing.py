@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from likeness.core.remote import Place, files_in, reading
+from likeness.core.remote import SourcePath, files_in, reading
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical_json(value: Any) -> str:
     """Sorted keys, no blanks, shortest round-trip floats; infinities as the strings ``"inf"`` and ``"-inf"``."""
-    return str(value) if type(value) is int else _CANONICAL.encode(plain(value))
+    return str(value) if type(value) is int else _CANONICAL.encode(json_value(value))
 
 
 def sha256_json(value: Any) -> str:
@@ -28,7 +28,7 @@ def sha256_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def keyed_digest(path: Place, key: bytes) -> str:
+def keyed_digest(path: SourcePath, key: bytes) -> str:
     """Keyed hash of a file, or of the names and hashes in a folder: DVC sees changes and no hash of private bytes.
 
     Raises:
@@ -40,7 +40,7 @@ def keyed_digest(path: Place, key: bytes) -> str:
     return hmac.new(key, json.dumps(files, sort_keys=True).encode(), "sha256").hexdigest()
 
 
-def _keyed_digest(path: Place, key: bytes, source: str) -> str:
+def _keyed_digest(path: SourcePath, key: bytes, source: str) -> str:
     digest = hmac.new(key, digestmod="sha256")
     with reading(source), path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -48,7 +48,7 @@ def _keyed_digest(path: Place, key: bytes, source: str) -> str:
     return digest.hexdigest()
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value for JSON and YAML: dataclasses as mappings of their fields, lists, Python's numbers, infinities as text.
 
     A map of features is its public specification.
@@ -58,13 +58,13 @@ def plain(value: Any) -> Any:
     if hasattr(value, "spec"):
         return value.spec()
     if is_dataclass(value):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+        return {item.name: json_value(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     if hasattr(value, "item") and not hasattr(value, "__len__"):  # of numpy
-        return plain(value.item())
+        return json_value(value.item())
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return value

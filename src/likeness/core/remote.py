@@ -76,7 +76,7 @@ class RemotePath:
         raise DataError(f"{self.source or self.name}: {fault}")
 
 
-Place = Path | RemotePath
+SourcePath = Path | RemotePath
 """Where a source lies."""
 
 
@@ -105,8 +105,8 @@ def reading(source: str) -> Iterator[None]:
 
 
 def files_in(
-    folder: Place, folders: tuple[str, ...] = (), source: str | None = None
-) -> Iterator[tuple[tuple[str, ...], Place]]:
+    folder: SourcePath, folders: tuple[str, ...] = (), source: str | None = None
+) -> Iterator[tuple[tuple[str, ...], SourcePath]]:
     """Every file in a folder and in the folders within, by name, each with the names of its folders.
 
     Args:
@@ -120,7 +120,7 @@ def files_in(
     """
     source = folder.name if source is None else source
     with reading(source):
-        items = sorted(list[Place](folder.iterdir()), key=lambda item: item.name)
+        items = sorted(list[SourcePath](folder.iterdir()), key=lambda item: item.name)
         fault = next(filter(None, (_fault(item) for item in items if isinstance(item, Path))), None)
     if fault is not None:
         raise DataError(f"{source}: holds an item that {fault}. Remove it from ingest.source, or from ingest.people.")
@@ -142,6 +142,6 @@ def _fault(item: Path) -> str:
     return "is a link to a folder that holds it" if item.is_symlink() and item.resolve() in above else ""
 
 
-def place_at(root: Path, source: str) -> Place:
+def source_path(root: Path, source: str) -> SourcePath:
     """The place of a source: a URL, or a path that starts at ``root``."""
     return RemotePath(source) if "://" in source else root / source

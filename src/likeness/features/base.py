@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.lazy import torch
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Map(FeatureMap):
     def spec(self) -> dict[str, Any]:
         """Public specification as JSON. A field that equality ignores is left out."""
         values: Any = fields(self)  # type: ignore[arg-type]
-        return {"map": self.name, **{one.name: plain(getattr(self, one.name)) for one in values if one.compare}}
+        return {"map": self.name, **{one.name: json_value(getattr(self, one.name)) for one in values if one.compare}}
 
     @property
     def files(self) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
 from likeness.core.errors import ParamsError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.features.cells import Cells
 
@@ -157,7 +157,7 @@ class Generator(ABC):
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON: the arguments of the constructor."""
-        return {"generator": self.name, **{name: plain(self.argument(name)) for name in _arguments(type(self))}}
+        return {"generator": self.name, **{name: json_value(self.argument(name)) for name in _arguments(type(self))}}
 
     def argument(self, name: str) -> Any:
         """An argument of the constructor: the attribute of that name."""

@@ -32,10 +32,10 @@ from likeness.ledger.database import (
     VERSION,
     check_version,
     create_tables,
+    database_errors,
     holding,
     lock_database,
     make_engine,
-    plain_errors,
     version_of,
 )
 from likeness.ledger.home import Home
@@ -115,7 +115,7 @@ class Chain:
         """
         if home.url is None:
             return home.database.exists()
-        with plain_errors(home), make_engine(home).connect() as connection:
+        with database_errors(home), make_engine(home).connect() as connection:
             return version_of(connection) > 0
 
     @classmethod
@@ -176,7 +176,7 @@ class Chain:
             remedy = "Restore it" if home.url is None else "Copy it from another machine of the team, in a safe way"
             raise LedgerError(f"{home.key_file} is missing. {remedy}: without it no release can be recognized.")
         chain = cls(home, make_engine(home), home.key_file.read_bytes())
-        with plain_errors(home), chain._engine.connect() as connection:
+        with database_errors(home), chain._engine.connect() as connection:
             check_version(connection, home.place)
         body = chain.records()[0].body
         if body.get("key_sha256") != sha256_bytes(chain.key):
@@ -194,7 +194,7 @@ class Chain:
         temporary = home.path / f".ledger.{os.getpid()}.tmp"
         temporary.unlink(missing_ok=True)
         engine = make_engine(home, temporary)
-        with plain_errors(home), engine.begin() as connection:
+        with database_errors(home), engine.begin() as connection:
             lock_database(connection)
             if version_of(connection) == 0:  # else another machine of the team was first
                 create_tables(connection)
@@ -207,7 +207,7 @@ class Chain:
 
     def is_of_this_version(self) -> bool:
         """Whether this version of Likeness wrote the tables."""
-        with plain_errors(self.home), self._engine.connect() as connection:
+        with database_errors(self.home), self._engine.connect() as connection:
             return version_of(connection) == VERSION
 
     def records(self) -> list[Record]:
@@ -216,7 +216,7 @@ class Chain:
         Raises:
             LedgerError: a record was edited, was removed from the middle, or is not readable.
         """
-        with plain_errors(self.home), self._engine.connect() as connection:
+        with database_errors(self.home), self._engine.connect() as connection:
             return self._read(connection)
 
     def _read(self, connection: Connection) -> list[Record]:
@@ -303,7 +303,7 @@ class Chain:
         Args:
             released: key and bytes for a team's database, written with the record or not at all.
         """
-        with locked(self.home), plain_errors(self.home):
+        with locked(self.home), database_errors(self.home):
             with self._engine.begin() as connection:
                 lock_database(connection)
                 records = self._read(connection)
@@ -325,12 +325,12 @@ class Chain:
 
     def released(self, key: str) -> bytes | None:
         """Released bytes from a team's database; None if it has none of that key."""
-        with plain_errors(self.home), self._engine.connect() as connection:
+        with database_errors(self.home), self._engine.connect() as connection:
             return connection.execute(select(RELEASES.c.data).where(RELEASES.c.key == key)).scalar_one_or_none()
 
     def keep(self, key: str, data: bytes) -> None:
         """Put lost bytes back into a team's database. The caller has checked them."""
-        with plain_errors(self.home), self._engine.begin() as connection:
+        with database_errors(self.home), self._engine.begin() as connection:
             connection.execute(insert(RELEASES), {"key": key, "data": data})
 
     @classmethod

@@ -124,7 +124,7 @@ def holding(home: Home, name: str, seconds: float = -1) -> Iterator[None]:
     """
     with file_lock(home.locks / f"{name}.lock", seconds), contextlib.ExitStack() as connected:
         if home.url is not None:
-            with plain_errors(home):  # errors of the caller pass as they are
+            with database_errors(home):  # errors of the caller pass as they are
                 connection = connected.enter_context(make_engine(home).connect())
                 try:
                     # A machine that lost its power does not close its connections.
@@ -142,7 +142,7 @@ def holding(home: Home, name: str, seconds: float = -1) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def plain_errors(home: Home) -> Iterator[None]:
+def database_errors(home: Home) -> Iterator[None]:
     """Turn errors of the database into errors for a person, without statements and parameters.
 
     Raises:

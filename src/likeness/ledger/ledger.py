@@ -12,7 +12,7 @@ from typing import Any, Self
 from sqlalchemy import insert
 
 from likeness.core.errors import BudgetError, LedgerError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.messages import LOG
 from likeness.ledger.budget import (
     Budget,
@@ -31,7 +31,7 @@ from likeness.ledger.chain import (
     make_folders,
     read_anchor,
 )
-from likeness.ledger.database import RECORDS, lock_database, plain_errors
+from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.home import Home, locate
 from likeness.ledger.lost_records import budget_on_record, costs_of_lost, remainder
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
@@ -216,7 +216,7 @@ class Ledger(Chain):
                 "key": request.key,
                 "identity": request.population,
                 "adjacency": str(request.adjacency),
-                "unit": plain(request.unit),
+                "unit": json_value(request.unit),
                 "rho": request.rho,
                 "plan": request.plan,
                 "digest": request.digest,
@@ -359,7 +359,7 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
             )
         heads = {anchor.head: anchor.count}
         heads |= {one.digest: one.seq for one in witnesses if one.digest and one.ledger_id == ledger.id}
-        with plain_errors(home), ledger._engine.begin() as connection:
+        with database_errors(home), ledger._engine.begin() as connection:
             lock_database(connection)
             before = ledger._read(connection)
             same = [one.digest for one in copies[: len(before)]] == [one.digest for one in before]

@@ -8,7 +8,7 @@ from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.rng import secret_bytes
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Cost
 from likeness.ledger.records import SPENDING, Record
@@ -118,7 +118,7 @@ def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
     Partition selection comes before rows are encoded with its result, so its entries have another encoding.
     """
     lost = {record.body["key"] for record in records if record.kind == "lost"}
-    unit = plain(request.unit)
+    unit = json_value(request.unit)
     paid: dict[str, list[float]] = {}
     for record in records:
         body = record.body

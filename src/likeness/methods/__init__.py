@@ -9,7 +9,7 @@ from typing import Any
 from likeness.config.params import Params
 from likeness.config.typed import allowed, build, merged
 from likeness.core.errors import ParamsError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.text import did_you_mean, normal_texts
 from likeness.methods import plugins
 from likeness.methods.base import Context, Method
@@ -96,6 +96,6 @@ def resolved(params: Params) -> dict[str, Any]:
     Raises:
         ParamsError: the method's section is wrong.
     """
-    values: dict[str, Any] = plain(params)
+    values: dict[str, Any] = json_value(params)
     del values["sections"]
-    return {**values, params.method: plain(method_from(params))}
+    return {**values, params.method: json_value(method_from(params))}

@@ -132,7 +132,7 @@ class Method(ABC):
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """The query of the privatize stage. May depend on released values, never on rows."""
 
-    def foreseen_queries(self, context: Context) -> list[Query]:
+    def planned_queries(self, context: Context) -> list[Query]:
         """Every query, before anything is released: for forecasts.
 
         A stand-in replaces a query that depends on released values. Its share of ρ is equal, and it has as many
@@ -157,7 +157,7 @@ class Method(ABC):
         return {}
 
     def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
-        """How well one of :meth:`foreseen_queries` measures the records. By default its map says it.
+        """How well one of :meth:`planned_queries` measures the records. By default its map says it.
 
         ``sigma`` is the standard deviation of a coordinate's noise; ``private`` names columns with private categories.
         """
@@ -185,7 +185,7 @@ class Method(ABC):
 
         Args:
             context: public facts.
-            sigmas: standard deviation of a coordinate's noise, by the names of :meth:`foreseen_queries`.
+            sigmas: standard deviation of a coordinate's noise, by the names of :meth:`planned_queries`.
             rows: number of records, public or approximate.
             private: names of columns with private categories, of whose relations nobody can know.
         """

@@ -55,7 +55,7 @@ def fit_all(
     answers, generators, curves = list(released), [], []
     for rows in row_sets:
         auxiliary, embedding, beside = rows.parts(answers)
-        generator, curve = fit(method, rows.context, auxiliary, embedding, compute, beside, rows.named)
+        generator, curve = fit(method, rows.context, auxiliary, embedding, compute, beside, rows.scoped)
         generators.append(generator)
         curves.append(curve)
     return generators, curves

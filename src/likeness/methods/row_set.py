@@ -47,7 +47,7 @@ class RowSet:
     share: float = 1.0
     by_person: bool = False
 
-    def named(self, query: Query) -> Query:
+    def scoped(self, query: Query) -> Query:
         """A query of the method as it is asked about these rows."""
         if not self.by_person:
             return query
@@ -75,7 +75,7 @@ class RowSet:
     def queries(self, method: Method, auxiliary: Mapping[str, Released]) -> list[Query]:
         """Every query about these rows; ``auxiliary`` as in :class:`Parts`."""
         asked = [*method.auxiliary_queries(self.context, auxiliary), method.embedding_query(self.context, auxiliary)]
-        return [self.named(query) for query in asked]
+        return [self.scoped(query) for query in asked]
 
     def auxiliary(self, released: Mapping[str, Released]) -> dict[str, Released]:
         """Answers of the auxiliary stage about these rows, by the names that the method gives their queries."""

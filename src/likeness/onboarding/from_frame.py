@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from likeness.data.encoding.frames import opened
+from likeness.data.encoding.frames import pandas_frame
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.source.header import kinds_of_frame
 
@@ -20,5 +20,5 @@ def draft(frame: Any, name: str = "table") -> SchemaDraft:
     Raises:
         DataError: the names of the frame do not look like a header.
     """
-    frame, kind = opened(frame)
+    frame, kind = pandas_frame(frame)
     return SchemaDraft(kinds_of_frame(frame), name, kind.dtypes)

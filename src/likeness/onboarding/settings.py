@@ -10,7 +10,7 @@ from likeness.config.edit import edited, section_in
 from likeness.config.load import params_from
 from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.core.errors import SchemaError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 
 _PEOPLE = "a name for the PEOPLE in the data; new versions of the data keep it"
 _MAX_ROWS = "the most rows of one person that are used; public; noise grows with it"
@@ -64,7 +64,7 @@ def draft_params(
     elif split is not None:
         changes["ingest.split"] = {"column": split, "train": "train", "test": "test"}
     sample, defaults = section_in(content, "sample"), Sample()
-    changes |= {f"sample.{key}": plain(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
+    changes |= {f"sample.{key}": json_value(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
     questions = {"privacy.population": _PEOPLE} if population is None else {}
     questions |= {"ingest.unit": _MAX_ROWS} if bound is not None and max_rows is None else {}

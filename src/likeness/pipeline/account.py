@@ -9,7 +9,7 @@ from likeness import __version__
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
-from likeness.core.hashing import plain, sha256_bytes
+from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json
 from likeness.data.schema.rule import Rule
 from likeness.data.schema.schema import Schema
@@ -53,7 +53,7 @@ def account(project: Project) -> dict[str, Any]:
         check_against(commits, path, one.receipt, ledger_id)
     check_run(project, plan, released)
     generators = project.model.saved(project.paths.generator)
-    return stated(project, plan, project.schema, list(released.values()), generators, with_table=True)
+    return account_of(project, plan, project.schema, list(released.values()), generators, with_table=True)
 
 
 def account_elsewhere(project: Project) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
     unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
     generators = project.model.saved(project.paths.generator)
-    made = stated(project, plan, project.schema, there, generators, True, Standing("", unknown, digests))
+    made = account_of(project, plan, project.schema, there, generators, True, Standing("", unknown, digests))
     words = {key: account.get(key) for key in ("ledger", "software")}
     ids = {one.receipt.ledger_id for one in there}
     if account != {**made, **words} or ids != {dict(words["ledger"] or {}).get("id")}:
@@ -83,7 +83,7 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     return account
 
 
-def stated(
+def account_of(
     project: Project,
     plan: Plan,
     schema: Schema,
@@ -216,7 +216,7 @@ def privacy_json(
         "ledger": {"id": standing.ledger_id, "lifetime": lifetime_of(standing.budget)},
         "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
     }
-    stated: dict[str, Any] = plain(value)
+    stated: dict[str, Any] = json_value(value)
     return stated
 
 
@@ -274,7 +274,7 @@ def _query(receipt: Receipt, plan: Plan, standing: Standing, keys: int) -> dict[
 def lifetime_of(budget: Budget) -> dict[str, Any]:
     """What the population has spent of its lifetime cap."""
     names = ("spent_rho", "spent_epsilon", "cap_epsilon", "cap_delta", "uncommitted")
-    value: dict[str, Any] = plain({name: getattr(budget, name) for name in names})
+    value: dict[str, Any] = json_value({name: getattr(budget, name) for name in names})
     if not (budget.selection_delta or budget.spent_delta):
         return value
     return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}

@@ -92,7 +92,7 @@ def _confusion(distances: DistanceQuery, counts: NDArray[np.int64]) -> Query:
     return Query(CONFUSION, STAGE, trained(columns, counts[:, : sum(one.size for one in columns)]), distances.classes)
 
 
-def foreseen_card(card: Card | None, plan: Plan, context: Context) -> list[CardQuery]:
+def planned_card(card: Card | None, plan: Plan, context: Context) -> list[CardQuery]:
     """The planned queries before there is a table: their bounds and coordinates are those that they will have."""
     if card is None:
         return []
@@ -143,7 +143,7 @@ def _columns(card: Card, context: Context) -> Iterator[Cells]:
             yield Cells(start, grid.size + int(column.nullable), grid.inner, column.nullable)
 
 
-def paid(records: Iterable[Record], plan: Plan, dataset: Dataset, name: str) -> list[str]:
+def paid_keys(records: Iterable[Record], plan: Plan, dataset: Dataset, name: str) -> list[str]:
     """Keys of all cards on record for a query of this plan about these rows, but for those given up."""
     records = list(records)
     lost = {record.body["key"] for record in records if record.kind == "lost"}
@@ -162,7 +162,7 @@ def check_tables(door: "Door", query: CardQuery, tables: int) -> None:
     Raises:
         LedgerError: a card of as many tables is on record.
     """
-    keys = paid(door.ledger.records(), door.plan, door.dataset, query.name)
+    keys = paid_keys(door.ledger.records(), door.plan, door.dataset, query.name)
     if sha256_json(door.request(query)[1]) in keys or len(keys) < tables:
         return
     raise LedgerError(

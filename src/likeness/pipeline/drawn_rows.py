@@ -112,7 +112,7 @@ class DrawnRows:
             batch = min(math.ceil(1.1 * left / max(share, _LEAST)), max(rows, _ENOUGH))
         return pd.concat(pieces, ignore_index=True)
 
-    def beside(self, given: pd.DataFrame, seed: int) -> pd.DataFrame:
+    def complete(self, given: pd.DataFrame, seed: int) -> pd.DataFrame:
         """Rows that have the values of a frame in its columns, row by row; a missing cell stays missing.
 
         Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import FileFormat, Params
 from likeness.core.errors import DataError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
@@ -15,7 +15,7 @@ from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
-from likeness.data.source.contribution_bounding import bound_contributions, numbered
+from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
-    from likeness.core.remote import Place
+    from likeness.core.remote import SourcePath
     from likeness.data.source.databases import Database
     from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import Hashes
@@ -77,12 +77,12 @@ def manifest_of(
         "digest": digest,
         "rows_digests": [digest for digest in rows_digests if digest],
         "num_records": count if public else None,
-        "unit": plain(params.ingest.unit),
+        "unit": json_value(params.ingest.unit),
     }
 
 
 def read_place(
-    place: "Place | Database",
+    place: "SourcePath | Database",
     schema: Schema,
     split: str | None,
     person: str | None,
@@ -127,7 +127,7 @@ def used_rows(
     if persons is None or unit is None:
         return with_columns(table, {SPLIT: parts}), hashes
     keep = bound_contributions(hashes, persons, parts, unit.max_rows)
-    used = with_columns(table[keep], {SPLIT: parts[keep], PERSON: numbered(persons[keep])})
+    used = with_columns(table[keep], {SPLIT: parts[keep], PERSON: person_numbers(persons[keep])})
     return used.reset_index(drop=True), hashes[keep]
 
 

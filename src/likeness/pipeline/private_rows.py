@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private, num_groups, read_manifest
@@ -57,7 +57,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
         **more,
-        "unit": plain(params.ingest.unit),
+        "unit": json_value(params.ingest.unit),
     }
     for name, value in expected.items():
         if manifest.get(name) != value:

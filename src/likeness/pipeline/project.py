@@ -145,9 +145,9 @@ class Project:
         return completed(written, [load_released(path) for path in self.paths.category_files])
 
     @property
-    def foreseen_schema(self) -> "Schema":
+    def planned_schema(self) -> "Schema":
         """The schema before any release: an open column has stand-ins for all categories that it may get."""
-        return self.written_schema.foreseen(self.params.categories.most)
+        return self.written_schema.planned(self.params.categories.most)
 
     @cached_property
     def method(self) -> "Method":
@@ -193,13 +193,13 @@ class Project:
         Raises:
             ArtifactError: the number is ``auto``, and nothing is released yet.
         """
-        from likeness.pipeline.synthetic_table import numbered
+        from likeness.pipeline.synthetic_table import row_request
         from likeness.release.released import load_folder
 
         sample = self.params.sample
         if sample.rows == AUTO and not self.paths.auxiliary_files:
             raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: dvc repro")
-        return numbered(sample, self.context, load_folder(self.paths.auxiliary))
+        return row_request(sample, self.context, load_folder(self.paths.auxiliary))
 
     @property
     def request(self) -> dict[str, Any]:
@@ -245,8 +245,8 @@ class Project:
         from likeness.pipeline.card import card_shares
         from likeness.release.partition_selection import STAGE, query_name
 
-        privacy, categories, foreseen = self.params.privacy, self.params.categories, self.foreseen_schema
-        shares = [share for rows in self.row_sets_of(foreseen) for share in rows.shares(self.method)]
+        privacy, categories, planned = self.params.privacy, self.params.categories, self.planned_schema
+        shares = [share for rows in self.row_sets_of(planned) for share in rows.shares(self.method)]
         names = [query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1)]
         parts = [part / max(1, len(names)) for part in (categories.share, categories.delta_share)]
         return make_plan(
@@ -259,7 +259,7 @@ class Project:
             num_records=privacy.num_records,
             unit=self.complete_params.ingest.unit,
             selection=[QueryShare(name, STAGE, *parts) for name in names],
-            card=card_shares(self.params.evaluate.card, self.context_of(foreseen)),
+            card=card_shares(self.params.evaluate.card, self.context_of(planned)),
             plugin=distribution_of(self.params.method),
         )
 

@@ -13,7 +13,7 @@ from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
-from likeness.data.source.contribution_bounding import bound_contributions, numbered
+from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.row_digests import row_hashes
 from likeness.pipeline.ingest import manifest_of, training_digest
 from likeness.pipeline.private_rows import PERSON, _texts, encoded_chunks
@@ -100,7 +100,7 @@ def in_memory(
     if persons is not None:
         assert params.ingest.unit is not None
         keep = bound_contributions(hashes, persons, np.full(len(train), "train"), params.ingest.unit.max_rows)
-        train, numbers, hashes = train[keep], numbered(persons[keep]), hashes[keep]
+        train, numbers, hashes = train[keep], person_numbers(persons[keep]), hashes[keep]
     rows = training_digest(params, schema)
     rows.add(hashes)
     digest = rows.digest(ledger.key)
@@ -144,7 +144,7 @@ def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence
     for rows, door in zip(row_sets, doors, strict=True):
 
         def answer(query: "Query", rows: "RowSet" = rows, door: "Door" = door) -> "Released":
-            named = rows.named(query)
+            named = rows.scoped(query)
             released[named.name] = from_bytes(door.release(named), named.name)
             return released[named.name]
 

@@ -9,7 +9,7 @@ from likeness.config.load import source_at
 from likeness.config.params import Ingest, Params
 from likeness.core.errors import DataError, ParamsError
 from likeness.core.hashing import keyed_digest
-from likeness.core.remote import Place, RemotePath, place_at
+from likeness.core.remote import RemotePath, SourcePath, source_path
 
 if TYPE_CHECKING:
     from likeness.data.source.databases import Database
@@ -33,7 +33,7 @@ class Sources:
         return self.params.ingest
 
     @property
-    def file(self) -> Place:
+    def file(self) -> SourcePath:
         """The source, which is a file or a folder.
 
         Raises:
@@ -44,7 +44,7 @@ class Sources:
         self.check_order(path)
         return path
 
-    def check_order(self, path: Place) -> None:
+    def check_order(self, path: SourcePath) -> None:
         """Refuse an order of rows that one record can change, where pairs and the split go by places.
 
         Args:
@@ -70,7 +70,7 @@ class Sources:
         return self._database("query", self.ingest.query or "")
 
     @property
-    def rows(self) -> "Place | Database":
+    def rows(self) -> "SourcePath | Database":
         """The source, whatever it is.
 
         Raises:
@@ -79,7 +79,7 @@ class Sources:
         return self.database or self.file
 
     @property
-    def people(self) -> "Place | Database | None":
+    def people(self) -> "SourcePath | Database | None":
         """The table of people, if histories have one. It is in the database of the events, if there is one.
 
         Raises:
@@ -91,7 +91,7 @@ class Sources:
         return self._database("people", people) or self._place("people", people)
 
     @property
-    def given(self) -> "list[Place | Database]":
+    def given(self) -> "list[SourcePath | Database]":
         """All of them: the rows, then the people.
 
         Raises:
@@ -99,10 +99,10 @@ class Sources:
         """
         return [one for one in (self.rows, self.people) if one is not None]
 
-    def _place(self, key: str, given: str) -> Place:
+    def _place(self, key: str, given: str) -> SourcePath:
         from likeness.data.source.opening import FORMATS
 
-        path = place_at(self.root, given)
+        path = source_path(self.root, given)
         if not path.exists():
             raise DataError(f"params.yaml: ingest.{key} {given} does not exist. Give {FORMATS}.")
         return path
@@ -115,7 +115,7 @@ class Sources:
         return Database(source_at(self.ingest.source, self.root), query, f"ingest.{key}")
 
 
-def digest_of(sources: "Iterable[Place | Database]", key: bytes) -> str:
+def digest_of(sources: "Iterable[SourcePath | Database]", key: bytes) -> str:
     """Keyed hash of sources: of a file's bytes, or of a database's rows.
 
     Raises:

@@ -28,7 +28,7 @@ class Request(NamedTuple):
     where: Mapping[str, Any]
 
 
-def numbered(sample: Sample, context: "Context", auxiliary: "Mapping[str, Released]") -> Request:
+def row_request(sample: Sample, context: "Context", auxiliary: "Mapping[str, Released]") -> Request:
     """The request with a number of rows: in the place of ``auto`` the noisy number of training rows.
 
     Args:

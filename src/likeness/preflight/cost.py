@@ -18,7 +18,7 @@ from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost
-from likeness.pipeline.card import paid
+from likeness.pipeline.card import paid_keys
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
@@ -68,7 +68,8 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     priced = {key: costs.pop(name) for name, key in _known_keys(project, rows, reserved)}
     section = params.sections.get(params.method)
     for name, cost in costs.items():
-        keys = paid(records, plan, rows, name)  # of the card: the door pays for no more tables than the settings allow
+        # The door pays for no more tables of a card than the settings allow.
+        keys = paid_keys(records, plan, rows, name)
         card = params.evaluate.card
         all_paid = card is not None and len(keys) >= card.tables
         priced[keys[-1] if all_paid else sha256_json([plan.digest, section, name])] = cost
@@ -107,12 +108,12 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
         for row_set in project.row_sets_of(completed(schema, categories)):
             auxiliary: dict[str, Released] = {}
             for query in recipe.auxiliary_queries(row_set.context, auxiliary):
-                named = row_set.named(query)
+                named = row_set.scoped(query)
                 key = key_of(named, row_set.encoding)
                 yield named.name, key
                 if (one := answer_to(key)) is not None:
                     auxiliary[query.name] = one
-            named = row_set.named(recipe.embedding_query(row_set.context, auxiliary))
+            named = row_set.scoped(recipe.embedding_query(row_set.context, auxiliary))
             yield named.name, key_of(named, row_set.encoding)
 
 

@@ -14,7 +14,7 @@ from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.core.remote import ending, place_at
+from likeness.core.remote import ending, source_path
 from likeness.core.text import choices
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
@@ -224,7 +224,7 @@ def _header_faults(project: Project, key: str, names: Iterable[str]) -> tuple[li
     """The header of a source, and the columns of a schema that it lacks."""
     ingest, sources = project.params.ingest, project.sources
     queried = sources.people if key == "people" and ingest.from_database else sources.database
-    place = place_at(project.root, getattr(ingest, key)) if queried is None else queried
+    place = source_path(project.root, getattr(ingest, key)) if queried is None else queried
     try:
         header = header_of(place, ingest.format)
     except DataError as error:
@@ -237,7 +237,7 @@ def _header_faults(project: Project, key: str, names: Iterable[str]) -> tuple[li
 def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fault]:
     """The differences between the header of the source and the schema."""
     ingest, database = project.params.ingest, project.sources.database
-    source = place_at(project.root, ingest.source)
+    source = source_path(project.root, ingest.source)
     where, columns = source.name if database is None else database.name, dict(columns_of(mapping))
     try:
         of_images = database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source)))

@@ -16,7 +16,7 @@ from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
 from likeness.methods.expected import RELATION, Expected
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
-from likeness.pipeline.card import card_measures, foreseen_card
+from likeness.pipeline.card import card_measures, planned_card
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -160,7 +160,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
     categories = tuple(_categories(project, plan))
-    row_sets = project.row_sets_of(project.written_schema.foreseen(_most_released(params, categories, rows)))
+    row_sets = project.row_sets_of(project.written_schema.planned(_most_released(params, categories, rows)))
     facts = row_sets[0].context
     queries = tuple(_queries(project, row_sets, rows))
     coordinates = {query.query: query.coordinates for query in queries}
@@ -203,8 +203,8 @@ def _expected(project: Project, recipe: Method, one: RowSet, rho: float, rows: i
         Adjacency(project.params.privacy.adjacency),
     )
     sigmas = {}
-    for query in recipe.foreseen_queries(one.context):
-        asked = one.named(query)
+    for query in recipe.planned_queries(one.context):
+        asked = one.scoped(query)
         square = asked.sensitivity_squared(adjacency, project.plan.unit)
         sigmas[query.name] = math.sqrt(square / (2 * rho * shares[asked.name])) * 2.0**-asked.lattice_bits
     private = frozenset(column.name for column in project.written_schema.open_columns)
@@ -245,10 +245,10 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
     params, plan, recipe = project.params, project.plan, project.method
     private = frozenset(column.name for column in project.written_schema.open_columns)
     asked: list[tuple[Context, Query | DistanceQuery]] = [
-        (one.context, one.named(query)) for one in row_sets for query in recipe.foreseen_queries(one.context)
+        (one.context, one.scoped(query)) for one in row_sets for query in recipe.planned_queries(one.context)
     ]
     facts = row_sets[0].context
-    asked += [(facts, query) for query in foreseen_card(params.evaluate.card, plan, facts)]
+    asked += [(facts, query) for query in planned_card(params.evaluate.card, plan, facts)]
     for context, query in asked:
         square = query.sensitivity_squared(Adjacency(params.privacy.adjacency), plan.unit)
         sensitivity, multiplier = math.sqrt(square) * 2.0**-query.lattice_bits, plan.query(query.name).noise_multiplier

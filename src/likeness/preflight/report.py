@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.methods.expected import RELATION
 from likeness.preflight.faults import Fault
 from likeness.preflight.forecast import RULE, CategoriesForecast, Forecast
@@ -43,9 +43,9 @@ class Report:
         """JSON form; infinities as text."""
         content: dict[str, Any] = {
             "passed": self.passed,
-            "faults": plain(self.faults),
+            "faults": json_value(self.faults),
             "notes": [*self.notes, *self._refusals()],
-            "forecast": None if self.forecast is None else {**plain(self.forecast), "rule": RULE},
+            "forecast": None if self.forecast is None else {**json_value(self.forecast), "rule": RULE},
             "verdicts": [{"word": word, "text": text} for word, text in _verdicts(self.forecast)],
         }
         return content

@@ -10,7 +10,7 @@ from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.core.format import FORMAT, RECIPE, check_known
-from likeness.core.hashing import plain, sha256_json
+from likeness.core.hashing import json_value, sha256_json
 from likeness.privacy.adjacency import Adjacency
 
 
@@ -96,7 +96,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
-        return {"format": FORMAT, **plain(self)}
+        return {"format": FORMAT, **json_value(self)}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> "Plan":

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from likeness.core.errors import PlanError, ReleaseError
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.core.rng import public, secret_bytes
 from likeness.features.base import CellMap
 from likeness.privacy.adjacency import Adjacency, Stability
@@ -60,7 +60,7 @@ class Contributions(Protocol):
     def spec(self) -> dict[str, Any]:
         """Public specification: the name, and the fields that equality looks at."""
         values: Any = fields(self)  # type: ignore[arg-type]
-        return {"terms": self.terms, **{one.name: plain(getattr(self, one.name)) for one in values if one.compare}}
+        return {"terms": self.terms, **{one.name: json_value(getattr(self, one.name)) for one in values if one.compare}}
 
 
 @dataclass(frozen=True)

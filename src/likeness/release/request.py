@@ -7,7 +7,7 @@ from typing import Any
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.core.format import RECIPE
-from likeness.core.hashing import plain, sha256_json
+from likeness.core.hashing import json_value, sha256_json
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
 from likeness.release.distances import DistanceQuery
 from likeness.release.partition_selection import PartitionQuery
@@ -60,7 +60,7 @@ def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dat
         "adjacency": adjacency,
         "lattice_bits": query.lattice_bits,
         "noise_scale": noise_scale,
-        "unit": plain(dataset.unit),
+        "unit": json_value(dataset.unit),
         "threshold": threshold,
         "delta_keys": delta_keys,
     }

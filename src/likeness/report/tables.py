@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from likeness.core.errors import DataError
 from likeness.core.rng import public
-from likeness.data.encoding.frames import opened
+from likeness.data.encoding.frames import pandas_frame
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
 from likeness.evaluation.details import details
@@ -109,7 +109,7 @@ def compare(real: Any, synthetic: Any, schema: Schema | None = None, bins: int =
     Raises:
         DataError: a column of one table is missing in the other, or the rows do not fit the schema.
     """
-    frames = [opened(table, f"{name}: must be")[0] for name, table in (("real", real), ("synthetic", synthetic))]
+    frames = [pandas_frame(table, f"{name}: must be")[0] for name, table in (("real", real), ("synthetic", synthetic))]
     for missing in set(frames[0].columns) ^ set(frames[1].columns) if schema is None else ():
         raise DataError(f"compare: column '{missing}' stands in one of both tables only. Add it, or drop it.")
     if min(map(len, frames)) < 2:

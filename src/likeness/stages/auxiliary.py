@@ -22,7 +22,7 @@ def main(project: Project) -> None:
             opened = door(project, engine, place)
 
             def answer(query: Query, rows: RowSet = rows, door: Door = opened) -> Released:
-                query = rows.named(query)
+                query = rows.scoped(query)
                 data = door.release(query)
                 (folder / f"{query.name}.safetensors").write_bytes(data)
                 return from_bytes(data, query.name)

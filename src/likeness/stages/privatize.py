@@ -20,4 +20,4 @@ def main(project: Project) -> None:
             query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
             target = of_rows(paths.embedding, rows.prefix)
             target.parent.mkdir(exist_ok=True)
-            target.write_bytes(door(project, engine, place).release(rows.named(query)))
+            target.write_bytes(door(project, engine, place).release(rows.scoped(query)))

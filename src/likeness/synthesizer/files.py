@@ -11,7 +11,7 @@ from likeness.bundle.files import check_whole, checksums, sums
 from likeness.bundle.write import write_bundle
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.files import expanded
-from likeness.core.hashing import plain, sha256_bytes
+from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.histories.schema import read_schema
@@ -52,7 +52,7 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     stored = {name: value for name, value in params.items() if name not in _LEFT_OUT}
     frames = {name: frame.to_dict() for name, frame in fitted.frames.items()}
-    saved = {"params": plain(stored), "frames": frames}
+    saved = {"params": json_value(stored), "frames": frames}
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
         folder = Path(temporary) / "synthesizer"
         fitted.written.save(fitted.generators, folder / _GENERATOR)

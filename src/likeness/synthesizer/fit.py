@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import Sample
-from likeness.data.encoding.frames import opened
+from likeness.data.encoding.frames import pandas_frame
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
 from likeness.methods.fit import fit_all
-from likeness.pipeline.account import stated
+from likeness.pipeline.account import account_of
 from likeness.pipeline.card import card_queries, check_tables
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.rows_in_memory import release_all
-from likeness.pipeline.synthetic_table import numbered, typed_rows
+from likeness.pipeline.synthetic_table import row_request, typed_rows
 from likeness.release.door import Door
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.released import Released, from_bytes
@@ -39,7 +39,7 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
         LikenessError: see :meth:`likeness.Synthesizer.fit`.
     """
     named = frames if isinstance(frames, Mapping) else {"": frames}
-    given_tables = {name: opened(frame) for name, frame in named.items()}
+    given_tables = {name: pandas_frame(frame) for name, frame in named.items()}
     refuse_faults(given, given_tables.get("", (None,))[0])
     model = model_of(schema_of(given))
     tables = model.named(given_tables, person)
@@ -56,7 +56,7 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     compute = Compute(train.device, train.threads, train.precision)
     generators, losses = fit_all(project.method, row_sets, released.values(), compute)
     released |= _card(project, schema, generators[0], released, doors[0])
-    privacy = stated(project, plan, schema, list(released.values()), generators)
+    privacy = account_of(project, plan, schema, list(released.values()), generators)
     types = {name: frame_type.of(model.tables[name].names) for name, (_, frame_type) in tables.items()}
     return Fitted(model, plan, released, privacy, losses, types, generators)
 
@@ -78,7 +78,7 @@ def _card(
     card, facts = project.params.evaluate.card, project.context_of(schema)
     if card is None:
         return {}
-    table = forward_transform(typed_rows(generator, schema, *numbered(Sample(), facts, released)), schema)
+    table = forward_transform(typed_rows(generator, schema, *row_request(Sample(), facts, released)), schema)
     queries = card_queries(card, project.plan, facts, released, table)
     for query in queries:
         check_tables(door, query, card.tables)

@@ -12,7 +12,7 @@ import pandas as pd
 from likeness.config.params import Params, Sample
 from likeness.config.typed import require, whole
 from likeness.data.encoding.dtypes import typed_again
-from likeness.data.encoding.frames import FrameType, opened
+from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.inference.relations import Relation, relations
@@ -22,7 +22,7 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, alone
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import numbered
+from likeness.pipeline.synthetic_table import row_request
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released
@@ -78,7 +78,7 @@ class Fitted:
         """
         if n is None:
             context = Context(self.schema, self.privacy["adjacency"], self.privacy["num_records"], 0)
-            n = numbered(Sample(), context, self.released).rows
+            n = row_request(Sample(), context, self.released).rows
         return whole("n", n, least=1)
 
     def attributes(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Fitted:
         """
         if where is None or isinstance(where, Mapping):
             return self._drawn(self.generators, self.rows(n), seed, where or {})
-        given, _ = opened(where, "where: must be a mapping from columns to values, or")
+        given, _ = pandas_frame(where, "where: must be a mapping from columns to values, or")
         require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
         return self._drawn(self.generators, len(given), seed, given)
 

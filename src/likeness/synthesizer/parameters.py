@@ -9,7 +9,7 @@ from likeness.config.params import ONE_PERSON, ONE_ROW, LedgerSettings, Params, 
 from likeness.config.typed import build, require
 from likeness.core.errors import ParamsError
 from likeness.core.estimator import Estimator
-from likeness.core.hashing import plain
+from likeness.core.hashing import json_value
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
@@ -83,25 +83,25 @@ class Parameters(Estimator):
         """
         method_named(self.method)
         unit = _unit(self)
-        privacy = {name: plain(getattr(self, name)) for name in _PRIVACY_KEYS}
+        privacy = {name: json_value(getattr(self, name)) for name in _PRIVACY_KEYS}
         privacy["population"] = "?" if self.population is None else self.population  # a fit refuses None
         if unit is not None and self.unit == ONE_ROW:
             privacy["unit"] = ONE_PERSON
-        cap = {} if self.cap is None else plain(self.cap)
+        cap = {} if self.cap is None else json_value(self.cap)
         if isinstance(cap, list):
             require(len(cap) == 2, "cap", self.cap, "a pair of epsilon and delta")
             cap = dict(zip(("epsilon", "delta"), cap, strict=True))
         ledger = {"home": _home(self), "cap": cap, "attempt": self.attempt}
-        training = {name: plain(getattr(self, name)) for name in ("device", "seed", "threads", "precision")}
+        training = {name: json_value(getattr(self, name)) for name in ("device", "seed", "threads", "precision")}
         sections = {
             "method": self.method,
             "privacy": privacy,
             "ledger": ledger,
             "ingest": {"source": "", "schema": "", "unit": unit},
             "train": training,
-            "sections": {self.method: plain(self.settings or {})},
-            "categories": plain(self.categories or {}),
-            "evaluate": {"card": plain(self.card)},
+            "sections": {self.method: json_value(self.settings or {})},
+            "categories": json_value(self.categories or {}),
+            "evaluate": {"card": json_value(self.card)},
         }
         return build(Params, sections, "")
 
@@ -117,7 +117,7 @@ def _unit(given: Parameters) -> dict[str, Any] | None:
         raise ParamsError(
             "unit_column and max_rows go together. Give both if a person may have several rows, else neither."
         )
-    return None if column is None else {"column": column, "max_rows": plain(most)}
+    return None if column is None else {"column": column, "max_rows": json_value(most)}
 
 
 def _home(given: Parameters) -> str | None:

@@ -19,7 +19,7 @@ from likeness.methods.replicates import replicates
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import numbered
+from likeness.pipeline.synthetic_table import row_request
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released, load_folder, load_released
 
@@ -57,10 +57,10 @@ class Published:
             ArtifactError: a file is missing or damaged.
         """
         check_given(folder)
-        return cls.believed(folder)
+        return cls.of_checked_folder(folder)
 
     @classmethod
-    def believed(cls, folder: Path) -> "Published":
+    def of_checked_folder(cls, folder: Path) -> "Published":
         """Read a folder whose form and checksums were checked.
 
         Raises:
@@ -117,7 +117,7 @@ class Published:
     def _rows(self, rows: int | None) -> int:
         if rows is not None:
             return rows
-        rows = numbered(Sample(), self.context, self.released).rows
+        rows = row_request(Sample(), self.context, self.released).rows
         require(rows <= _MOST_ROWS, "rows", rows, f"given: the noisy count is larger than {_MOST_ROWS:,}")
         return rows
 

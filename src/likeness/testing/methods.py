@@ -136,7 +136,7 @@ class Trial:
     def check_classes(self, adjacency: Adjacency) -> None:
         """Every query asks about every class. One group that sorts by class would only ask about the first."""
         x, labels = self.records.x, self.records.labels
-        for query in self.method.foreseen_queries(self.context(adjacency)):
+        for query in self.method.planned_queries(self.context(adjacency)):
             for own in (labels == 0, labels == 1):
                 total = lattice_sum(query, [Records(x[own], labels[own])])
                 assert total.any(), f"{query.name} does not see every class"

@@ -24,7 +24,7 @@ from mlflow.tracking import MlflowClient
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
 from likeness.core.files import expanded, file_lock, user_folders
-from likeness.core.hashing import plain, sha256_json
+from likeness.core.hashing import json_value, sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
 from likeness.methods import method_from
@@ -122,7 +122,7 @@ def settings(params: Params) -> dict[str, Any]:
     """
     value = public_settings(params)
     del value["sections"]
-    value[params.method] = plain(method_from(params))
+    value[params.method] = json_value(method_from(params))
     value["ingest"]["schema"] = Path(params.ingest.schema).name
     return dict(_flatten(value, ""))
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from likeness.bundle import files
-from likeness.bundle.files import Bundle, opened
-from likeness.bundle.verdict import Check, asked
+from likeness.bundle.files import Bundle, open_bundle
+from likeness.bundle.verdict import Check, run_check
 from likeness.config.typed import allowed
 from likeness.methods import plugins
 from likeness.verify import account, ledger, noise, outputs, process, receipts
@@ -73,7 +73,7 @@ def verify(
     """
     for name in trusted:
         allowed("trusted", name, plugins.installed())
-    with opened(path) as folder:
+    with open_bundle(path) as folder:
         done, reason = process.checks_within(folder, retrain, most_minutes, trusted)
     verdict = {check.name: check for check in done}
     for name in (name for name in _in_turn() if name not in verdict):
@@ -101,7 +101,7 @@ def checks_of(
             verdict[name] = Check(name, None, f"not done: see {', '.join(wrong)}")
         else:
             with plugins.only(trusted):
-                verdict[name] = asked(name, CHECKS[name], Bundle(folder, retrain, most_minutes))
+                verdict[name] = run_check(name, CHECKS[name], Bundle(folder, retrain, most_minutes))
         yield verdict[name]
 
 

@@ -24,7 +24,7 @@ from likeness.methods import METHODS, Method, method_named
 from likeness.methods.maps import SHARED, known_maps
 from likeness.methods.plugins import DISTRIBUTION
 from likeness.methods.row_set import rows_of
-from likeness.pipeline.card import CONFUSION, DISTANCES, paid
+from likeness.pipeline.card import CONFUSION, DISTANCES, paid_keys
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.provenance import SOFTWARE
 from likeness.privacy.adjacency import Adjacency
@@ -197,7 +197,7 @@ def _check_card(bundle: Bundle, commits: Mapping[str, int]) -> None:
         receipt, card = one.receipt, bundle.params.evaluate.card
         require(receipt.ledger_seq > last, f"{receipt.query}: asked about a table before there was one")
         dataset = Dataset(receipt.identity, receipt.digest, receipt.slot)
-        tables = len(paid(bundle.records, bundle.plan, dataset, receipt.query))
+        tables = len(paid_keys(bundle.records, bundle.plan, dataset, receipt.query))
         most = 0 if card is None else card.tables
         require(tables <= most, f"{receipt.query}: the ledger has {tables} tables with a card, and settings {most}")
 

@@ -218,7 +218,7 @@ def table(bundle: Bundle) -> str:
     # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
     room = (bundle.folder / f"{stem}.csv").stat().st_size
     require(sample.rows * len(schema.columns) <= room, f"{stem}.csv has fewer rows than {names.SETTINGS} states")
-    drawn, others, different = Published.believed(bundle.folder).tables(*sample), [], 0
+    drawn, others, different = Published.of_checked_folder(bundle.folder).tables(*sample), [], 0
     for stem, again in drawn.items():
         files = {
             path: digest

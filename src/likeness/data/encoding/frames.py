@@ -70,7 +70,7 @@ def _is_plain(label: Any) -> bool:
     return all(isinstance(one, str | int) or (isinstance(one, float) and math.isfinite(one)) for one in items)
 
 
-def opened(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFrame, FrameType]:
+def pandas_frame(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFrame, FrameType]:
     """A frame as one of pandas, and its type. A sparse column becomes a dense one.
 
     Raises:

@@ -138,7 +138,7 @@ def _scalar(value: Any) -> Any:
     return None if not isinstance(value, str) and str(value) in _MISSING else value
 
 
-def plain_condition(value: Any) -> Any:
+def condition_setting(value: Any) -> Any:
     """A condition as settings have it: null, texts and numbers, ranges as texts, and lists of these."""
     plain = [
         _RANGE.join("" if end is None else str(end) for end in one)

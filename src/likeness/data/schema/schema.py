@@ -107,7 +107,7 @@ class Schema:
         )
         return replace(self, columns=columns)
 
-    def foreseen(self, most: int) -> "Schema":
+    def planned(self, most: int) -> "Schema":
         """The schema with ``most`` stand-ins in each open column, the largest possible release."""
         released = {}
         for column in self.open_columns:

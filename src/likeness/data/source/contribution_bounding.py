@@ -101,6 +101,6 @@ def bound_contributions(
     return keep
 
 
-def numbered(people: "pd.Series[str]") -> NDArray[np.int64]:
+def person_numbers(people: "pd.Series[str]") -> NDArray[np.int64]:
     """Numbers from 0 in place of names, in the order of first rows. Private tables hold the numbers only."""
     return pd.factorize(people)[0].astype(np.int64)

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
-from likeness.core.remote import Place
+from likeness.core.remote import SourcePath
 from likeness.core.text import normal_text
 from likeness.data.beside import TEXT
 from likeness.data.source.opening import MOST_CELLS, unbroken, unpacked
@@ -43,7 +43,7 @@ _MARKS = {  # UTF-32's begins with UTF-16's
 }
 
 
-def csv_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
+def csv_chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     """All cells as text, in chunks, at least one.
 
     Args:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, ending, files_in, reading
+from likeness.core.remote import SourcePath, ending, files_in, reading
 from likeness.data.beside import TEXT
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import Schema
@@ -110,13 +110,13 @@ def only_bytes(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
     return batch.set_column(place, name, pc.struct_field(cells, "bytes"))
 
 
-def is_image_folder(folder: Place) -> bool:
+def is_image_folder(folder: SourcePath) -> bool:
     """Whether the first file in a folder and its folders is an image, by its name."""
     first = next(_files(folder), None)
     return first is not None and ending(first[1]) in _SUFFIXES
 
 
-def folder_chunks(folder: Place, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
+def folder_chunks(folder: SourcePath, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
     """Pixels, label and split of the images in ``CLASS/FILE``, or in ``PART/CLASS/FILE`` with a split column.
 
     Names that begin with a point are skipped. Without a label there are no folders by class.
@@ -140,13 +140,13 @@ def folder_chunks(folder: Place, schema: Schema, split_column: str | None, rows:
         yield with_pixels(values, schema.pixels, beside)
 
 
-def _bytes(file: Place, source: str) -> bytes:
+def _bytes(file: SourcePath, source: str) -> bytes:
     with reading(source), file.open("rb") as opened:
         data: bytes = opened.read(_MOST_BYTES + 1)
     return data
 
 
-def _files(folder: Place) -> Iterator[tuple[tuple[str, ...], Place]]:
+def _files(folder: SourcePath) -> Iterator[tuple[tuple[str, ...], SourcePath]]:
     """Each file with the names of its folders, by name."""
     for folders, file in files_in(folder):
         if not any(name.startswith(".") for name in (*folders, file.name)):

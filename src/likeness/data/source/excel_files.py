@@ -10,7 +10,7 @@ import pandas as pd
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
-from likeness.core.remote import Place
+from likeness.core.remote import SourcePath
 from likeness.core.text import code_points, normal_text
 from likeness.data.source.opening import unbroken
 from likeness.data.source.python_cells import python_texts, text_of
@@ -18,7 +18,7 @@ from likeness.data.source.python_cells import python_texts, text_of
 _Row = dict[int, Any]  # the cells that are not empty, by the number of their column
 
 
-def excel_chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
+def excel_chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     """All cells as text, in chunks, as :func:`likeness.data.source.csv_files.csv_chunks`. ``layout`` names the sheet.
 
     The first row names the columns. A row without cells is left out.

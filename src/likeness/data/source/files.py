@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, ending
+from likeness.core.remote import SourcePath, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import check_texts, texts_of, typed
@@ -42,7 +42,7 @@ Typed = tuple[pd.DataFrame, "pd.Series[str] | None", "pd.Series[str] | None"]
 
 
 def read_source(
-    path: Place,
+    path: SourcePath,
     schema: Schema,
     split_column: str | None = None,
     person_column: str | None = None,
@@ -105,7 +105,7 @@ def _raw_chunks(
         yield raw[wanted]
 
 
-def source_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
+def source_parts(path: SourcePath, most_rows: int | None = None) -> list[SourcePart]:
     """The parts of a source, in the order of its rows: files of a folder by name, in each its row groups.
 
     Args:
@@ -125,7 +125,7 @@ def source_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
     return parquet_parts(path, most_rows) if ending(path) == ".parquet" else [SourcePart(path)]
 
 
-def has_names_of_records(path: Place) -> bool:
+def has_names_of_records(path: SourcePath) -> bool:
     """Whether a record decides names within a source, which decide the order of all rows.
 
     It is a folder of images, or of partitions as ``year=2024``.
@@ -133,7 +133,7 @@ def has_names_of_records(path: Place) -> bool:
     return path.is_dir() and (is_image_folder(path) or any(part.folders for part in parquet_parts(path)))
 
 
-def parquet_rows(path: Place) -> int | None:
+def parquet_rows(path: SourcePath) -> int | None:
     """Number of rows of Parquet files, from their footers; None for other formats."""
     parts = source_parts(path)
     return sum(sum(group_sizes(part)) for part in parts) if ending(parts[0].path) == ".parquet" else None

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, ending
+from likeness.core.remote import SourcePath, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.dtypes import NUMBER
 from likeness.data.schema.kinds import KINDS, SWAPPED_MARKS, Categorical, Datetime, Numeric, guess
@@ -29,7 +29,7 @@ _TRUTHS = {"bool": {"False", "True"}, "int64": {"0", "1"}, "float64": {"0.0", "1
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 
 
-def header_of(source: Place | Database, layout: FileFormat = _PLAIN) -> list[str]:
+def header_of(source: SourcePath | Database, layout: FileFormat = _PLAIN) -> list[str]:
     """Names of the columns of a file, a folder or a query, without reading a row.
 
     Raises:
@@ -42,7 +42,7 @@ def header_of(source: Place | Database, layout: FileFormat = _PLAIN) -> list[str
     return [str(name) for name in next(_chunks(source, layout, 0)).columns]
 
 
-def guesses_of(source: Place | Database, layout: FileFormat = _PLAIN) -> tuple[dict[str, str], dict[str, str]]:
+def guesses_of(source: SourcePath | Database, layout: FileFormat = _PLAIN) -> tuple[dict[str, str], dict[str, str]]:
     """A guess of each column's kind, one of the kinds of a schema, and the word of its dtype where one is said.
 
     pandas says a dtype for the empty table of a Parquet file. Of a CSV or Excel file the first rows say true and false.
@@ -115,7 +115,7 @@ def _refuse_header(where: str, fault: str) -> NoReturn:
     )
 
 
-def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
+def _chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
     """The cells of a CSV or Excel file as texts."""
     if not (is_text(path.name) or is_excel(path.name)):
         raise DataError(f"{path.name}: not a format that is read. Give {FORMATS}.")
@@ -123,17 +123,17 @@ def _chunks(path: Place, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame
     return (csv_chunks if is_text(path.name) else excel_chunks)(path, layout, rows)
 
 
-def _check_exists(path: Place) -> None:
+def _check_exists(path: SourcePath) -> None:
     if not (path.is_file() or path.is_dir()):  # a reader would wait for a pipe
         raise DataError(f"{path.name}: no such file. Give the path of the table.")
 
 
-def is_parquet(path: Place) -> bool:
+def is_parquet(path: SourcePath) -> bool:
     """Whether a table is one of Parquet: a file, or a folder."""
     return ending(path) == ".parquet" or (not is_text(path.name) and not is_excel(path.name) and path.is_dir())
 
 
-def types_of(path: Place) -> dict[str, Any]:
+def types_of(path: SourcePath) -> dict[str, Any]:
     """The Arrow type of each column of a Parquet file or folder.
 
     Raises:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place
+from likeness.core.remote import SourcePath
 from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import BRIGHTEST, Schema
 from likeness.data.source.opening import contained
@@ -16,7 +16,7 @@ from likeness.data.source.opening import contained
 _PARTS = ("train", "test")
 
 
-def npz_chunks(path: Place, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
+def npz_chunks(path: SourcePath, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
     """Read ``x_train``, ``y_train``, ``x_test`` and ``y_test`` as pixels, label and split, in chunks.
 
     Images are whole numbers from 0 to 255, shape (n, height, width), or (n, height, width, 3) in color. Labels are
@@ -56,7 +56,7 @@ def npz_chunks(path: Place, schema: Schema, split_column: str | None, rows: int)
             yield with_pixels(chunk.reshape(len(chunk), -1), schema.pixels, some)
 
 
-def _arrays(path: Place) -> dict[str, NDArray[Any]] | None:
+def _arrays(path: SourcePath) -> dict[str, NDArray[Any]] | None:
     with contained(), path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
     return None

@@ -14,7 +14,7 @@ from typing import IO, Any, TypeVar
 import pyarrow as pa
 
 from likeness.core.errors import DataError, LikenessError
-from likeness.core.remote import Place, ending
+from likeness.core.remote import SourcePath, ending
 
 T = TypeVar("T")
 _BLOCK = 1 << 18  # bytes of one read
@@ -75,7 +75,7 @@ FORMATS = (
 
 
 @contextmanager
-def unpacked(path: Place) -> Iterator[IO[bytes]]:
+def unpacked(path: SourcePath) -> Iterator[IO[bytes]]:
     """The bytes of a file, without its compression."""
     with path.open("rb") as file, _OPENERS.get(ending(path), nullcontext)(file) as content:
         yield content

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from likeness.core.errors import DataError
-from likeness.core.remote import Place, ending, files_in
+from likeness.core.remote import SourcePath, ending, files_in
 from likeness.core.text import normal_text
 from likeness.data.beside import TEXT
 from likeness.data.pixels import with_pixels
@@ -43,7 +43,7 @@ class SourcePart:
         source: name of the folder that the source is; None: the source is the file.
     """
 
-    path: Place
+    path: SourcePath
     groups: tuple[int, ...] | None = None
     folders: tuple[tuple[str, str | None], ...] = ()
     source: str | None = None
@@ -54,7 +54,7 @@ class SourcePart:
         return self.path.name if self.source is None else self.source
 
 
-def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]:
+def parquet_parts(path: SourcePath, most_rows: int | None = None) -> list[SourcePart]:
     """The parts of a Parquet file or folder, as :func:`likeness.data.source.files.source_parts`.
 
     Raises:
@@ -79,7 +79,7 @@ def parquet_parts(path: Place, most_rows: int | None = None) -> list[SourcePart]
     return parts
 
 
-def _files(source: Place) -> list[SourcePart]:
+def _files(source: SourcePath) -> list[SourcePart]:
     files = []
     for names, file in files_in(source):
         pairs = [name.partition("=") for name in names]
@@ -99,7 +99,7 @@ def _wrong_folder(where: str) -> DataError:
     )
 
 
-def parquet_fields(path: Place) -> list[pa.Field]:
+def parquet_fields(path: SourcePath) -> list[pa.Field]:
     """Names and types of the columns. No row is read; a folder has those of its first file.
 
     Raises:
@@ -109,7 +109,7 @@ def parquet_fields(path: Place) -> list[pa.Field]:
     return [*_opened(first).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
 
 
-def parquet_dtypes(path: Place) -> dict[str, str]:
+def parquet_dtypes(path: SourcePath) -> dict[str, str]:
     """The word of each column's dtype, as pandas reads it. No row is read; a folder has those of its first file.
 
     Raises:

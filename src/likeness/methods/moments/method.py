@@ -131,7 +131,7 @@ class Moments(Method):
         """Moments by class, clipped at about the median norm of all images, as the noisy histogram has it."""
         return self._answers(context, auxiliary).query(EMBEDDING)
 
-    def foreseen_queries(self, context: Context) -> list[Query]:
+    def planned_queries(self, context: Context) -> list[Query]:
         """With stand-ins for all that is read off answers."""
         answers = StandIns(self.auxiliary, self.privatize, context, {})
         return [*self._queries(answers), answers.query(EMBEDDING)]

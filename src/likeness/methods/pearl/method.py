@@ -140,11 +140,11 @@ class Pearl(EmbeddingMethod):
         modes = self.auxiliary.mixture.modes(auxiliary)
         return self._embedding(context, modes, 1 / mean_distance(auxiliary[DISTANCE]))
 
-    def foreseen_queries(self, context: Context) -> list[Query]:
+    def planned_queries(self, context: Context) -> list[Query]:
         """With the mixture's public starting modes, and a scale of 1: neither changes a bound."""
         mixture = self.auxiliary.mixture
         start = mixture.start(context)
-        queries = [class_counts_query(context), *mixture.foreseen(context), self._distance(context, start)]
+        queries = [class_counts_query(context), *mixture.planned(context), self._distance(context, start)]
         return [*queries, self._embedding(context, start, 1.0)]
 
     def _distance(self, context: Context, modes: tuple[Modes, ...]) -> Query:

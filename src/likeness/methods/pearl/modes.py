@@ -76,7 +76,7 @@ class Mixture(Section):
             yield _query(step, context, modes)
             modes = maximized(released[_name(step)])
 
-    def foreseen(self, context: Context) -> list[Query]:
+    def planned(self, context: Context) -> list[Query]:
         """The queries with the public starting modes in every step: bounds do not depend on modes."""
         start = self.start(context)
         return [_query(step, context, start) for step in range(1, self.iterations + 1) if start]

@@ -113,7 +113,7 @@ class Table(DataModel):
         if isinstance(where, Mapping):
             typed = drawn.under(rows, seed, allowed_values(where, self.schema))
         else:
-            typed = drawn.beside(where, seed)
+            typed = drawn.complete(where, seed)
         return {_NAME: in_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}
 
     def section(

@@ -262,11 +262,11 @@ class Kind:
             if word == "spikes":
                 target = spikes
             elif word == "decimals":
-                more["decimals"] = plain_number(next(words, ""))
+                more["decimals"] = number_or_word(next(words, ""))
             elif word in ("log", "log1p"):
                 more["transform"] = "log1p"
             else:
-                target.append(plain_number(word) if self.numeric_source else word)
+                target.append(number_or_word(word) if self.numeric_source else word)
         if len(bounds) > 2:
             raise SchemaError(
                 "more than two bounds. Write the smallest and the largest possible value: 0..12000.5. "
@@ -281,7 +281,7 @@ class Kind:
         found = re.fullmatch(form, text, re.ASCII)
         if self.is_categorical or found is None:
             return False
-        ends = (plain_number(end) if self.numeric_source else end for end in found.groups()[:2])
+        ends = (number_or_word(end) if self.numeric_source else end for end in found.groups()[:2])
         known = set(self.answer(text)) <= set(self.keys)
         return known and not any(isinstance(self.parse_bound("upper", end), str) for end in ends)
 
@@ -319,7 +319,7 @@ def every(stride: int, lower: int, upper: int) -> range:
     return range(lower - lower % stride + stride, upper + 1, stride)
 
 
-def plain_number(word: str) -> int | float | str:
+def number_or_word(word: str) -> int | float | str:
     """A number; another word stays, and the schema refuses it."""
     for kind in (int, float):
         try:
