@@ -26,11 +26,12 @@ from likeness.pipeline.synthetic_table import row_request
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released
-from likeness.report.pages import Page, render
 from likeness.report.statement import statement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from likeness.report.pages import Page
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,10 @@ class Fitted:
         found = relations(row_sets, self.released.values(), self.generators)
         return pd.DataFrame(found, columns=Relation._fields).set_index(["first", "second"])
 
-    def page(self, n: Any, seed: int) -> Page:
+    def page(self, n: Any, seed: int) -> "Page":
         """The public page about these rows, see :meth:`likeness.Synthesizer.report`."""
+        from likeness.report.pages import Page, render  # with it comes matplotlib
+
         model, losses = self.model, self.losses[0] if len(self.losses) == 1 else []
         drawn = model.draw(self.generators, self.rows(n), seed, {})
         tables = {name: typed_again(table, model.tables[name]) for name, table in drawn.items()}
