@@ -197,6 +197,6 @@ def test_a_bundle_is_verified_and_the_pages_show_texts(fitted: Synthesizer, tmp_
     page = render(fitted.privacy, "", {}, section)
     for column in section["numbers"]["columns"]:
         assert column["bars"][0]["label"].partition("..")[0] in page
-        for _, estimate, _ in column["numbers"]:
+        for _, estimate, *_ in column["numbers"]:
             assert schema.column(column["name"]).type.number(str(estimate).strip("()")) is not None
     assert details({"synthetic": rows, "real": rows}, rows, schema, 4)

@@ -1,5 +1,6 @@
 """Both row sets of people with histories: of one person alone, in order, at most k events."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,14 @@ import pandas as pd
 import pytest
 
 from likeness.core.errors import DataError, SchemaError
+from likeness.core.paths import ProjectPaths, of_rows
 from likeness.data.histories.rows import HistoryRows, classes, history_rows
 from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NEXT, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness.data.private_tables import write_private
 from likeness.data.source.files import read_frame_people
-from likeness.pipeline.history_rows import digest_of_histories, read_histories
+from likeness.pipeline.history_rows import digest_of_histories, read_histories, written_histories
+from likeness.pipeline.ingest import PERSON, SPLIT
 
 SPEC: dict[str, Any] = {
     "name": "visits",
@@ -220,6 +224,25 @@ def test_events_of_nobody_are_few_or_stop_the_run() -> None:
     with pytest.raises(DataError, match="name nobody"):
         linked([1], [])
     assert linked([], people).people[NUMBER].tolist() == ["0"] * 100
+
+
+def test_halves_of_the_people_stand_for_held_out_ones(tmp_path: Path) -> None:
+    rows = linked([key for key in range(9) for _ in range(key % 3)], list(range(9)))
+    paths = ProjectPaths(tmp_path)
+    for side, parts in (("train", ["train"] * 9), ("test", ["train", "test", "test"] * 3)):
+        numbers = pd.Series(parts).groupby(parts).cumcount().to_numpy()
+        marks = (np.array(parts), numbers), (np.array(parts)[rows.numbers], numbers[rows.numbers])
+        for prefix, table, (part, number) in zip(("", NEXT), (rows.people, rows.transitions), marks, strict=True):
+            write_private(table.assign(**{SPLIT: part, PERSON: number}), of_rows(paths.table, prefix), {})
+        written, halved = written_histories(paths, 1)
+        assert halved is (side == "train")
+        assert sum(len(one.people) for one in written.values()) == 9 and len(written["test"].people) == (
+            4 if halved else 6
+        )
+        for one in written.values():
+            assert np.bincount(one.numbers, minlength=len(one.people)).tolist() == [
+                max(int(count) - 1, 0) for count in one.people[NUMBER].astype(str)
+            ]
 
 
 def test_a_number_between_two_starts_is_of_the_class_before() -> None:

@@ -313,6 +313,15 @@ def test_a_split_that_leaves_no_rows_of_a_part_stops_before_anything_is_spent(
     assert not ProjectPaths.table.exists() and Ledger.open(locate()).head() == ledger.head()
 
 
+def test_all_rows_train_where_none_are_held_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kinds.yaml").write_text(schema_text(SCHEMA))
+    Ledger.create(locate())
+    ingest.main(Project(tmp_path, settings_of(source(tmp_path), split=Split())))
+    parts = read_private(ProjectPaths.table)[SPLIT]
+    assert set(parts) == {"train"} and len(parts) == 60
+
+
 def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     raw(60).to_pandas().to_csv(path, index=False)

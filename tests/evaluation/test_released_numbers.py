@@ -49,9 +49,18 @@ def test_intervals_hold_the_shares_of_the_table_and_synthetic_shares_are_exact()
 
 def test_numbers_have_a_mean_and_quartiles_and_categories_have_none() -> None:
     columns = {column["name"]: column for column in section()["numbers"]["columns"]}
-    words = [word for word, _, _ in columns["age"]["numbers"]]
+    words = [word for word, *_ in columns["age"]["numbers"]]
     assert words == ["mean", "lower quartile", "median", "upper quartile"] and not columns["c"]["numbers"]
     assert abs(float(columns["age"]["numbers"][0][1]) - table()["age"].mean()) < 3
+    assert float(columns["age"]["numbers"][0][3]) == pytest.approx(table()["age"].mean(), abs=0.1)
+    assert section()["numbers"]["outside"] == []
+
+
+def test_a_synthetic_mean_outside_of_its_interval_is_named(privacy: dict[str, Any]) -> None:
+    rows = table().assign(age=table()["age"].max())
+    given = table_section(SCHEMA, drawn(1)[0], None, rows, encoded_chunks(rows, SCHEMA))
+    assert given["numbers"]["outside"] == ["age"]
+    assert "lie outside their intervals in age." in render(privacy, "", {}, given)
 
 
 @pytest.mark.long

@@ -19,25 +19,38 @@ from likeness.stages import evaluate
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.parametrize("held_out", [True, False])
 def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: Schema, table_of: Callable[..., pd.DataFrame]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    schema: Schema,
+    table_of: Callable[..., pd.DataFrame],
+    held_out: bool,
 ) -> None:
+    """Without held-out rows, halves of all rows stand in their places."""
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     content["ingest"]["schema"] = "schema.yaml"
     Path("params.yaml").write_text(yaml.safe_dump(content))
     Path("schema.yaml").write_text(schema_text(schema))
     rows, synthetic = table_of(40, 1), table_of(30, 2)
-    parts = np.where(np.arange(40) % 4 == 0, "test", "train")
+    parts = np.where((np.arange(40) % 4 == 0) & held_out, "test", "train")
     ProjectPaths.table.parent.mkdir(parents=True)
     ProjectPaths.synthetic.parent.mkdir(parents=True)
     write_private(rows.assign(__split__=parts, __person__=np.arange(40)), ProjectPaths.table, {})
     synthetic.to_parquet(ProjectPaths.synthetic)
     given: list[Any] = []
-    monkeypatch.setattr("likeness.report.internal.evaluate", lambda *tables, **_: given.extend(tables))
+    words: dict[str, Any] = {}
+    monkeypatch.setattr(
+        "likeness.report.internal.evaluate", lambda *tables, **others: (given.extend(tables), words.update(others))
+    )
     monkeypatch.setattr(evaluate, "write_internal", lambda *_: None)
     evaluate.main(Project.load())
     train, test, drawn, _, _, folder = given
+    assert words["halved"] is not held_out
+    if not held_out:
+        assert len(train) == len(test) == 20 and sorted([*train.index, *test.index]) == list(range(40))
+        parts = np.where(np.isin(np.arange(40), test.index), "test", "train")
     for found, expected in ((train, rows[parts == "train"]), (test, rows[parts == "test"]), (drawn, synthetic)):
         pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.reset_index(drop=True))
     assert folder == ProjectPaths.evaluation

@@ -144,7 +144,9 @@ def init(
         f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
         "published with the results.\n"
         f"params.yaml now points to it. Answer privacy.population there.{about} "
-        "Keep the table out of git.\nThen: likeness check"
+        "Keep the table out of git.\n"
+        + ("All rows train. To hold some out for tests, set ingest.split.test_fraction.\n" if split is None else "")
+        + "Then: likeness check"
     )
 
 

@@ -97,7 +97,7 @@ class Split(Section):
     column: str | None = setting(None, "a public column that says train or test; null: by test_fraction")
     train: str = setting("train", "value of the column in training rows")
     test: str = setting("test", "value of the column in test rows")
-    test_fraction: float = setting(0.2, "share of the rows held out for tests, without a column", above=0, below=1)
+    test_fraction: float = setting(0.0, "share of the rows held out for tests; 0: none", least=0, below=1)
     seed: int = setting(0, "public; draws the test rows")
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
-from likeness.data.source.split import split_by_person
+from likeness.data.source.split import halves, split_by_person
 from likeness.pipeline.ingest import PERSON, SPLIT, manifest_of, read_place
 from likeness.pipeline.sources import Sources
 
@@ -129,19 +129,24 @@ def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.Dat
     return with_columns(table, {SPLIT: part, PERSON: people})
 
 
-def written_histories(paths: ProjectPaths) -> dict[str, HistoryRows]:
-    """What :func:`write_histories` wrote, by part."""
+def written_histories(paths: ProjectPaths, seed: int) -> tuple[dict[str, HistoryRows], bool]:
+    """What :func:`write_histories` wrote, by part, and whether these are halves of the people: nobody was held out."""
     people, following = (read_private(of_rows(paths.table, prefix)) for prefix in ("", NEXT))
+    halved = not (people[SPLIT] == "test").any()
+    if halved:
+        sides = halves(len(people), seed)
+        people = with_columns(people, {SPLIT: sides})
+        following = with_columns(following, {SPLIT: sides[following[PERSON].to_numpy()]})
 
     def rows(table: pd.DataFrame, part: str) -> pd.DataFrame:
         return table[table[SPLIT] == part].drop(columns=[SPLIT, PERSON]).reset_index(drop=True)
 
-    return {
-        part: HistoryRows(
-            rows(people, part), rows(following, part), following[PERSON][following[SPLIT] == part].to_numpy(np.int64)
-        )
-        for part in ("train", "test")
-    }
+    def numbers(part: str) -> NDArray[np.int64]:
+        of_people, of_rows = (table[PERSON][table[SPLIT] == part].to_numpy() for table in (people, following))
+        return np.searchsorted(of_people, of_rows).astype(np.int64)
+
+    parts = {part: HistoryRows(rows(people, part), rows(following, part), numbers(part)) for part in ("train", "test")}
+    return parts, halved
 
 
 def digest_of_histories(schema: HistorySchema, rows: HistoryRows, key: bytes) -> str:

@@ -59,10 +59,11 @@ def manifest_of(
 
     Raises:
         DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
-            training row: noise on nothing would cost as much as noise on rows. Or the split leaves no test row, which
-            a stage after the release needs.
+            training row: noise on nothing would cost as much as noise on rows. Or a split leaves no test row.
     """
-    for part, rows in (("training", count), ("test", held_out)):
+    split = params.ingest.split
+    wanted = None if split.column is None and split.test_fraction == 0 else held_out
+    for part, rows in (("training", count), ("test", wanted)):
         if rows == 0:
             raise DataError(
                 f"ingest.source has no {part} rows. Nothing was spent. Give a source with more rows, or change "

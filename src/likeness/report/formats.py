@@ -46,8 +46,9 @@ def percent(value: Any) -> str:
     return "–" if value is None else f"{100 * float(value):.1f} %"
 
 
-def unbroken(text: str) -> str | Markup:
+def unbroken(value: str | int) -> str | Markup:
     """A number, date or short word on one line; a range may break between its ends. Longer texts break anywhere."""
+    text = value if isinstance(value, str) else number(value)
     found = _SHORT.fullmatch(text)
     if found is None:
         return text

@@ -44,6 +44,7 @@ def evaluate(
     classifiers: Sequence[str] | None = None,
     max_rows: int | None = None,
     shape: Shape | None = None,
+    halved: bool = False,
 ) -> None:
     """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
 
@@ -62,6 +63,7 @@ def evaluate(
         max_rows: most rows of a table that estimators see, drawn by the public seed; None: all. Marginals take all
             rows. For images it limits every use, and None: :data:`likeness.evaluation.images.MOST_ROWS`.
         shape: height and width if rows are images; None asks the schema.
+        halved: no row was held out, so both real tables are halves of the training rows.
 
     Raises:
         DataError: a table has no rows, or the shape does not fit the schema.
@@ -82,7 +84,7 @@ def evaluate(
         comparison = compare_images(real_test, tables, schema, settings, shape)
     summary = {
         "not_private": True,
-        "reference": "held-out real rows",
+        "halved": halved,
         "image": list(shape or ()),  # empty for a table
         **_means(scores, comparison, metrics_of(schema.task)),
     }
@@ -191,6 +193,7 @@ def evaluate_histories(
     seed: int,
     out_dir: Path,
     unknown: int,
+    halved: bool = False,
 ) -> None:
     """Write the distances of three tables from held-out people into ``metrics.json``: synthetic, ceiling and floor.
 
@@ -201,6 +204,7 @@ def evaluate_histories(
         seed: public.
         out_dir: usually ``reports/internal/evaluation``.
         unknown: number of events that name nobody among the people.
+        halved: nobody was held out, so both real parts are halves of the training people.
     """
     synthetic = rows_of_tables(schema, **drawn)
     compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
@@ -209,5 +213,12 @@ def evaluate_histories(
         judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
         measures[name] = {**history_distances(schema, real["test"], rows), **judged}
     make_private_folder(out_dir)
-    summary = {"histories": True, "scores": {}, "marginals": {}, "distances": measures, "strangers": unknown}
+    summary = {
+        "histories": True,
+        "scores": {},
+        "marginals": {},
+        "distances": measures,
+        "strangers": unknown,
+        "halved": halved,
+    }
     (out_dir / FILES[0]).write_bytes(padded_json(summary))

@@ -97,7 +97,8 @@ def table_section(
         table: typed synthetic rows.
         synthetic: the rows as the release counts them; None where they answer to a condition.
     """
-    numbers = printed(schema.modeled, *compared(schema.modeled, released, total, synthetic))
+    found = compared(schema.modeled, released, total, synthetic)
+    numbers = printed(schema.modeled, *found, None if found[1] is None else table)
     return {
         "numbers": numbers,
         "compared": numbers["misfits"] is not None,
@@ -158,11 +159,20 @@ def compared(
     return Answers(measured), None if counts is None or not counts.rows else counts
 
 
-def printed(schema: Schema, answers: Answers, counts: SyntheticCounts | None) -> dict[str, Any]:
-    """Histograms, numbers and errors, ready to print."""
+def printed(
+    schema: Schema, answers: Answers, counts: SyntheticCounts | None, table: "DataFrame | None" = None
+) -> dict[str, Any]:
+    """Charts, numbers and errors, ready to print.
+
+    Args:
+        schema: of the modeled columns.
+        answers: of the release.
+        counts: synthetic rows in its cells.
+        table: typed synthetic rows, whose means stand beside the estimates; None: they do not.
+    """
     measured = answers.measured
     shares = {name: answers.frame(Question((name,))) for name in measured.axes}
-    charts = [_chart(answers, name, shares[name], counts) for name in schema.names if name in shares]
+    charts = [_chart(answers, name, shares[name], counts, table) for name in schema.names if name in shares]
     first = list(measured.axes)[:MOST_MAPPED]
     pairs = [pair for pair in combinations(first, 2) if measured.terms.measured(pair)]
     noise = {"columns": [expected_error(measured, (name,)) for name in shares]}
@@ -171,7 +181,8 @@ def printed(schema: Schema, answers: Answers, counts: SyntheticCounts | None) ->
         "records": number(max(0, round(measured.terms.total))),
         "columns": charts,
         "counted": sum(len(one["numbers"]) for one in charts),
-        "unreliable": sum(text.startswith("(") for one in charts for _, text, _ in one["numbers"]),
+        "unreliable": sum(text.startswith("(") for one in charts for _, text, *_ in one["numbers"]),
+        "outside": [one["name"] for one in charts if one["outside"]],
         "max_cv": Question.max_cv,
         "without": [name for name in schema.names if name not in shares],
         "noise": {key: float(np.mean(errors)) for key, errors in noise.items() if errors},
@@ -220,23 +231,42 @@ def labels(measured: Measurements, name: str) -> list[str]:
     return [_MISSING if label is None else label for label in measured.axes[name].labels]
 
 
-def _chart(answers: Answers, name: str, shares: "DataFrame", counts: SyntheticCounts | None) -> dict[str, Any]:
-    """The chart and the numbers of a column."""
+def _chart(
+    answers: Answers,
+    name: str,
+    shares: "DataFrame",
+    counts: SyntheticCounts | None,
+    table: "DataFrame | None",
+) -> dict[str, Any]:
+    """The chart and the numbers of a column, and whether the synthetic mean lies outside of its interval."""
     drawn = [None] * len(shares) if counts is None else (counts.columns[name] / counts.rows).tolist()
     rows = zip(labels(answers.measured, name), shares[SHOWN].itertuples(index=False), drawn, strict=True)
     cells = [
         Cell(label, share, low, high, synthetic, bool(marked)) for label, (share, low, high, marked), synthetic in rows
     ]
-    numbers = _numbers(answers, name)
+    numbers, outside = _numbers(answers, name, table)
     facts = f"mean {numbers[0][1]} · {numbers[0][2]}" if numbers else ""
-    return {**chart(name, cells, answers.measured.axes[name].column.is_categorical, facts), "numbers": numbers}
+    column = answers.measured.axes[name].column
+    return {**chart(name, cells, column.is_categorical, facts), "numbers": numbers, "outside": outside}
 
 
-def _numbers(answers: Answers, name: str) -> list[tuple[str, str, str]]:
-    """Mean and quartiles of a number with their intervals; none for categories."""
-    if answers.measured.axes[name].column.is_categorical:
-        return []
+def _numbers(answers: Answers, name: str, table: "DataFrame | None") -> tuple[list[tuple[str, str, str, str]], bool]:
+    """Mean and quartiles of a number with their intervals and those of synthetic rows; none for categories."""
+    column = answers.measured.axes[name].column
+    if column.is_categorical:
+        return [], False
     questions = {"mean": Question((name,), statistic="mean")}
     questions |= {word: Question((name,), statistic="quantile", quantile=q) for word, q in _QUANTILES.items()}
-    frames = {word: answers.frame(question) for word, question in questions.items()}
-    return [fact(word, *row) for word, frame in frames.items() for row in frame[SHOWN].itertuples(index=False)]
+    values = np.empty(0) if table is None else column.numbers(table[name].dropna())
+    drawn = [math.nan] * len(questions)
+    if len(values):
+        drawn = [float(values.mean()), *np.quantile(values, list(_QUANTILES.values())).tolist()]
+    rows, outside = [], False
+    for (word, question), synthetic in zip(questions.items(), drawn, strict=True):
+        estimate, low, high, unreliable = next(answers.frame(question)[SHOWN].itertuples(index=False))
+        text = "–" if math.isnan(synthetic) else column.type.label(synthetic)
+        rows.append((*fact(word, estimate, low, high, bool(unreliable)), text))
+        outside |= (
+            word == "mean" and column.type.numeric_source and not (math.isnan(synthetic) or low <= synthetic <= high)
+        )
+    return rows, outside

@@ -58,6 +58,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "image": bool(metrics.get("image")),
         "histories": bool(metrics.get("histories")),
         "strangers": metrics.get("strangers"),
+        "halved": bool(metrics.get("halved")),
         "regression": "r2" in present,
         "more": _details(metrics["details"], internal.marginals) if metrics.get("details") else None,
     }

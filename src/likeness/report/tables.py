@@ -47,6 +47,7 @@ class ComparedTables:
         self.marginals = pd.concat(found, names=["table"]).reset_index("table")
         self.metrics: dict[str, Any] = {
             "scores": {},
+            "halved": False,
             "marginals": {
                 name: {str(order): float(one) for order, one in mean.items()} for name, mean in means.items()
             },

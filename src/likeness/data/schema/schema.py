@@ -351,4 +351,4 @@ def _values(column: Column) -> str:
     if column.is_categorical:
         words, more = column.categories[:MOST_WORDS], len(column.categories) - MOST_WORDS
         return ", ".join(words) + (f" and {more:,} more" if more > 0 else "")
-    return " to ".join(map(column.type.label, column.bounds))
+    return column.range_text

@@ -93,6 +93,13 @@ class SplitByPosition:
         return _names(self._mask[start : self._start])
 
 
+def halves(count: int, seed: int) -> Parts:
+    """``train`` or ``test`` for each of some rows that were not held out: two halves, by a public permutation."""
+    mask = np.zeros(count, dtype=bool)
+    mask[public(seed, "halves").permutation(count)[: count // 2]] = True
+    return _names(mask)
+
+
 def split_by_person(people: "pd.Series[str]", test_fraction: float, seed: int) -> Parts:
     """By a public hash of the person's name, so that all rows of a person are on one side."""
     codes, names = pd.factorize(people)

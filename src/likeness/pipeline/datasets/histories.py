@@ -101,8 +101,8 @@ class Histories(DataModel):
         from likeness.pipeline.history_rows import STRANGERS, written_histories
         from likeness.report.internal import evaluate_histories
 
-        unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths)
-        evaluate_histories(self.schema, real, tables, settings.seed, paths.evaluation, unknown)
+        unknown, (real, halved) = read_manifest(paths.table)[STRANGERS], written_histories(paths, settings.seed)
+        evaluate_histories(self.schema, real, tables, settings.seed, paths.evaluation, unknown, halved)
 
     def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """A lone frame is that of the events."""

@@ -63,14 +63,18 @@ class Table(DataModel):
             write_private_chunks(typed_rows(sources, self.schema, rows, opened), paths.table, made)
 
     def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
-        """Score against the ceiling (real training rows) and the floor (shuffled columns)."""
+        """Score against real training rows and shuffled ones; without held-out rows, against halves of all rows."""
         from likeness.data.private_tables import sample_private
         from likeness.data.source.cells import closed
+        from likeness.data.source.split import halves
         from likeness.report.internal import evaluate
 
         table = closed(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
         beside = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
-        train, test = (table[table[SPLIT_COLUMN] == part].drop(columns=beside) for part in ("train", "test"))
+        parts = table[SPLIT_COLUMN].to_numpy()
+        halved = not (parts == "test").any()
+        parts = halves(len(table), settings.seed) if halved else parts
+        train, test = (table[parts == part].drop(columns=beside) for part in ("train", "test"))
         evaluate(
             train,
             test,
@@ -80,6 +84,7 @@ class Table(DataModel):
             paths.evaluation,
             classifiers=settings.classifiers,
             max_rows=settings.max_rows,
+            halved=halved,
         )
 
     def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
