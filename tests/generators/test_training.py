@@ -1,6 +1,7 @@
 """The loop itself: which learning rates and momenta its optimizer is given, step by step."""
 
 import math
+import os
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from likeness.bundle.verdict import VERSION
 from likeness.config.training import TrainingSettings
 from likeness.core.rng import public_seed
 from likeness.generators.objective import LatentBatches
-from likeness.generators.training import _deterministic, environment, train
+from likeness.generators.training import _deterministic, _warn_of_busy_cores, environment, train
 from likeness.verify.outputs import _CARD, _ORIGIN, _is_origin
 
 
@@ -74,3 +75,15 @@ def test_a_training_on_cuda_has_equal_bits_and_names_its_card(monkeypatch: pytes
     where = environment(cuda)
     assert where.items() >= {"gpu": "NVIDIA H100 80GB HBM3 _1_2_", "cuda": "12.8", "cudnn": "91002"}.items()
     assert _is_origin(where, {"torch": VERSION, **_ORIGIN, **_CARD})
+
+
+@pytest.mark.parametrize(
+    ("threads", "load", "told"), [(1, 9.0, False), (2, 1.2, False), (2, 9.0, True), (16, 0.0, True)]
+)
+def test_threads_without_cores_are_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, threads: int, load: float, told: bool
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load), raising=False)
+    _warn_of_busy_cores(threads)
+    assert ("One thread may be many times faster" in caplog.text) == told

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from likeness.config.training import TrainingSettings, choose_device
 from likeness.core.errors import ParamsError
-from likeness.core.messages import progress
+from likeness.core.messages import LOG, progress
 from likeness.core.rng import public_seed
 from likeness.generators import parallel
 from likeness.generators.base import Compute, Trained
@@ -63,6 +63,7 @@ def fit_network(
         compute: device, threads and precision.
     """
     chosen = choose_device(compute.device)
+    _warn_of_busy_cores(compute.threads)
     with _seeded(seed, compute.threads), _deterministic(chosen), parallel.together(chosen) as device:
         generator, where = build(), environment(device)
         target = objective(device)
@@ -77,6 +78,17 @@ def fit_network(
             )
     generator.eval()
     return Trained(generator, where, losses)
+
+
+def _warn_of_busy_cores(threads: int) -> None:
+    """Say that several threads wait for each other where other programs use the cores."""
+    cores = os.cpu_count() or 1
+    busy = os.getloadavg()[0] - 1 if hasattr(os, "getloadavg") else 0.0  # without this process
+    if threads > 1 and threads > cores - busy:
+        words = (
+            "train.threads is %d, but other programs use about %.0f of %d cores. One thread may be many times faster."
+        )
+        LOG.warning(words, threads, min(max(busy, 0), cores), cores)
 
 
 @contextmanager
