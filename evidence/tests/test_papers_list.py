@@ -1,0 +1,27 @@
+"""The list of the papers' experiments: each has rows, a command or a reason, and names what exists."""
+
+import pytest
+
+from evidence.common import NAMES
+from evidence.papers import CONTROLS, PAPERS, RESULTS, RUN
+from evidence.papers_list import ENTRIES, Entry, listing
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.paper}, {entry.place}, {entry.what}"[:60])
+def test_an_experiment_has_rows_a_command_or_a_reason(entry: Entry) -> None:
+    assert set(entry.data.split()) <= set(NAMES)
+    assert not entry.data or set(entry.methods.split(" | ")) <= {*RUN, *CONTROLS}
+    assert "no row" not in entry.line(RESULTS.rows) or entry.command or entry.reason
+    assert (
+        not entry.line(RESULTS.rows).startswith(f"{entry.paper}, {entry.place}: {entry.what}: 0 rows") or entry.command
+    )
+
+
+def test_each_paper_s_experiments_are_listed() -> None:
+    assert {entry.paper for entry in ENTRIES} == {"DP-MERF", "DP-HP", "DP-HP preprint", "PEARL", "DP-NTK"}
+    assert len(listing(RESULTS.rows).splitlines()) == len(ENTRIES)
+
+
+def test_numbers_of_papers_name_their_table_and_a_method_that_runs() -> None:
+    for (data, method), text in PAPERS.items():
+        assert data in NAMES and method in {*RUN, *CONTROLS} and ("table" in text or "figure" in text)
