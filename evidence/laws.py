@@ -416,7 +416,7 @@ def steps(table: pd.DataFrame) -> pd.DataFrame:
     """Seasons beside the next one of the same player."""
     ordered = table.sort_values(["player", "season"], kind="stable").reset_index(drop=True)
     following = ordered.shift(-1)
-    together = ordered.join(following, rsuffix="_next")
+    together = ordered.join(following.add_suffix("_next"))
     return together[together["player"] == together["player_next"]]
 
 
