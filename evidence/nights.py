@@ -134,7 +134,7 @@ def killed(number: signal.Signals) -> Fault:
 def full_disk(year: Year, night: int, dice: random.Random) -> list[str]:
     """No file may grow beyond a random size."""
     size = (year.field.home / "ledger.sqlite").stat().st_size if not year.postgres else 65_536
-    return _refusal(year.field.child(year.child(night), most_bytes=dice.choice([100, 4096, size // 2, size])), "")
+    return _refusal(year.field.child(year.child(night), most_bytes=dice.choice([4096, size // 2, size])), "")
 
 
 def cut_connection(year: Year, night: int, dice: random.Random) -> list[str]:

@@ -17,7 +17,7 @@ RUN_AGAIN = {
     "onboarding": set(),
     "verify": set(),
     "generators": {*DRAWS, "account"},
-    "methods": {"plan", *ASKS, *DRAWS, "account", "report"},
+    "methods": {"plan", *ASKS, *DRAWS, "account", "report", "track"},
     "evaluation": {"plan", "evaluate"},
     "preflight": {"plan"},
     "report": {"evaluate", "account", "report", "track"},
