@@ -3,14 +3,16 @@
 Run: ``python -m evidence.panel [--tables NAME ...] [--draws 1] [--epsilon 1]``. Tables, codebooks, scores
 and the figures of peers and floors lie in ../shared/panel. Each draw is a release of its own, in a ledger of the
 benchmark's own. Resumable: a row that is in the CSV, of equal commit, table, draw and ε, is not run again.
-``--picture`` draws docs/img/panel.png and prints the summary instead: each table and each measure, ours beside MST and
-two floors, which are shuffled rows and noisy single columns.
+``--picture`` draws docs/img/panel.png and fills evidence/TABLES.md instead: each table and each measure, ours beside
+MST and two floors, which are shuffled rows and noisy single columns.
 """
 
 import argparse
+import math
 import os
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -18,12 +20,13 @@ from typing import Any
 
 import pandas as pd
 
-from evidence.common import Results, commit
+from evidence.common import Results, commit, on_page
 from likeness import Ledger, Synthesizer
 
 PANEL = Path("../shared/panel")
 RESULTS = Results(Path("evidence/results/panel.csv"), ["commit", "table", "draw", "epsilon"])
 PICTURE = Path("docs/img/panel.png")
+PAGE = Path("evidence/TABLES.md")
 MEASURES = {
     "tv1": "total variation, one column",
     "tv2": "two columns",
@@ -47,7 +50,7 @@ def main() -> None:
     parser.add_argument("--picture", action="store_true")
     arguments = parser.parse_args()
     if arguments.picture:
-        picture()
+        page()
         return
     score = scores()
     names = arguments.tables or sorted(path.stem for path in arguments.folder.glob("*.json"))
@@ -109,14 +112,20 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
     return {"kind": column["kind"], "lower": column["bounds"][0], "upper": column["bounds"][1], **nullable}
 
 
-def picture() -> None:
-    """Each measure of each table, of the latest commit, beside those of others."""
+def page() -> None:
+    """Draw the picture of ε = 1, and write the tables of all ε."""
+    latest = RESULTS.rows[RESULTS.rows["commit"] == RESULTS.rows["commit"].iloc[-1]]
+    given = pd.read_csv(PANEL / "figures.csv")
+    others = {str(name): rows.set_index("table") for name, rows in given.groupby("method")}
+    ours = {epsilon: rows.groupby("table").mean(numeric_only=True) for epsilon, rows in latest.groupby("epsilon")}
+    picture(ours[1.0], others)
+    on_page(PAGE, {"panel": means(ours, others), "panel goals": goals(ours, others)})
+
+
+def picture(ours: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> None:
+    """Each measure of each table beside those of others."""
     import matplotlib.pyplot as plt
 
-    ours = RESULTS.rows.query("epsilon == 1")
-    ours = ours[ours["commit"] == ours["commit"].iloc[-1]].groupby("table").mean(numeric_only=True)
-    given = pd.read_csv(PANEL / "figures.csv")
-    others = {name: rows.set_index("table") for name, rows in given.groupby("method")}
     before = others["default"]
     names = [name for name in before.sort_values("rows").index if name in ours.index]
     figure, axes = plt.subplots(1, len(MEASURES), figsize=(2.1 * len(MEASURES), 0.24 * len(names) + 1), sharey=True)
@@ -132,9 +141,50 @@ def picture() -> None:
     axes[0].set_yticks(range(len(names)), [f"{name} ({ours.loc[name, 'rows']:,.0f})" for name in names], fontsize=6)
     axes[-1].legend(fontsize=6)
     figure.savefig(PICTURE, dpi=110, bbox_inches="tight")
-    rows = {"marginals": ours, "before": before, **{name: others[name] for name in ("mst", "floor")}}
-    table = pd.DataFrame({name: frame.reindex(names)[list(MEASURES)].mean() for name, frame in rows.items()}).T
-    print(table.round(3).to_string())
+
+
+def means(ours: Mapping[float, pd.DataFrame], others: Mapping[str, pd.DataFrame]) -> str:
+    """Mean over tables of each measure; those of others are at ε = 1."""
+    rows = {f"`marginals`, ε = {epsilon:g}": frame for epsilon, frame in sorted(ours.items())}
+    named = {"all on cells of all pairs": "default", "MST": "mst", "noisy single columns alone": "floor"}
+    rows |= {f"{title}, ε = 1": others[name].reindex(ours[1.0].index) for title, name in named.items()}
+    columns = {"tables": "rows", **{title: name for name, title in MEASURES.items()}, "CPU seconds": "cpu_seconds"}
+    lines = [f"| | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for title, frame in rows.items():
+        values = [frame[name].mean() if name in frame else math.nan for name in columns.values()]
+        digits = [f"{len(frame)}", *(f"{value:.3f}" for value in values[1:-1]), f"{values[-1]:.1f}"]
+        lines.append(f"| {title} | {' | '.join('' if one == 'nan' else one for one in digits)} |")
+    return "\n".join(lines)
+
+
+def goals(ours: Mapping[float, pd.DataFrame], others: Mapping[str, pd.DataFrame]) -> str:
+    """How many tables reach what was asked for at ε = 1, the ε of the floor and of MST."""
+    frame = ours[1.0]
+    floor, mst, real = (others[name].reindex(frame.index) for name in ("floor", "mst", "real"))
+    rows, ratio = frame["rows"], frame["tv2"] / floor["tv2"]
+    strong, task = frame["kept_at_most_1"].notna(), frame["task"].notna()
+    kept = frame["kept_at_most_1"] >= 0.95 * mst["kept"].clip(upper=1)
+    above, large = ratio > 1.05, rows >= 2500
+    reached = {
+        "2-way TV at most 1.05 times that of noisy single columns: all": f"{above.sum()} of {len(frame)} tables miss it, "
+        f"{(above & large).sum()} of them with 2,500 rows; {ratio.idxmax()} most with {ratio.max():.2f} times",
+        "1-way TV at most twice that floor: 85 %": _share(frame["tv1"] <= 2 * floor["tv1"]),
+        "means within .1 sd, 2,000 rows: 97 %": _share(frame["mean"][rows >= 2000] <= 0.1),
+        "log sd within .15, 2,000 rows: 85 %": _share(frame["sd"][rows >= 2000] <= 0.15),
+        "1-way TV at most 1.05 times MST's: 95 %": _share(frame["tv1"] <= 1.05 * mst["tv1"]),
+        "2-way TV at most 1.05 times MST's: 95 %": _share(frame["tv2"] <= 1.05 * mst["tv2"]),
+        "dependence kept at least .95 of MST's: 85 %": _share(kept[strong]),
+        "TV of the strong pairs at most 1.05 times MST's: 85 %": _share(
+            (frame["strong"] <= 1.05 * mst["strong"])[strong]
+        ),
+        "task at most .01 below MST: 90 %": _share((frame["task"] >= mst["task"] - 0.01)[task]),
+        "task at most .05 below real rows: 75 %": _share((frame["task"] >= real["task"] - 0.05)[task]),
+    }
+    return "\n".join(["| goal at ε = 1 | reached |", "| --- | --- |", *(f"| {a} | {b} |" for a, b in reached.items())])
+
+
+def _share(reached: pd.Series) -> str:
+    return f"{100 * reached.mean():.0f} %"
 
 
 if __name__ == "__main__":

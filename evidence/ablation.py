@@ -1,0 +1,97 @@
+"""What each part of the default of marginals adds on strangers' tables: the panel without one part at a time.
+
+Run: ``python -m evidence.ablation [--tables NAME ...] [--parts NAME ...]``. A part is taken away by a change of the
+code in memory. Each row is a release of its own at ε = 1, in a ledger of the benchmark's own. Resumable. It fills the
+section of evidence/CHOICES.md. Tables with more than 30 columns are left out by default: they take most of the time.
+"""
+
+import argparse
+import math
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+
+from evidence.common import Results, commit, on_page
+from evidence.panel import MEASURES, PANEL, measured, scores
+from likeness import Ledger
+from likeness.methods.marginals import knowledge, method, mixture, objective, workload
+
+RESULTS = Results(Path("evidence/results/ablation.csv"), ["commit", "table", "part"])
+PAGE = Path("evidence/CHOICES.md")
+_MOST_COLUMNS = 30
+
+
+def _noisy(blocks: Any, pairs: Any, sizes: Any, *_: Any) -> tuple[Any, Any]:
+    """Products as they came."""
+    ends = np.cumsum(sizes)
+    whole = np.zeros((ends[-1], ends[-1]))
+    for (i, j), block in zip(pairs, blocks, strict=True):
+        rows, columns = slice(ends[i] - sizes[i], ends[i]), slice(ends[j] - sizes[j], ends[j])
+        whole[rows, columns], whole[columns, rows] = block, block.T
+    return whole, np.ones_like(whole)
+
+
+def _as_drawn(chosen: Any, *_: Any) -> Any:
+    """Rows without exchanges."""
+    return chosen
+
+
+PARTS: Mapping[str, tuple[str, Callable[[], Any]]] = {
+    "all": ("the default", ExitStack),
+    "steps": ("without steps of numbers", lambda: patch.object(knowledge.Knowledge, "steps", lambda _: None)),
+    "products": ("cells of all pairs, without products", lambda: patch.object(method.Marginals, "by_person", True)),
+    "hidden": ("cells also where noise hides them", lambda: patch.object(knowledge, "TOO_NOISY", math.inf)),
+    "clear": ("equal budgets of pairs", lambda: patch.object(workload, "_CLEAR", 0)),
+    "denoised": ("products with their noise", lambda: patch.object(method, "denoised", _noisy)),
+    "prices": ("one price for all columns", lambda: patch.object(objective, "_ADAPTIVE", 0.0)),
+    "exchanged": ("rows without exchanges", lambda: patch.object(mixture, "exchanged", _as_drawn)),
+}
+
+
+def main() -> None:
+    """Run what is missing, write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="+", default=[])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=[*PARTS])
+    parser.add_argument("--page", action="store_true", help="write the section and run nothing")
+    arguments = parser.parse_args()
+    score, folder = scores(), PANEL / "tables"
+    names = [] if arguments.page else arguments.tables or sorted(path.stem for path in folder.glob("*.json"))
+    with tempfile.TemporaryDirectory() as home:
+        os.environ.update({"LIKENESS_HOME": f"{home}/ledger", "LIKENESS_ANCHOR": f"{home}/anchor"})
+        Ledger.start()
+        for name in names:
+            if not arguments.tables and len(score.load(folder, name)[0]["columns"]) > _MOST_COLUMNS:
+                continue
+            for part in arguments.parts:
+                if RESULTS.of(commit(), name, part).empty:
+                    with PARTS[part][1]():
+                        RESULTS.add([commit(), name, part], measured(score, folder, name, 1.0))
+    on_page(PAGE, {"ablation": section(RESULTS.rows)})
+
+
+def section(rows: pd.DataFrame) -> str:
+    """Mean of each measure over the tables that have all parts, of the latest commit."""
+    rows = rows[rows["commit"] == rows["commit"].iloc[-1]]
+    whole = rows.groupby("table")["part"].nunique()
+    rows = rows[rows["table"].isin(whole[whole == rows["part"].nunique()].index)]
+    given = rows.groupby("part")[[*MEASURES]].mean()
+    lines = [
+        f"| {rows['table'].nunique()} tables, ε = 1 | {' | '.join(MEASURES.values())} |",
+        "| --- |" + " ---: |" * len(MEASURES),
+    ]
+    for part, (title, _) in PARTS.items():
+        if part in given.index:
+            lines.append(f"| {title} | {' | '.join(f'{value:.4f}' for value in given.loc[part])} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
