@@ -166,9 +166,9 @@ def goals(ours: Mapping[float, pd.DataFrame], others: Mapping[str, pd.DataFrame]
     kept = frame["kept_at_most_1"] >= 0.95 * mst["kept"].clip(upper=1)
     above, large = ratio > 1.05, rows >= 2500
     reached = {
-        "2-way TV at most 1.05 times that of noisy single columns: all": f"{above.sum()} of {len(frame)} tables miss it, "
+        "2-way TV at most 1.05 times the floor: all": f"{above.sum()} of {len(frame)} tables miss it, "
         f"{(above & large).sum()} of them with 2,500 rows; {ratio.idxmax()} most with {ratio.max():.2f} times",
-        "1-way TV at most twice that floor: 85 %": _share(frame["tv1"] <= 2 * floor["tv1"]),
+        "1-way TV at most twice the floor: 85 %": _share(frame["tv1"] <= 2 * floor["tv1"]),
         "means within .1 sd, 2,000 rows: 97 %": _share(frame["mean"][rows >= 2000] <= 0.1),
         "log sd within .15, 2,000 rows: 85 %": _share(frame["sd"][rows >= 2000] <= 0.15),
         "1-way TV at most 1.05 times MST's: 95 %": _share(frame["tv1"] <= 1.05 * mst["tv1"]),
