@@ -28,7 +28,7 @@ from likeness.methods.pearl.mode_statistics_map import ModeStatistics
 from likeness.methods.pearl.pair_distance_map import PairDistance
 
 ONLY_IMAGES = ("merf_ae", "moments")
-NETWORK = {"iterations": 300, "batch_size": 256, "hidden": [32, 32]}
+NETWORK = {"iterations": 200, "batch_size": 256, "hidden": [32, 32]}
 SMALL: dict[str, dict[str, dict[str, object]]] = {
     "hp": {"train": NETWORK},
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},

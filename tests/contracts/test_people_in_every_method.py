@@ -86,6 +86,7 @@ def total(query: Query, records: Records) -> np.ndarray:
     return lattice_sum(query, iter([records])).astype(object)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "different"])
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name: str, equal: bool) -> None:

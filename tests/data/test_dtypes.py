@@ -120,6 +120,7 @@ COLUMNS += [
 NAMES = [f"{dtype_name(values.dtype)} {each['kind']}{' with missing' * values.hasnans}" for values, each in COLUMNS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("values", "column"), COLUMNS, ids=NAMES)
 def test_each_dtype_of_each_kind_comes_back(values: "pd.Series[Any]", column: dict[str, Any]) -> None:
     schema, values = schema_with({"x": column}), values.rename("x")

@@ -53,6 +53,7 @@ def test_what_is_written_reads_back(of: tuple[str, str], data: st.DataObject) ->
         assert text == moment.strftime(layout)  # the same where the library's way is right
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "layout"), LAYOUTS)
 @pytest.mark.parametrize("dtype", ["str", "object", "int64", "Int32", "date32[day][pyarrow]", "datetime64[s]"])
 def test_tables_in_any_dtype_read_back(kind: str, layout: str, dtype: str) -> None:

@@ -378,6 +378,7 @@ STORED: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("affinity", ["", "NUMERIC"])
 def test_no_row_of_a_database_changes_another(tmp_path: Path, affinity: str) -> None:
     """SQLite types each cell by itself, whatever the column says."""

@@ -75,6 +75,7 @@ def test_a_rule_that_rejects_no_row_suits_all_weights_of_classes() -> None:
     assert len(table) == 50 and set(violation_counts(table, schema).values()) == {0}
 
 
+@pytest.mark.long
 def test_rows_are_those_of_each_class_that_keep_the_rules_and_classes_have_their_shares(drawn: DrawnRows) -> None:
     """Beside a plain rejection of many rows of each class. Alarms by chance: below 1e-6."""
     table = drawn.under(20_000, 3, {})

@@ -57,6 +57,7 @@ def test_the_stages_of_images_are_foreseen_within_a_factor_of_two() -> None:
     assert expected.evaluation_seconds is not None and 242 / 2 < expected.evaluation_seconds < 242 * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "seconds", "gigabytes"), [("moments", 0, 2.4), ("merf", 570, 2.9), ("ntk", 460, 2.8)]
 )

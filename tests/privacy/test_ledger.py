@@ -124,6 +124,7 @@ def test_a_record_is_verified_once_however_often_the_ledger_is_asked(monkeypatch
         ledger.records()
 
 
+@pytest.mark.long
 @given(st.recursive(st.text() | st.floats(allow_nan=False), lambda parts: st.dictionaries(NAMES, parts), max_leaves=8))
 def test_a_value_of_a_body_is_that_of_its_own_key(nested: object) -> None:
     """Also if a method's object has keys and texts like those of the ledger."""

@@ -103,6 +103,7 @@ PLACES: dict[str, Callable[[str, bytes], None]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLACES)
 def test_no_ledger_starts_and_none_spends_beside_what_names_another(
     place: str, colleague: tuple[str, bytes], command: Command

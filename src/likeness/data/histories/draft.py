@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from likeness.data.schema.answers import chosen, column_called, whole
-from likeness.data.schema.draft import Question, SchemaDraft
+from likeness.data.schema.column_draft import Question
+from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import KINDS, Date, pieces
 
 _ANY_ORDER = {"kind": "integer", "lower": 0, "upper": 1}  # stands in for an open order

@@ -5,24 +5,20 @@ table comes in here. A kind follows from a column's type, and a person confirms 
 rows, such as floats for whole numbers of which one is missing. So a dtype answers no question.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import choices, normal_text
 from likeness.data.schema.answers import chosen, column_called, read_answer
-from likeness.data.schema.column_keys import DROP, column_from, keys_of
-from likeness.data.schema.dtypes import parsed
+from likeness.data.schema.column_draft import BOUNDS, ColumnDraft, Question, python_text
+from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.kinds import KINDS, PRIVATE, Boolean, Categorical, Integer
 from likeness.data.schema.rule_proposals import is_open, rule_text, sections
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import GUESSED, Comments, schema_yaml
 
-_BOUNDS = ("lower", "upper")
-_BESIDE = ("nullable", "missing_values", "dtype")  # said apart from the possible values
 _STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
 _WIDE: dict[str, tuple[Any, Any]] = {  # bounds that stand in where rules are proposed by names alone
     "integer": (0, 10**6),
@@ -37,162 +33,6 @@ _HEAD = (  # of a draft with open questions
     "# PUBLIC: answer each ? from a codebook, a law, a questionnaire, never from the rows.",
     "# Kinds and dtypes are guesses from the table's dtypes: confirm each.",
 )
-
-
-@dataclass(frozen=True)
-class Question:
-    """A key of the schema that only a person can give.
-
-    Attributes:
-        column: that has the key; empty: the table.
-        key: of the schema.
-        words: the question.
-    """
-
-    column: str
-    key: str
-    words: str
-
-
-class ColumnDraft:
-    """One column of a draft. Every key that the schema has for its kind is an attribute, and ``bounds`` is two of them.
-
-    A value that breaks a rule of the schema is refused at once. None takes a value back.
-
-    Examples:
-        >>> column = ColumnDraft("age", "integer")
-        >>> column.bounds = (0, 110)
-        >>> column
-        schema["age"].kind = "integer"; schema["age"].bounds = (0, 110)
-    """
-
-    def __init__(self, name: str, kind: str, dtype: str | None = None) -> None:
-        """Begin with a guessed kind, and with the word of a dtype if such a column can have it."""
-        parts = parsed(dtype or "")
-        order = {"ordered": True} if parts is not None and parts.ordered else {}
-        self.__dict__.update(_name=name, _spec={"dtype": dtype, **order}, _guessed=True, _settled=False)
-        self.guess(kind)
-
-    def __getattr__(self, key: str) -> Any:
-        """What is said of the column; None where it is open."""
-        if key.startswith("_"):
-            raise AttributeError(key)
-        if key == "bounds":
-            return tuple(self._spec[end] for end in _BOUNDS) if set(_BOUNDS) <= set(self._spec) else None
-        return self._spec.get(key)
-
-    def __setattr__(self, key: str, value: Any) -> None:
-        """Say more of the column.
-
-        Raises:
-            SchemaError: with all rules that are broken.
-        """
-        value = _plain(value)
-        said = {key: value}
-        if key == "kind":
-            said = self._of_kind(value)
-        elif key == "bounds":
-            if value is not None and not (isinstance(value, list) and len(value) == len(_BOUNDS)):
-                raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
-            said = dict(zip(_BOUNDS, value or (None, None), strict=True))
-        elif (key, value) == ("categories", PRIVATE):
-            said = {key: value, "ordered": None}
-        spec = said if key == "kind" else {**self._spec, **said}
-        spec = {name: given for name, given in spec.items() if given is not None}
-        self._take(spec, said, self._guessed and key in _BESIDE, set(spec))
-
-    def guess(self, kind: str) -> None:
-        """Take another kind that is still to be confirmed.
-
-        Raises:
-            SchemaError: there is no such kind.
-        """
-        self.__dict__.update(_spec=self._of_kind(kind), _guessed=True)
-
-    def settle(self, spec: Mapping[str, Any]) -> None:
-        """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing.
-
-        Raises:
-            SchemaError: with all rules that are broken.
-        """
-        self.fill(spec)
-        self.__dict__["_settled"] = True
-
-    def fill(self, spec: Mapping[str, Any]) -> None:
-        """Take the possible values in a column's mapping. What it does not say of missing values and dtype stays.
-
-        Raises:
-            SchemaError: with all rules that are broken.
-        """
-        kind = spec.get("kind")
-        beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
-        kept = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
-        self._take({**spec, **{key: beside[key] for key in kept if key in beside and key not in spec}}, spec, False)
-
-    def copy(self, other: "ColumnDraft") -> None:
-        """Take the possible values of another column."""
-        self.fill({key: value for key, value in other._spec.items() if key not in _BESIDE})
-
-    def _of_kind(self, kind: str) -> dict[str, Any]:
-        """What is said of the column, as far as another kind has keys for it."""
-        if kind not in (*KINDS, DROP):
-            raise SchemaError(f"column '{self._name}' has kind '{kind}'. Kinds: {', '.join(KINDS)}, {DROP}.")
-        spec = {"kind": kind, **{key: value for key, value in self._spec.items() if key in keys_of(kind)[1:]}}
-        dtype = spec.get("dtype")
-        if dtype is None or not KINDS[kind].holds(dtype) or dtype.startswith("dictionary"):
-            spec.pop("dtype", None)
-        return spec
-
-    def _take(self, spec: dict[str, Any], said: Mapping[str, Any], guessed: bool, keys: Set[str] | None = None) -> None:
-        """Keep a mapping, without a dtype that cannot hold what a person says beside it; refuse faults of keys."""
-        faults = _faults(self._name, spec)
-        if "dtype" in dict(faults) and "dtype" not in said:
-            spec = {key: value for key, value in spec.items() if key != "dtype"}
-            faults = _faults(self._name, spec)
-        if faults := tuple(fault for fault in faults if keys is None or fault[0] in keys):
-            raise SchemaError("\n".join(text for _, text in faults), faults)
-        self.__dict__.update(_spec=spec, _guessed=guessed)
-
-    @property
-    def guessed(self) -> bool:
-        """Whether a person has still to say what is possible."""
-        return bool(self._guessed)
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing of the column is a question, nor was one."""
-        return bool(self._settled)
-
-    def questions(self) -> list[Question]:
-        """What is open, without ``nullable``, which a label has not."""
-        why = ("reason", "why the column is left out; or another kind")
-        asked = (why,) if self.kind == DROP else KINDS[self.kind].questions
-        return [Question(self._name, key, words) for key, words in asked if key not in self._spec]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The column's mapping as a schema file has it; an open question is None."""
-        spec = {key: value for key, value in self._spec.items() if (key, value) != ("nullable", False)}
-        return {**spec, **{question.key: None for question in self.questions()}}
-
-    def missing(self) -> dict[str, str]:
-        """The open questions: from a key to the words of the question."""
-        asked: dict[str, str] = {}
-        for question in self.questions():
-            key = "bounds" if question.key in _BOUNDS else question.key
-            asked[key] = "; ".join(filter(None, (asked.get(key), question.words)))
-        return asked
-
-    def __repr__(self) -> str:
-        """Lines of Python, with a question mark for what is missing."""
-        shown = {key: value for key, value in self._spec.items() if key not in _BOUNDS}
-        missing = self.missing()
-        shown |= {} if "bounds" in missing or self.bounds is None else {"bounds": self.bounds}
-        facts = [f"{self._place(key)} = {_shown(value)}" for key, value in shown.items()]
-        facts += [f"{self._place(key)} = ?" for key in missing]
-        return "; ".join(facts) + (f"  # {'; '.join(missing.values())}" if missing else "")
-
-    def _place(self, key: str) -> str:
-        return f"schema[{_shown(self._name)}].{key}"
 
 
 class SchemaDraft:
@@ -387,7 +227,7 @@ class SchemaDraft:
         questions = {"schema.source": _SOURCE} if self.source is None else {}
         questions |= {"schema.nullable": _NULLABLE} if self._undecided() else {}
         for column in self._columns.values():
-            questions |= {column._place(key): words for key, words in column.missing().items()}
+            questions |= {column.python_name(key): words for key, words in column.missing().items()}
         return questions
 
     def complete(self) -> Schema:
@@ -453,11 +293,11 @@ class SchemaDraft:
         missing = self.missing()
         about = {"schema.name": self.name, "schema.source": self.source}
         lines = list(_HEAD if missing else ())
-        lines += [f"{place} = {_shown(value)}" for place, value in about.items() if place not in missing]
+        lines += [f"{place} = {python_text(value)}" for place, value in about.items() if place not in missing]
         lines += [
-            f"schema.label = {_shown(self._label)}" + ("" if self._label else "  # or the column to be predicted")
+            f"schema.label = {python_text(self._label)}" + ("" if self._label else "  # or the column to be predicted")
         ]
-        lines += [f"schema.{key} = {_shown(value)}" for key, value in self._ruled().items()]
+        lines += [f"schema.{key} = {python_text(value)}" for key, value in self._ruled().items()]
         lines += as_lines({place: words for place, words in missing.items() if "[" not in place}).splitlines()
         return "\n".join([*lines, *map(repr, self._columns.values()), *self._suggested()])
 
@@ -487,30 +327,4 @@ def _stand_in(kind: str) -> Mapping[str, Any]:
     """A column whose bounds or categories are open."""
     if kind in (DROP, Boolean.name):
         return {"kind": kind, **({"reason": "?"} if kind == DROP else {})}
-    return {"kind": kind, **dict(zip(_BOUNDS, _WIDE[kind], strict=True))} if kind in _WIDE else _STAND_IN
-
-
-def _faults(name: str, spec: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    try:
-        column_from(name, spec)
-    except SchemaError as error:
-        return error.faults
-    return ()
-
-
-def _plain(value: Any) -> Any:
-    """A value as YAML has it: arrays and tuples as lists, dates as texts."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(value, list | tuple | range):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, date) else value
-
-
-def _shown(value: Any) -> str:
-    """A value as Python has it, texts in double quotes."""
-    if isinstance(value, str):
-        return f'"{value}"' if value.isprintable() and not {'"', "\\"} & set(value) else repr(value)
-    if isinstance(value, list | tuple):
-        left, right = "[]" if isinstance(value, list) else "()"
-        return left + ", ".join(map(_shown, value)) + right
-    return repr(value)
+    return {"kind": kind, **dict(zip(BOUNDS, _WIDE[kind], strict=True))} if kind in _WIDE else _STAND_IN
