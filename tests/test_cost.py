@@ -1,5 +1,7 @@
 """What runs would cost before they start: a grid is composed, what is on record is free, and every cap counts."""
 
+import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +129,12 @@ def test_what_a_schedule_costs(project: Path, command: Callable[..., tuple[int, 
     code, _, error = command("ledger", "afford", "--every", "night", "--years", "5")
     assert code == 2 and "1,826 runs" in error and "has room for 55. privacy.epsilon: 0.14 has room for all" in error
     assert command("ledger", "afford", "--every", "day")[0] == 2
+    code, text, _ = command("ledger", "afford", "--every", "night", "--json")
+    assert code == 2 and json.loads(text)["room"] == 55  # for scripts a refusal is one, too
+    Ledger.open(locate()).declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, math.inf, 1e-5)
+    assert schedule(Project.load(), "night", 5)[2:] == (1826, math.inf)
+    code, text, _ = command("ledger", "afford", "--every", "night", "--json")
+    assert code == 0 and json.loads(text)["epsilon"] == "inf"
 
 
 def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:

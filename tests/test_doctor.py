@@ -1,7 +1,10 @@
 """``likeness doctor`` names each place of a project that is wrong, and the remedy."""
 
 import shutil
+from base64 import b64decode
 from collections import namedtuple
+from contextlib import closing
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -12,13 +15,43 @@ from likeness.ledger.chain import anchor_path, locked
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
-from likeness.preflight.doctor import examine_places
+from likeness.preflight.doctor import _check_server, examine_places
 
 ROOT = Path(__file__).parents[1]
 
 
 def faults() -> dict[str, str]:
     return {one.place.split(" at ")[0].split(" of /")[0]: one.fault for one in examine_places(Path()) if one.fault}
+
+
+@pytest.mark.parametrize("name", ["PREFECT_API_URL", "LIKENESS_MLFLOW_URI"])
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://admin:s3cret@127.0.0.1:9/api", "http://127.0.0.1:9 does not answer (ConnectionRefusedError)"),
+        ("http://admin:s3cret@127.0.0.1:9/s3cret?token=s3cret", "http://127.0.0.1:9 does not answer"),
+        ("http://admin:s3cret@127.0.0.1:s3cret/", "is not a URL"),
+        ("http://127.0.0.1:9/s3cret s3cret", "http://127.0.0.1:9 does not answer (InvalidURL)"),
+    ],
+)
+def test_no_secret_of_a_servers_url_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, url: str, shown: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    Ledger.create(locate())
+    monkeypatch.setenv(name, url)
+    done = CliRunner().invoke(app, ["doctor"])
+    assert done.exit_code == 1 and shown in done.output and "s3cret" not in done.output
+
+
+def test_credentials_reach_the_server_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda request, timeout: asked.append(request) or closing(StringIO()))
+    _check_server("LIKENESS_MLFLOW_URI", "http://ad%40min:s3cret@host:5000/mlflow")
+    (request,) = asked
+    assert request.full_url == "http://host:5000/mlflow"
+    assert b64decode(request.get_header("Authorization").removeprefix("Basic ")) == b"ad@min:s3cret"
 
 
 def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

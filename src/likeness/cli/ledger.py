@@ -227,7 +227,6 @@ def _schedule(project: Project, every: str, years: float, as_json: bool) -> None
     runs, cost, room, epsilon = schedule(project, every, years)
     if as_json:
         say_json({"runs": runs, "rho": cost.rho, "delta_keys": cost.delta, "room": room, "epsilon": epsilon})
-        return
     params = project.params
     text = (
         f"{params.method} at epsilon {params.privacy.epsilon:g}, every {every} for {years:g} years: {runs:,} runs on "
@@ -236,7 +235,8 @@ def _schedule(project: Project, every: str, years: float, as_json: bool) -> None
     if room < runs:
         key = f"privacy.epsilon: {epsilon:g} has room for all" if epsilon else "No smaller privacy.epsilon has room"
         raise BudgetError(f"over budget: {text} {key}. Or run less often.")
-    say(text)
+    if not as_json:
+        say(text)
 
 
 def _grid(project: Project, methods: list[str], epsilons: list[float]) -> list[Project]:

@@ -178,7 +178,7 @@ class Schedule(NamedTuple):
     Attributes:
         runs: that are wished.
         cost: of each, at its full price, because its rows are new.
-        room: number of runs that the cap has room for.
+        room: number of runs that the cap has room for; ``runs`` without a finite cap.
         epsilon: of a run, at ``privacy.delta``, with which all of them fit, rounded down to two digits; 0 where nothing
             is left, or thresholds take too much of δ.
     """
@@ -204,12 +204,15 @@ def schedule(project: Project, every: str, years: float) -> Schedule:
     cost = Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries)
     delta = budget.selection_delta - budget.spent_delta
     rooms = [
-        math.inf if not one else left * (1 + RELATIVE_TOLERANCE) / one
+        math.inf if not one or left == math.inf else left * (1 + RELATIVE_TOLERANCE) / one
         for left, one in ((budget.remaining_rho, cost.rho), (delta, cost.delta))
     ]
     least = 0.0 if rooms[1] < runs else epsilon_of_rho(budget.remaining_rho / runs, project.params.privacy.delta)
-    two_digits = 10.0 ** (1 - math.floor(math.log10(least))) if 0 < least < math.inf else 1.0
-    return Schedule(runs, cost, math.floor(max(0.0, min(*rooms, 1e9))), math.floor(least * two_digits) / two_digits)
+    if 0 < least < math.inf:
+        two_digits = 10.0 ** (1 - math.floor(math.log10(least)))
+        least = math.floor(least * two_digits) / two_digits
+    room = runs if min(rooms) == math.inf else math.floor(max(0.0, min(rooms)))
+    return Schedule(runs, cost, room, least)
 
 
 def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:

@@ -1,13 +1,16 @@
 """What is wrong with the places of a project: settings, ledger, locks, disks and servers. It changes nothing."""
 
+import base64
 import os
 import shutil
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from likeness.core.errors import LedgerError, LikenessError
 from likeness.ledger.chain import locked
@@ -111,11 +114,20 @@ def _check_git(project: Project) -> None:
 
 
 def _check_server(name: str, url: str) -> None:
-    address = url if name == "LIKENESS_MLFLOW_URI" else f"{url.rstrip('/')}/health"
+    """Ask a server whether it is there. What is shown of its URL is scheme, host and port: the rest may be secret."""
     try:
-        with urllib.request.urlopen(address, timeout=_SECONDS):
+        parts = urlsplit(url)
+        place = f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+    except ValueError:
+        raise LikenessError(f"{name} is not a URL. Give http://HOST:PORT and a path.") from None
+    path = parts.path if name == "LIKENESS_MLFLOW_URI" else f"{parts.path.rstrip('/')}/health"
+    request = urllib.request.Request(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path, parts.query, "")))
+    if parts.username is not None:
+        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(user.encode()).decode()}")
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS):
             pass
-    except OSError as error:
-        raise LikenessError(
-            f"{address} does not answer ({getattr(error, 'reason', error)}). Start it, or correct {name}."
-        ) from None
+    except (OSError, HTTPException, ValueError) as error:  # their texts may repeat the URL
+        code = getattr(error, "code", None) or type(getattr(error, "reason", error)).__name__
+        raise LikenessError(f"{place} does not answer ({code}). Start it, or correct {name}.") from None
