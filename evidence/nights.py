@@ -1,7 +1,7 @@
 """A simulated year of nights through the door, and whole runs under Prefect, with faults at random.
 
 Run: ``python -m evidence.nights [--nights 365] [--runs 30]``. Resumable: nights in the CSV are not run again, and a new
-ledger goes on with the next. Results: evidence/results/nights.csv; the table of docs/howto/schedule.md is printed.
+ledger goes on with the next. Results: evidence/results/nights.csv; the table of evidence/FAULTS.md is printed.
 
 Each night has other rows, so it is a new release. Nearly half of them are hurt. Then no release may lack its entry,
 stand twice or exceed the cap. The next run succeeds by itself, or its message names the one command that helps. The run
@@ -297,7 +297,7 @@ def campaign(known: Results, nights: int, runs: int) -> None:
 
     def keep(place: str, night: int, fault: str, told: list[str], started: float) -> None:
         broken = "; ".join(text for text in told if not text.startswith("("))
-        note = " ".join(text.strip("()") for text in told if text.startswith("("))
+        note = ", ".join(text.strip("()") for text in told if text.startswith("("))
         found = {"fault": fault, "broken": broken, "note": note, "seconds": time.monotonic() - started}
         known.add([place, night], found)
 

@@ -34,7 +34,7 @@ def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(programs() is None, reason="PostgreSQL's initdb and postgres are not installed")
 def test_a_few_nights_break_no_promise(tmp_path: Path) -> None:
-    """A clock that runs behind, one years ahead, and a cut connection. docs/howto/schedule.md has the whole year."""
+    """A clock that runs behind, one years ahead, and a cut connection. evidence/FAULTS.md has the whole year."""
     results = tmp_path / "nights.csv"
     output = python("-m", "evidence.nights", "--results", str(results), "--nights", "4", "--runs", "0")
     found = pd.read_csv(results)
