@@ -126,7 +126,7 @@ ENTRIES = (
     Entry("DP-NTK", "table 3", "beside DP-MEPF", reason="DP-MEPF needs features of a network of ImageNet"),
     Entry("DP-NTK", "figure 3", "CelebA, 32 × 32", reason=_GONE),
     Entry("DP-NTK", "figure 4", "CIFAR-10 at ε = 10", "cifar10", "ntk | merf", "python -m evidence.gpu",
-          "fc_2l 3000_200 and the residual network need a GPU; FID by another network"),
+          "fc_2l 3000_200 and the residual network need a GPU; the command measures their speed only; another FID"),
     Entry("DP-NTK", "table 4, 5", "Adult, Census, Covertype", _TABLES, "real | ntk"),
     Entry("DP-NTK", "table 4, 5", "Adult by the paper's network cnn_2l 30_200", "adult_rebalanced", "ntk by cnn_2l",
           _run("adult_rebalanced", "'ntk by cnn_2l'")),
