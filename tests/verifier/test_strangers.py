@@ -27,11 +27,12 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.marginals.method import Marginals
+from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.released import load_released, to_bytes
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 from likeness.verify import CHECKS, verify
-from likeness.verify.outputs import _refuse_elsewhere, training
+from likeness.verify.outputs import _is_origin, _refuse_elsewhere, _trainers, training
 
 pytestmark = pytest.mark.long
 
@@ -247,6 +248,44 @@ def test_the_work_of_a_training_is_said_and_bounded(made: Path, train: dict[str,
     ((name, value),) = train.items()
     with pytest.raises(Untestable, match=rf"{name} {value:,}.*min on one core\. Allow more: likeness"):
         training(long(made, **train))
+
+
+@pytest.mark.parametrize(
+    ("change", "possible"),
+    [
+        ({}, True),
+        ({"processes": "1"}, False),
+        ({"processes": True}, False),
+        ({"processes": 2}, False),
+        ({"processes": 0}, False),
+        ({"device": "cuda"}, False),
+        ({"device": "mps"}, False),
+        ({"numpy": None, "torch": "2.9.0"}, False),
+        ({"note": "a"}, False),
+    ],
+)
+def test_an_origin_that_no_machine_has_is_wrong(made: Path, change: dict[str, Any], possible: bool) -> None:
+    bundle = Bundle(made / "bundle")
+    saved = SavedGenerator.load(bundle.folder / bundle.row_sets[0].generator)
+    where = {key: value for key, value in {**saved.provenance["environment"], **change}.items() if value is not None}
+    assert _is_origin(where, _trainers(bundle.params.method, saved)) == possible
+
+
+@pytest.mark.parametrize(
+    ("change", "possible"),
+    [
+        ({"processes": 2}, True),
+        ({"processes": "2"}, False),
+        ({"processes": 10**6}, False),
+        ({"device": "cuda"}, False),
+        ({"device": "cuda", "gpu": "NVIDIA H100", "cuda": "12.8", "cudnn": "91002"}, True),
+        ({"device": "cuda", "gpu": "NVIDIA H100", "cuda": "12.8", "cudnn": 91002}, False),
+        ({"device": "cuda", "gpu": "NVIDIA H100", "cuda": "12.8", "cudnn": "91002", "torch": "2.9.0+cpu"}, False),
+    ],
+)
+def test_an_origin_of_pytorch_is_that_of_one_build(change: dict[str, Any], possible: bool) -> None:
+    origin = {"torch": "2.9.0", "device": "cpu", "processor": "x86_64 AVX2", "processes": 1}
+    assert _is_origin({**origin, **change}) == possible
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
 from likeness.inference.relations import summary
+from likeness.methods import METHODS
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE, card_queries
@@ -49,8 +50,8 @@ _MOST_TEXT = 5 * MOST_WORDS  # a rule or a note repeats words of the schema
 _ORIGIN = {
     "device": "cpu|cuda|mps",
     "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}",
-    "processes": "[1-9][0-9]{0,5}",
 }
+_MOST_PROCESSES = 10**6
 _CARD = {"gpu": r"[0-9A-Za-z_ ]{1,40}", "cuda": VERSION, "cudnn": "[0-9]{1,9}"}
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""
@@ -86,9 +87,10 @@ def generator(bundle: Bundle) -> str:
         spec = _untrained(bundle, rows, saved).spec()
         require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
         where = saved.provenance["environment"]
-        card = _CARD if where.get("device") == "cuda" else {}
-        ours = any(_is_origin(where, {name: VERSION, **_ORIGIN, **card}) for name in _TRAINERS)
-        require(ours, "the generator has an origin that is not a machine")
+        require(
+            _is_origin(where, _trainers(bundle.params.method, saved)),
+            "the generator has an origin that is not a machine",
+        )
         device = where["device"] if "torch" in where else bundle.params.train.device
         asked = bundle.params.train.device in ("auto", device)
         require(asked, f"the generator was trained on another device than {names.SETTINGS} asks for")
@@ -107,9 +109,26 @@ def _untrained(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "Save
     return with_provenance(blueprint, method, auxiliary, receipts, where)
 
 
-def _is_origin(where: Mapping[str, Any], forms: Mapping[str, str]) -> bool:
-    """Whether an origin has exactly these facts, in their forms."""
-    return set(where) == set(forms) and all(re.fullmatch(form, str(where[key])) for key, form in forms.items())
+def _trainers(method: str, saved: "SavedGenerator") -> tuple[str, ...]:
+    """What may have trained a generator: PyTorch its own modules, numpy any other; a plug-in's either."""
+    modules = {base.__module__ for base in type(saved.network).__mro__}
+    return _TRAINERS if method not in METHODS else ("torch",) if "torch.nn.modules.module" in modules else ("numpy",)
+
+
+def _is_origin(where: Mapping[str, Any], trainers: Collection[str] = _TRAINERS) -> bool:
+    """Whether a training by one of the trainers can have exactly these facts.
+
+    numpy trains on the CPU in one process, and a PyTorch for CPUs has no GPU.
+    """
+    trainer, device = next((name for name in trainers if name in where), ""), where.get("device")
+    texts = {trainer: VERSION, **_ORIGIN, **(_CARD if device == "cuda" else {})}
+    if set(where) != {*texts, "processes"} or type(where["processes"]) is not int:
+        return False
+    if not all(isinstance(where[key], str) and re.fullmatch(form, where[key]) for key, form in texts.items()):
+        return False
+    if trainer == "numpy":
+        return (device, where["processes"]) == ("cpu", 1)
+    return 1 <= where["processes"] < _MOST_PROCESSES and not (device == "cuda" and where[trainer].endswith("+cpu"))
 
 
 def training(bundle: Bundle) -> str:
