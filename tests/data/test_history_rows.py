@@ -234,8 +234,8 @@ def test_halves_of_the_people_stand_for_held_out_ones(tmp_path: Path) -> None:
         marks = (np.array(parts), numbers), (np.array(parts)[rows.numbers], numbers[rows.numbers])
         for prefix, table, (part, number) in zip(("", NEXT), (rows.people, rows.transitions), marks, strict=True):
             write_private(table.assign(**{SPLIT: part, PERSON: number}), of_rows(paths.table, prefix), {})
-        written, halved = written_histories(paths, 1)
-        assert halved is (side == "train")
+        halved = side == "train"
+        written = written_histories(paths, 1, halved)
         assert sum(len(one.people) for one in written.values()) == 9 and len(written["test"].people) == (
             4 if halved else 6
         )

@@ -111,6 +111,23 @@ def test_columns_and_pairs_stand_first_on_the_page_and_classifiers_last(written:
     assert headings[-1] == "What a classifier learns" and "sick = yes" in page and 'class="map"' in page
 
 
+def test_halves_that_both_trained_have_no_near_rows_and_no_held_out_ones(tmp_path: Path, table_of: Tables) -> None:
+    """A table of copies would seem no nearer to either half."""
+    schema = Schema.from_dict(
+        {
+            **{"name": "t", "source": "made", "task": "none"},
+            "columns": {"size": {"kind": "categorical", "categories": ["s", "m", "l"]}},
+        },
+        "t.yaml",
+    )
+    rows = table_of(80, 1)[["size"]]
+    evaluate(rows[:40], rows[40:], rows, schema, Evaluate(), tmp_path, halved=True)
+    assert json.loads((tmp_path / "metrics.json").read_text())["details"]["neighbors"] is None
+    page = render_internal(read_internal(tmp_path), "village")
+    assert "Nothing was held out" in page and "reference real rows" in page
+    assert "Copies of training rows" not in page and "from held-out rows" not in page
+
+
 def test_a_chart_has_the_shares_of_real_and_synthetic_rows(written: Path, table_of: Tables) -> None:
     columns = {row["column"]: row for row in json.loads((written / "metrics.json").read_text())["details"]["columns"]}
     colors, numbers = columns["color"], columns["height"]

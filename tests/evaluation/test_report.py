@@ -21,6 +21,7 @@ from likeness.report.pages import render, render_internal, write_internal, write
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 SECRET_SCORE, SECRET_TEXT, SECRET_PNG = 0.7131313, "planted-marker", b"\x89PNG planted picture"
 SECRET_DISTANCE, SECRET_BY_ROWS, SECRET_GRID = 0.000246813, 0.8642864, b"\x89PNG planted grid"
+SECRET_SHARE = 0.4281
 
 
 class Page(HTMLParser):
@@ -80,6 +81,22 @@ def pages(privacy: dict[str, Any], losses: dict[str, list[float]], internal: Int
     return render(privacy, statement, losses), render_internal(internal, "village")
 
 
+def planted_details() -> dict[str, Any]:
+    """Details of one column and a pair with markers."""
+    side = {"missing": SECRET_SHARE, "center": SECRET_TEXT, "spread": 1.0}
+    shares = {"real": [SECRET_SHARE, 0.1], "synthetic": [0.5, 0.5]}
+    column = {"column": "age", "total_variation": SECRET_SCORE, "categories": True, "cells": ["a", "b"]}
+    return {
+        "columns": [{**column, "shares": shares, "synthetic": side, "held_out": side}],
+        "mapped": ["age", "sex"],
+        "pairs": [[0, 1, SECRET_SCORE, 0.1, 0.2]],
+        "crosstabs": [],
+        "groups": [],
+        "rare": [[SECRET_TEXT, 3, 0.001, 0.002]],
+        "neighbors": None,
+    }
+
+
 def plant(project: Path) -> None:
     """Internal results with markers in every file."""
     folder = project / "reports/internal/evaluation"
@@ -92,6 +109,7 @@ def plant(project: Path) -> None:
         "marginals": {t: {"1": SECRET_SCORE} for t in tables},
         "distances": {t: {"mmd_biased": SECRET_DISTANCE} for t in tables},
         "image": [2, 2],
+        "details": planted_details(),
     }
     (folder / "metrics.json").write_text(json.dumps(metrics))
     rows = "".join(f"{t},{SECRET_TEXT},{SECRET_SCORE}\n" for t in tables)
@@ -139,7 +157,7 @@ def test_the_public_page_holds_nothing_internal(project: Path) -> None:
     public = (project / "reports/index.html").read_text()
     inside = (project / "reports/internal/index.html").read_text()
     pictures = [base64.b64encode(png).decode() for png in (SECRET_PNG, SECRET_GRID)]
-    for marker in ("0.713", SECRET_TEXT, "0.000247", "0.864", "MMD², biased", *pictures):
+    for marker in ("0.713", SECRET_TEXT, "42.8 %", "0.000247", "0.864", "MMD², biased", *pictures):
         assert marker in inside  # power: the marker would be seen
         assert marker not in public
     assert public.encode() == without  # not even whether there are internal results

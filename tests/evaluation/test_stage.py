@@ -31,6 +31,7 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     content["ingest"]["schema"] = "schema.yaml"
+    content["ingest"]["split"] |= {} if held_out else {"column": None}
     Path("params.yaml").write_text(yaml.safe_dump(content))
     Path("schema.yaml").write_text(schema_text(schema))
     rows, synthetic = table_of(40, 1), table_of(30, 2)
@@ -45,7 +46,9 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
         "likeness.report.internal.evaluate", lambda *tables, **others: (given.extend(tables), words.update(others))
     )
     monkeypatch.setattr(evaluate, "write_internal", lambda *_: None)
+    ProjectPaths.internal.mkdir(parents=True, mode=0o755)  # as a checkout makes it
     evaluate.main(Project.load())
+    assert ProjectPaths.internal.stat().st_mode & 0o777 == 0o700
     train, test, drawn, _, _, folder = given
     assert words["halved"] is not held_out
     if not held_out:

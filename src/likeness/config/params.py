@@ -100,6 +100,11 @@ class Split(Section):
     test_fraction: float = setting(0.0, "share of the rows held out for tests; 0: none", least=0, below=1)
     seed: int = setting(0, "public; draws the test rows")
 
+    @property
+    def holds_out(self) -> bool:
+        """Whether some rows are held out for tests."""
+        return self.column is not None or self.test_fraction > 0
+
     def __post_init__(self) -> None:
         """Check ranges; texts take the normal form that cells and names have."""
         super().__post_init__()

@@ -129,10 +129,9 @@ def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.Dat
     return with_columns(table, {SPLIT: part, PERSON: people})
 
 
-def written_histories(paths: ProjectPaths, seed: int) -> tuple[dict[str, HistoryRows], bool]:
-    """What :func:`write_histories` wrote, by part, and whether these are halves of the people: nobody was held out."""
+def written_histories(paths: ProjectPaths, seed: int, halved: bool) -> dict[str, HistoryRows]:
+    """What :func:`write_histories` wrote, by part; ``halved`` into halves of the people where nobody is held out."""
     people, following = (read_private(of_rows(paths.table, prefix)) for prefix in ("", NEXT))
-    halved = not (people[SPLIT] == "test").any()
     if halved:
         sides = halves(len(people), seed)
         people = with_columns(people, {SPLIT: sides})
@@ -145,8 +144,7 @@ def written_histories(paths: ProjectPaths, seed: int) -> tuple[dict[str, History
         of_people, of_rows = (table[PERSON][table[SPLIT] == part].to_numpy() for table in (people, following))
         return np.searchsorted(of_people, of_rows).astype(np.int64)
 
-    parts = {part: HistoryRows(rows(people, part), rows(following, part), numbers(part)) for part in ("train", "test")}
-    return parts, halved
+    return {part: HistoryRows(rows(people, part), rows(following, part), numbers(part)) for part in ("train", "test")}
 
 
 def digest_of_histories(schema: HistorySchema, rows: HistoryRows, key: bytes) -> str:

@@ -61,8 +61,7 @@ def manifest_of(
         DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
             training row: noise on nothing would cost as much as noise on rows. Or a split leaves no test row.
     """
-    split = params.ingest.split
-    wanted = None if split.column is None and split.test_fraction == 0 else held_out
+    wanted = held_out if params.ingest.split.holds_out else None
     for part, rows in (("training", count), ("test", wanted)):
         if rows == 0:
             raise DataError(

@@ -5,10 +5,12 @@ from them that has probability a without somebody's record has at most :math:`\P
 the trade-off curve of tests (Dong, Roth and Su 2022). Partition selection fails with probability at most its δ, which
 is added. The lattice moves the last digits only (:mod:`likeness.privacy.lattice_error`).
 
-*Who is in.* With even chances, the best guess is right with probability :math:`\Phi(\mu / 2)`. The logarithm of the
-likelihood ratio of a member is normal with mean :math:`\mu^2 / 2` and standard deviation μ. While it is at most ε, a
-belief of one half rises to at most :math:`e^\varepsilon / (1 + e^\varepsilon)`. It is more with probability
-:math:`\Phi(\mu / 2 - \varepsilon / \mu)`. That is larger than δ, which weighs such results by how far they go beyond.
+*Who is in.* With even chances, the best guess is right with probability :math:`\Phi(\mu / 2)`. While the likelihood
+ratio of a release is at most :math:`e^\varepsilon`, a belief of one half rises to at most
+:math:`e^\varepsilon / (1 + e^\varepsilon)`. Let it be more on a set of releases that has probability p with the record
+and q without it. Then :math:`p \ge e^\varepsilon q`, and :math:`p \le G(q) = \Phi(\Phi^{-1}(q) + \mu)`. G is concave
+and 0 at 0, so q is at most the point where :math:`G(q) = e^\varepsilon q`, and p at most its value there. This holds
+for adaptive queries too. It is more than δ, which weighs such releases by how far they go beyond.
 
 *Singling out, linkage, inference.* Each is a conclusion about one person whose probability without the person's record
 is public: how many strangers a description fits, how many candidates there are, how well the trait is guessed from the
@@ -46,7 +48,7 @@ class Attackers:
     @property
     def membership(self) -> float:
         """How often the best guess is right who is in, if one half of the candidates is."""
-        return min(1.0, _NORMAL.cdf(self.mu / 2) + self.delta_keys / 2)
+        return min(1.0, _cdf(self.mu / 2) + self.delta_keys / 2)
 
     @property
     def belief(self) -> float:
@@ -55,9 +57,21 @@ class Attackers:
 
     @property
     def beyond(self) -> float:
-        """The probability that the release of a member raises it further."""
-        return min(1.0, _NORMAL.cdf(self.mu / 2 - self.epsilon / self.mu) + self.delta_keys) if self.rho else 0.0
+        """The largest probability that the release of a member raises it further."""
+        if not 0 < self.mu < math.inf:
+            return float(self.mu > 0)
+        low, high = -40.0, self.mu  # of the standard normal quantile of q; the ratio of both sides falls
+        for _ in range(100):
+            middle = (low + high) / 2
+            ratio = _cdf(middle + self.mu) / max(_cdf(middle), 1e-300)
+            low, high = (middle, high) if ratio > math.exp(min(self.epsilon, 500.0)) else (low, middle)
+        return min(1.0, _cdf(high + self.mu) + self.delta_keys)
 
     def success(self, chance: float) -> float:
         """The largest probability with somebody's record of what has probability ``chance`` without it."""
-        return min(1.0, _NORMAL.cdf(_NORMAL.inv_cdf(chance) + self.mu) + self.delta_keys)
+        return min(1.0, _cdf(_NORMAL.inv_cdf(chance) + self.mu) + self.delta_keys)
+
+
+def _cdf(value: float) -> float:
+    """Of the standard normal law, exact in its lower tail too."""
+    return math.erfc(-value / math.sqrt(2)) / 2

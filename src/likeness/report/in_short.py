@@ -1,5 +1,6 @@
 """The first paragraph of a statement: what an attacker gains, in three languages from the same numbers."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,32 +8,34 @@ from likeness.privacy.attackers import Attackers
 
 STRANGERS, CANDIDATES, TRAIT = 1 / 10_000, 1 / 100, 1 / 2
 """What an attacker can do without a record: fit a description to a stranger, draw a candidate, guess a trait."""
+_ROUNDING = 1e-6
 
-_ENGLISH = """**In short.** {who} The best guess from everything that was released is right in at most {membership} of
-100 cases on average. A coin is right in 50. It does not matter how much the attacker computes and knows besides. One
-unlucky result can raise a belief from 50 to {belief} %, and further in about {beyond} of 100,000 runs. **Singling
-out:** a description that fits 1 of 10,000 strangers fits this person in at most {strangers} of 10,000 cases.
-**Linkage:** a search among 100 candidates, right in 1 of 100 cases by chance, is right in at most {candidates}.
-**Inference:** a trait that the records of others reveal in 50 of 100 cases is guessed in at most {trait}. **Not
-covered:** what holds for a whole group, what the schema says, and releases that are not in this ledger."""
+_ENGLISH = """**In short.** {who} The best guess from everything that this ledger has released about these people so
+far is right in at most {membership} of 100 cases on average. A coin is right in 50. It does not matter how much the
+attacker computes and knows besides. One unlucky result can raise a belief from 50 to {belief} %, and further in at
+most {beyond} of 100,000 cases. **Singling out:** a description that fits 1 of 10,000 strangers fits this person in at
+most {strangers} of 10,000 cases. **Linkage:** a search among 100 candidates, right in 1 of 100 cases by chance, is
+right in at most {candidates}. **Inference:** a trait that the records of others reveal in 50 of 100 cases is guessed
+in at most {trait}. **Not covered:** what holds for a whole group, what the schema says, and releases that are not in
+this ledger."""
 
-_GERMAN = """**Kurz.** {who} Wer alles Veröffentlichte kennt, rät im Mittel in höchstens {membership} von 100 Fällen
-richtig. Eine Münze trifft in 50. Rechenleistung und anderes Wissen ändern daran nichts. Ein unglückliches Ergebnis
-kann eine Vermutung von 50 auf {belief} % heben, in etwa {beyond} von 100.000 Läufen auf mehr. **Herausgreifen:** Eine
-Beschreibung, die auf 1 von 10.000 Fremden passt, passt auf diese Person in höchstens {strangers} von 10.000 Fällen.
-**Verknüpfen:** Eine Suche unter 100 Kandidaten trifft zufällig in 1 von 100 Fällen, hier in höchstens {candidates}.
-**Schließen:** Ein Merkmal, das andere Datensätze in 50 von 100 Fällen verraten, wird in höchstens {trait} erraten.
-**Nicht abgedeckt:** was für eine ganze Gruppe gilt, was das Schema sagt, und Veröffentlichungen, die nicht in diesem
-Register stehen."""
+_GERMAN = """**Kurz.** {who} Wer alles kennt, was dieses Register bisher über diese Personen veröffentlicht hat, rät
+im Mittel in höchstens {membership} von 100 Fällen richtig. Eine Münze trifft in 50. Rechenleistung und anderes Wissen
+ändern daran nichts. Ein unglückliches Ergebnis kann eine Vermutung von 50 auf {belief} % heben, in höchstens {beyond}
+von 100.000 Fällen auf mehr. **Herausgreifen:** Eine Beschreibung, die auf 1 von 10.000 Fremden passt, passt auf diese
+Person in höchstens {strangers} von 10.000 Fällen. **Verknüpfen:** Eine Suche unter 100 Kandidaten trifft zufällig in
+1 von 100 Fällen, hier in höchstens {candidates}. **Schließen:** Ein Merkmal, das andere Datensätze in 50 von 100
+Fällen verraten, wird in höchstens {trait} erraten. **Nicht abgedeckt:** was für eine ganze Gruppe gilt, was das
+Schema sagt, und Veröffentlichungen, die nicht in diesem Register stehen."""
 
-_FRENCH = """**En bref.** {who} Avec tout ce qui est publié, on devine juste en moyenne dans {membership} cas sur 100
-au plus. Une pièce devine juste dans 50. La puissance de calcul et d'autres connaissances n'y changent rien. Un
-résultat malheureux peut faire passer un soupçon de 50 à {belief} %, et plus haut dans environ {beyond} publications
-sur 100 000. **Individualisation :** une description qui convient à 1 inconnu sur 10 000 convient à cette personne
-dans {strangers} cas sur 10 000 au plus. **Corrélation :** une recherche parmi 100 candidats, juste dans 1 cas sur 100
-par hasard, l'est dans {candidates} au plus. **Inférence :** un trait que d'autres enregistrements révèlent dans 50
-cas sur 100 est deviné dans {trait} au plus. **Non couvert :** ce qui vaut pour tout un groupe, ce que dit le schéma,
-et les publications absentes de ce registre."""
+_FRENCH = """**En bref.** {who} Avec tout ce que ce registre a publié jusqu'ici sur ces personnes, on devine juste en
+moyenne dans {membership} cas sur 100 au plus. Une pièce devine juste dans 50. La puissance de calcul et d'autres
+connaissances n'y changent rien. Un résultat malheureux peut faire passer un soupçon de 50 à {belief} %, et plus haut
+dans {beyond} cas sur 100 000 au plus. **Individualisation :** une description qui convient à 1 inconnu sur 10 000
+convient à cette personne dans {strangers} cas sur 10 000 au plus. **Corrélation :** une recherche parmi 100
+candidats, juste dans 1 cas sur 100 par hasard, l'est dans {candidates} au plus. **Inférence :** un trait que d'autres
+enregistrements révèlent dans 50 cas sur 100 est deviné dans {trait} au plus. **Non couvert :** ce qui vaut pour tout
+un groupe, ce que dit le schéma, et les publications absentes de ce registre."""
 
 _LANGUAGES = (
     (
@@ -60,13 +63,14 @@ _LANGUAGES = (
 
 
 def in_short(privacy: Mapping[str, Any]) -> list[str]:
-    """The paragraph in English, German and French.
+    """The paragraph in English, German and French, about all that these people's ledger had released at the account.
 
     Args:
         privacy: the account, of a run with noise.
     """
-    total = privacy["total"]
-    attackers = Attackers(float(total["rho"]), float(total["epsilon"]), float(total.get("delta_keys", 0)))
+    life = privacy["ledger"]["lifetime"]
+    rho, epsilon = (math.inf if life[name] is None else float(life[name]) for name in ("spent_rho", "spent_epsilon"))
+    attackers = Attackers(rho, epsilon, float(life.get("spent_delta_keys", 0)))
     shares = {
         "membership": attackers.membership,
         "belief": attackers.belief,
@@ -75,10 +79,15 @@ def in_short(privacy: Mapping[str, Any]) -> list[str]:
     }
     paragraphs = []
     for words, added, replaced, mark, nearly in _LANGUAGES:
-        numbers = {name: nearly if share > 0.9995 else f"{100 * share:.1f}" for name, share in shares.items()}
-        numbers["strangers"] = f"{10_000 * attackers.success(STRANGERS):.1f}"
-        numbers["beyond"] = f"{100_000 * attackers.beyond:.2g}"
+        numbers = {name: nearly if share > 0.999 else f"{_up(100 * share):.1f}" for name, share in shares.items()}
+        numbers["strangers"] = f"{_up(10_000 * attackers.success(STRANGERS)):.1f}"
+        numbers["beyond"] = f"{math.ceil(100_000 * attackers.beyond - _ROUNDING)}"
         who = replaced if privacy["adjacency"] == "replace_one" else added
         texts = {name: number.replace(".", mark) for name, number in numbers.items()}
         paragraphs.append(words.replace("\n", " ").format(who=who, **texts))
     return paragraphs
+
+
+def _up(value: float) -> float:
+    """The next tenth above, because the words say at most."""
+    return math.ceil(10 * value - _ROUNDING) / 10

@@ -59,6 +59,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "histories": bool(metrics.get("histories")),
         "strangers": metrics.get("strangers"),
         "halved": bool(metrics.get("halved")),
+        "of_anybody": bool(metrics.get("of_anybody")),
         "regression": "r2" in present,
         "more": _details(metrics["details"], internal.marginals) if metrics.get("details") else None,
     }

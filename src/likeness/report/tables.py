@@ -47,7 +47,8 @@ class ComparedTables:
         self.marginals = pd.concat(found, names=["table"]).reset_index("table")
         self.metrics: dict[str, Any] = {
             "scores": {},
-            "halved": False,
+            "halved": True,
+            "of_anybody": True,
             "marginals": {
                 name: {str(order): float(one) for order, one in mean.items()} for name, mean in means.items()
             },
@@ -144,7 +145,10 @@ def _schema_of(real: pd.DataFrame, synthetic: pd.DataFrame) -> Schema:
             continue
         texts = sorted(values.astype("string").unique())
         if len(texts) > MOST_CATEGORIES:
-            raise DataError(f"compare: column '{name}' has {len(texts):,} different texts. Drop it, or give a schema.")
+            raise DataError(
+                f"compare: column '{name}' has more than {MOST_CATEGORIES:,} different texts. Drop it, or give a "
+                "schema."
+            )
         columns[name] = {"kind": "categorical", "categories": texts or ["none"], **nullable}
     return Schema.from_dict(
         {"name": "compared", "source": "both tables", "task": "none", "columns": columns}, "compare"

@@ -11,5 +11,6 @@ from likeness.report.pages import write_internal
 def main(project: Project) -> None:
     """Compare with real training rows and with shuffled ones, where nothing depends on anything."""
     make_private_folder(project.paths.internal)
-    project.model.evaluate(project.written_schema, project.tables, project.params.evaluate, project.paths)
+    halved = not project.params.ingest.split.holds_out
+    project.model.evaluate(project.written_schema, project.tables, project.params.evaluate, project.paths, halved)
     write_internal(project.root, project.params.privacy.population)

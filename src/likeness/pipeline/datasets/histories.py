@@ -95,13 +95,15 @@ class Histories(DataModel):
 
         write_histories(self.schema, sources, self.complete(sources.params), ledger, paths)
 
-    def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
+    def evaluate(
+        self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False
+    ) -> None:
         """Distances of lengths, events and transitions, with their ceiling and floor."""
         from likeness.data.private_tables import read_manifest
         from likeness.pipeline.history_rows import STRANGERS, written_histories
         from likeness.report.internal import evaluate_histories
 
-        unknown, (real, halved) = read_manifest(paths.table)[STRANGERS], written_histories(paths, settings.seed)
+        unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths, settings.seed, halved)
         evaluate_histories(self.schema, real, tables, settings.seed, paths.evaluation, unknown, halved)
 
     def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:

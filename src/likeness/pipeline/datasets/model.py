@@ -140,7 +140,9 @@ class DataModel(ABC):
         """
 
     @abstractmethod
-    def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
+    def evaluate(
+        self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False
+    ) -> None:
         """Compare synthetic tables with held-out rows. What it writes is NOT private.
 
         Args:
@@ -148,6 +150,7 @@ class DataModel(ABC):
             tables: typed, by name.
             settings: of the evaluation.
             paths: of the private rows, and of the comparison.
+            halved: no row is held out, so halves of all rows stand for training and held-out ones.
         """
 
     def saved(self, folder: Path) -> "list[SavedGenerator]":

@@ -62,7 +62,9 @@ class Table(DataModel):
         with engine as opened:
             write_private_chunks(typed_rows(sources, self.schema, rows, opened), paths.table, made)
 
-    def evaluate(self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths) -> None:
+    def evaluate(
+        self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False
+    ) -> None:
         """Score against real training rows and shuffled ones; without held-out rows, against halves of all rows."""
         from likeness.data.private_tables import sample_private
         from likeness.data.source.cells import closed
@@ -72,7 +74,6 @@ class Table(DataModel):
         table = closed(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
         beside = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
         parts = table[SPLIT_COLUMN].to_numpy()
-        halved = not (parts == "test").any()
         parts = halves(len(table), settings.seed) if halved else parts
         train, test = (table[parts == part].drop(columns=beside) for part in ("train", "test"))
         evaluate(
