@@ -329,6 +329,17 @@ def test_folders_of_partitions_are_columns(tmp_path: Path) -> None:
     assert keyed_digest(path, KEY) != before
 
 
+def test_a_folder_of_the_missing_partition_is_an_empty_cell(tmp_path: Path) -> None:
+    """Spark and Hive give a missing value this folder. All other names are texts in percent-encoding."""
+    for name, age in (("__HIVE_DEFAULT_PARTITION__", 1), ("a%2C b", 2)):
+        (tmp_path / f"t.parquet/ward={name}").mkdir(parents=True)
+        pq.write_table(pa.table({"age": [age]}), tmp_path / f"t.parquet/ward={name}/a.parquet")
+    ward = {"kind": "categorical", "categories": ["a, b", "__HIVE_DEFAULT_PARTITION__"], "nullable": True}
+    schema = schema_with({"age": COLUMNS["age"], "ward": ward}, name="t")
+    read = read_source(tmp_path / "t.parquet", schema)[0].set_index("age")["ward"]
+    assert pd.isna(read[1]) and read[2] == "a, b"
+
+
 def _files(path: Path) -> list[tuple[Path, str, int]]:
     return [(path / "part=test/a.parquet", "test", 1), (path / "part=train/a.parquet", "train", 2)]
 

@@ -220,10 +220,10 @@ def test_a_padded_bundle_is_not_read(bundle: Path) -> None:
 
 @pytest.mark.process
 def test_checks_end_with_their_time(made: Path) -> None:
-    said = verify(made / "bundle", retrain=True, most_minutes=0.001)
-    assert [check.name for check in said] == list(CHECKS) and {check.passed for check in said} <= {None, True}
+    said = verify(made / "bundle", retrain=True, most_minutes=0.0001)  # no check ends within 6 ms
+    assert [check.name for check in said] == list(CHECKS) and {check.passed for check in said} == {None}
     assert any(
-        "stopped after 0.001 minutes. Allow more: likeness verify --most-minutes" in check.text for check in said
+        "stopped after 0.0001 minutes. Allow more: likeness verify --most-minutes" in check.text for check in said
     )
 
 
