@@ -110,7 +110,7 @@ ENTRIES = (
     ),
     Entry(
         "PEARL", "table 1, figure 8", "without critic", "digits mnist", "pearl without critic",
-        _run("digits", "'pearl without critic'"), f"rows {_TIME}",
+        _run("mnist", "'pearl without critic'"), f"MNIST {_TIME}",
     ),
     Entry("PEARL", "table 2, 4", "Adult, 10 classifiers", "adult_rebalanced", "pearl | merf", "", "twelve classifiers"),
     Entry("PEARL", "table 3", "Adult: range queries, 2-way marginals, MMD", "adult_rebalanced", "pearl | merf", "",
