@@ -376,7 +376,7 @@ def last_bits_of_a_stream(content: bytes) -> bytes:
     return high if again.decompress(high) == content and again.eof else packed
 
 
-TRAINED_ELSEWHERE = {"torch": "9.9.9", "device": "cuda", "processor": "x86_64 " + SECRET, "processes": 64}
+TRAINED_ELSEWHERE = {"torch": "9.9.9", "device": "cpu", "processor": "x86_64 " + SECRET, "processes": 1}
 ONE_SALT = dict.fromkeys((SALT, "content_salt"), (SECRET + "...").encode().hex())
 LETTER = int.from_bytes((SECRET * 12).encode(), "big")
 NO_PLAN = {"method": "ntk", "plan": "ab" * 32}
