@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ruled import LEARNED, RULES, SCHEMA, ruled
+from ruled import COLUMNS, LEARNED, RULES, SCHEMA, ruled
 
 from likeness.core.errors import ParamsError
 from likeness.data.encoding.bins import grid_of
@@ -45,7 +45,9 @@ def mixture(schema: Schema, seed: int = 0) -> SavedGenerator:
     names = [column.name for column in modeled.feature_columns]
     functions = [[names.index(name) for name in pair] for pair in learned(modeled.rules)]
     network, random = ProductMixture(columns, 2, 3, layout.width, functions), np.random.default_rng(seed)
-    network.load({name: random.standard_normal(array.shape) for name, array in network.arrays().items()})
+    logits = {name: random.standard_normal(network.arrays()[name].shape) for name in ("logits", "weights")}
+    network.load({**network.arrays(), **logits})
+    network.determine({})
     return SavedGenerator(network, (0.3, 0.7), {})
 
 
@@ -151,6 +153,30 @@ def test_a_learned_function_is_kept_also_under_a_condition_on_its_value(where: d
     joint = (parts[first] * weights.mean(axis=0)[:, None]).T @ parts[second]
     codes = table[["school", "grade"]].apply(lambda column: column.cat.codes)
     assert (joint.argmax(axis=1)[codes["school"]] == codes["grade"]).all()
+
+
+def test_a_function_is_read_off_the_released_cells_where_they_stand_out_of_the_noise() -> None:
+    network = mixture(LEARNED, seed=1).network
+    assert isinstance(network, ProductMixture)
+    (first, second), before = network.functions[0], network.arrays()
+    name, size = f"function_{first}_{second}", network.sizes[second]
+    counts = np.zeros((network.sizes[first], size))
+    others = (before[name].astype(int) + 1) % size
+    counts[np.arange(len(counts)), others] = 100
+    counts[0] /= 100  # below the noise: the mixture says
+    turned = counts if first < second else counts.T
+    network.determine({(min(first, second), max(first, second)): (turned, 10.0)})
+    after = network.arrays()[name]
+    assert after[0] == before[name][0] and (after[1:] == others[1:]).all()
+    with pytest.raises(ValueError, match="a function has a value that is no cell"):
+        network.load({**network.arrays(), name: after + size})
+
+
+def test_a_learned_function_may_be_the_only_rule() -> None:
+    grades = {"kind": "categorical", "categories": ["a", "b", "c"]}
+    alone = ruled(columns={**COLUMNS, "grade": grades}, derived={}, rules=[{"determines": ["school", "grade"]}])
+    table = DrawnRows(mixture(alone), alone).under(300, 2, {})
+    assert len(table) == 300 and table.groupby("school", observed=True)["grade"].nunique().max() == 1
 
 
 def test_a_function_is_part_of_the_specification_only_where_there_is_one() -> None:

@@ -41,14 +41,16 @@ class Rejected(NamedTuple):
 
     Attributes:
         by: the rows, by the words for what rejects them.
+        count: of all drawn rows.
     """
 
     by: "dict[str, NDArray[np.bool_]]"
+    count: int
 
     @property
     def any(self) -> "NDArray[np.bool_]":
         """Rows that something rejects."""
-        rows: NDArray[np.bool_] = np.logical_or.reduce(list(self.by.values()))
+        rows: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(self.count, dtype=bool), *self.by.values()])
         return rows
 
     def refusal(self) -> ParamsError:
@@ -173,7 +175,7 @@ class DrawnRows:
         columns = [self.schema.column(name) for name in rest]
         for column, values in zip(columns, values_of(table, columns).values(), strict=True):
             rejected[f"sample.where.{column.name}"] = ~rest[column.name].holds(values, column)
-        return table, Rejected(rejected)
+        return table, Rejected(rejected, len(table))
 
     @cached_property
     def _balanced(self) -> "tuple[SavedGenerator, float]":

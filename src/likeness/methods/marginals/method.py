@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from likeness.config.training import TrainingSettings
@@ -277,6 +278,7 @@ class Marginals(Method):
                 settings,
                 lambda iteration, loss: step(iteration, f"loss {loss:.5g}"),
             )
+        generator.determine(self._tables(auxiliary, embedding))
         return Trained(generator, environment(), losses)
 
     def replicable(self, generator: "Generator") -> "Generator":
@@ -326,12 +328,8 @@ class Marginals(Method):
         """Squared residuals of all releases, in units of their noise."""
         known, feature = self._knowledge(context, auxiliary), self._feature(embedding)
         zeros, records = self._zeros(context, known), known.records
-        cells, of_products = [embedding], [PRODUCTS] if PRODUCTS in auxiliary else []
-        if SECOND in auxiliary:
-            again = auxiliary[SECOND].receipt.feature["map"] == PairProducts.name
-            of_products += [SECOND] if again else []
-            cells += [] if again else [auxiliary[SECOND]]
-        values, noise_std = mean_of(cells)
+        values, noise_std = _cells(auxiliary, embedding)
+        of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
         sizes = [cells.size for cells in feature.columns]
         tables = list(feature.table_counts(values))
         weights = feature.squared_table_weights
@@ -375,6 +373,18 @@ class Marginals(Method):
             squared_table_weights=[weight for _, weight in named],
         )
 
+    def _tables(
+        self, auxiliary: Mapping[str, Released], embedding: Released
+    ) -> dict[tuple[int, int], tuple[NDArray[np.float64], float]]:
+        """Released counts of pairs, of all classes together, and the standard deviation of their noise."""
+        values, noise_std = _cells(auxiliary, embedding)
+        feature = self._feature(embedding)
+        blocks = zip(feature.blocks(values), feature.weights, strict=True)
+        return {
+            (i, j): (counts.sum(axis=0), noise_std * math.sqrt(len(counts) / weight))
+            for (i, j, counts), weight in blocks
+        }
+
     def _zeros(self, context: Context, known: Knowledge) -> "StructuralZeros":
         """Cells that the rules of the schema forbid."""
         return StructuralZeros(context.schema, known.bins)
@@ -404,6 +414,17 @@ class MarginalsOfHistories(Marginals):
     """The recipe of rows of people, who share one contribution each."""
 
     by_person: ClassVar[bool] = True
+
+
+def _is_of_products(release: Released) -> bool:
+    """Whether a release holds products of features, and no cells."""
+    return bool(release.receipt.feature["map"] == PairProducts.name)
+
+
+def _cells(auxiliary: Mapping[str, Released], embedding: Released) -> tuple[NDArray[np.float64], float]:
+    """Cells of pairs of all releases of them, and the standard deviation of their noise."""
+    second = [auxiliary[SECOND]] if SECOND in auxiliary and not _is_of_products(auxiliary[SECOND]) else []
+    return mean_of([embedding, *second])
 
 
 def _information(releases: Sequence[Released]) -> float:

@@ -23,6 +23,7 @@ _EVERYTHING = ((-math.inf, math.inf),)
 _LEAST = 1e-9  # share of a piece that the noise emptied, where a condition asks for it: rare, not impossible
 _TINY = np.finfo(np.float64).tiny
 _RULED_OUT = 1e-30  # a cell that the mixture rules out is rarer than any other, and never stops a row
+_CLEAR = 2.0  # standard deviations of its noise above which a released count says what follows from a value
 _ROWS = 4096  # rows whose components are compared at once
 
 
@@ -171,8 +172,7 @@ class ProductMixture(Generator):
     ) -> None:
         """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
 
-        ``functions`` are pairs of places of columns: the first determines the second, by the value that is the most
-        frequent in the mixture.
+        ``functions`` are pairs of places of columns: the first determines the second, as :meth:`determine` says.
         """
         self.num_components = num_components
         self.columns = tuple(columns)
@@ -182,6 +182,7 @@ class ProductMixture(Generator):
         self.logits = np.broadcast_to(np.float32(0), (num_components, sum(self.sizes)))
         self.weights = np.broadcast_to(np.float32(0), (num_classes, num_components))
         self.functions = tuple((int(first), int(second)) for first, second in functions)
+        self.values = {pair: np.zeros(self.sizes[pair[0]], dtype=np.float32) for pair in self.functions}
 
     def spec(self) -> dict[str, Any]:
         """The functions stand in it where there are any."""
@@ -189,18 +190,44 @@ class ProductMixture(Generator):
         return spec if self.functions else {name: value for name, value in spec.items() if name != "functions"}
 
     def arrays(self) -> Arrays:
-        """Logits of cells in components, shape (K, cells), and of components by class, shape (num_classes, K)."""
-        return {"logits": self.logits, "weights": self.weights}
+        """Logits of cells in components, shape (K, cells), and of components by class, shape (num_classes, K).
+
+        Of each function also the cell of the second column for each cell of the first.
+        """
+        values = {f"function_{first}_{second}": cells for (first, second), cells in self.values.items()}
+        return {"logits": self.logits, "weights": self.weights, **values}
 
     def load(self, arrays: Arrays) -> None:
-        """Take over logits.
+        """Take over logits, and the cells of functions.
 
         Raises:
-            ValueError: one is not finite.
+            ValueError: one is not finite, or no cell.
         """
         self.logits, self.weights = (arrays[name].astype(np.float32) for name in ("logits", "weights"))
         if not (np.isfinite(self.logits).all() and np.isfinite(self.weights).all()):
             raise ValueError("mixture: a weight is not finite")
+        for first, second in self.functions:
+            cells = arrays[f"function_{first}_{second}"].astype(np.float32)
+            if not np.isin(cells, np.arange(self.sizes[second])).all():
+                raise ValueError("mixture: a function has a value that is no cell")
+            self.values[first, second] = cells
+
+    def determine(self, tables: Mapping[tuple[int, int], tuple[NDArray[np.float64], float]]) -> None:
+        """Fix each function: beside a cell of its first column stands the most frequent cell of the second.
+
+        It is the most frequent one of the released table where it stands out of the noise, else of the mixture.
+
+        Args:
+            tables: counts of each pair of columns whose cells are released, places ascending, and their noise.
+        """
+        parts, weights = self.exact()
+        shares = weights.mean(axis=0)[:, None]
+        for i, j in self.functions:
+            cells = ((parts[i] * shares).T @ parts[j]).argmax(axis=1)
+            counts, noise = tables.get((min(i, j), max(i, j)), (np.zeros((len(cells), 1)), math.inf))
+            counts = counts if i < j or counts.shape[1] == 1 else counts.T
+            cells = np.where(counts.max(axis=1) > _CLEAR * noise, counts.argmax(axis=1), cells)
+            self.values[i, j] = cells.astype(np.float32)
 
     def start_from(self, marginals: NDArray[np.float64], random: np.random.Generator) -> None:
         """Random logits, whose centers are one-way marginals, shape (cells,)."""
@@ -248,7 +275,7 @@ class ProductMixture(Generator):
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,)."""
         parts, weights = self.exact()
-        conditions = self._through_functions(self._determined(parts, weights), conditions)
+        conditions = self._through_functions(conditions)
         likelihood: NDArray[np.float64] = weights @ self._condition(parts, conditions)
         return likelihood
 
@@ -261,14 +288,13 @@ class ProductMixture(Generator):
         by Bayes' rule on the components.
         """
         parts, weights = self.exact()
-        determined = self._determined(parts, weights)
-        conditions = self._through_functions(determined, conditions)
+        conditions = self._through_functions(conditions)
         posterior = weights * self._condition(parts, conditions)
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
         chosen = exchanged(chosen, labels, components, parts, posterior, random)
-        for (first, second), values in determined.items():
+        for (first, second), values in self.values.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
 
@@ -276,21 +302,12 @@ class ProductMixture(Generator):
         """By Bayes' rule on the components."""
         return Conditional(self, given)
 
-    def _determined(
-        self, parts: list[NDArray[np.float64]], weights: NDArray[np.float64]
-    ) -> dict[tuple[int, int], NDArray[np.int64]]:
-        """For each function the cell of the second column that is most frequent beside each cell of the first."""
-        shares = weights.mean(axis=0)[:, None]
-        return {(i, j): ((parts[i] * shares).T @ parts[j]).argmax(axis=1) for i, j in self.functions}
-
-    def _through_functions(
-        self, determined: Mapping[tuple[int, int], NDArray[np.int64]], conditions: Conditions
-    ) -> Conditions:
+    def _through_functions(self, conditions: Conditions) -> Conditions:
         """Conditions on columns that follow from others, as conditions on these."""
         given = dict(conditions)
-        for (first, second), values in determined.items():
+        for (first, second), values in self.values.items():
             if second in given:
-                allowed = self.columns[second].weights(given.pop(second))[values] > 0
+                allowed = self.columns[second].weights(given.pop(second))[values.astype(np.int64)] > 0
                 if first in given:
                     allowed &= self.columns[first].weights(given[first]) > 0
                 given[first] = self.columns[first].within(allowed)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
+from likeness.data.schema.rules import learned
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.marginals.knowledge import every_pair
@@ -58,11 +59,11 @@ class Workload(Section):
     ) -> PairMarginals:
         """The map of the embedding: cells of pairs, tables, and single columns by class.
 
-        Named pairs come first. The stronger another pair, the earlier it is taken. As many are taken as make the sum of
-        what they show and may hold, beyond a tenth of the noise of all their cells, largest. So little noise takes all.
-        Budgets of pairs go with their weights in the settings. Pairs that are named or show something share three
-        quarters of it beside what all pairs share. A single column by class has that of a mean pair. Where noise hides
-        the cells of pairs, one is taken.
+        Named pairs, and those of functions without a table, come first. The stronger another pair, the earlier it is
+        taken. As many are taken as make the sum of what they show and may hold, beyond a tenth of the noise of all
+        their cells, largest. So little noise takes all. Budgets of pairs go with their weights in the settings. Pairs
+        that come first or show something share three quarters of it beside what all pairs share. A single column by
+        class has that of a mean pair. Where noise hides the cells of pairs, one is taken.
 
         Args:
             columns: cells of each feature column.
@@ -124,6 +125,8 @@ class Workload(Section):
                         fault = "the label: every table is by class" if name == schema.label else "not a column"
                         raise PlanError(f"{_KEY}: '{name}' is {fault}. Columns: {', '.join(names)}.")
                 sets[tuple(sorted(names.index(name) for name in entry["columns"]))] = entry.get("weight", 1)
+        for pair in learned(schema.rules):  # a function is read off the cells of its pair
+            sets.setdefault(tuple(sorted(map(names.index, pair))), 1)
         return sets
 
 
