@@ -41,17 +41,17 @@ class Rejected(NamedTuple):
 
     Attributes:
         by: the rows, by the words for what rejects them.
-        count: of all drawn rows.
+        rows: number of all drawn rows.
     """
 
     by: "dict[str, NDArray[np.bool_]]"
-    count: int
+    rows: int
 
     @property
     def any(self) -> "NDArray[np.bool_]":
         """Rows that something rejects."""
-        rows: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(self.count, dtype=bool), *self.by.values()])
-        return rows
+        rejected: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(self.rows, dtype=bool), *self.by.values()])
+        return rejected
 
     def refusal(self) -> ParamsError:
         """It names what rejects most: a fact about synthetic rows."""
