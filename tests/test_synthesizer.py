@@ -34,6 +34,7 @@ from likeness.core.errors import (
     ReleaseError,
     SchemaError,
 )
+from likeness.data.schema.column_keys import NAMES_PERSON
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -196,6 +197,10 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
         ({"adjacency": "replace_one"}, "num_records is missing"),
         ({"adjacency": "replace_one", "num_records": 399}, "the training table has 400 rows"),
         ({"settings": {"privatize": {"max_coordinates": 5}}}, "would release"),
+        (
+            {"schema": {**SCHEMA, "columns": {**SCHEMA["columns"], "who": {"kind": "drop", "reason": NAMES_PERSON}}}},
+            "column 'who' names the person.* Give unit_column='who' and max_rows",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused_before_anything_is_spent(

@@ -1,5 +1,6 @@
 """Both row sets of people with histories: of one person alone, in order, at most k events."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from likeness.core.errors import DataError, SchemaError
 from likeness.core.paths import ProjectPaths, of_rows
 from likeness.data.histories.rows import HistoryRows, classes, history_rows
-from likeness.data.histories.rules import GAP
+from likeness.data.histories.rules import GAP, NextEqual
 from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NEXT, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.private_tables import write_private
 from likeness.data.source.files import read_frame_people
@@ -303,6 +304,26 @@ def test_a_number_of_the_next_event_follows_from_the_last_one() -> None:
     assert not schema.proposals() and HistorySchema.from_dict(schema.to_dict()).to_dict() == schema.to_dict()
     dated = HistorySchema.from_dict({**SPEC, "events": events})
     assert dated.proposals() == [{"order": ["last age", "next age"]}] and not HistorySchema.from_dict(SPEC).proposals()
+
+
+@pytest.mark.parametrize("kind", ["product", "ratio"])
+def test_no_warning_and_no_missing_number_depends_on_a_row(kind: str) -> None:
+    """A product overflows, and a ratio divides by 0; its column is a whole number that may not be missing."""
+    size = {"kind": "numeric", "lower": -1e300, "upper": 1e300}
+    count = {"kind": "integer", "lower": 3, "upper": 9}
+    rule = {"equal": ["next count", ["last size", "last size"]], "kind": kind}
+    price = {"kind": "numeric", "lower": 0, "upper": 9, "decimals": 2}
+    rounded = {"equal": ["next price", ["last size", 1e7]], "kind": "product"}
+    events = {**SPEC["events"], "size": size, "count": count, "price": price}
+    table = TABLE.assign(size=[0.0, 1e300, 1, 2, 3], count=5, price=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        rows = made(table, events=events, rules=[rule, rounded])
+    assert rows.transitions["next count"].between(3, 9).all()
+    whole = HistorySchema.from_dict({**SPEC, "events": events, "rules": [rule]}).parsed_rules[0]
+    assert isinstance(whole, NextEqual)
+    mended = whole.mended({"last size": np.array([0.0, 1e200, 1.0])})["next count"]
+    assert mended.tolist() == [3.0, 3.0, 3.0]
 
 
 def test_a_private_person_who_breaks_a_rule_counts_as_one_who_keeps_it() -> None:

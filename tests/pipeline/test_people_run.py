@@ -12,14 +12,24 @@ from verdicts import verify
 
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
-from likeness.core.errors import ArtifactError, BudgetError, DataError, LikenessError, ReleaseError, SchemaError
+from likeness.core.errors import (
+    ArtifactError,
+    BudgetError,
+    DataError,
+    LikenessError,
+    ParamsError,
+    ReleaseError,
+    SchemaError,
+)
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.private_tables import read_manifest, read_private, write_private
+from likeness.data.schema.draft import SchemaDraft
 from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
+from likeness.preflight.faults import examine
 
 STAGES = ("ingest", "plan", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"
@@ -149,6 +159,23 @@ def test_what_cannot_be_protected_is_refused_by_name(project: Path, changed: dic
     settings(**changed)
     with pytest.raises(LikenessError, match=message):
         stage("plan")
+
+
+def test_a_schema_of_init_needs_the_people_that_it_names(project: Path) -> None:
+    """Without them, one row would pass for one person."""
+    draft = SchemaDraft({"pid": "categorical", "x": "numeric", "c": "categorical"}, "visits")
+    draft.source, draft.person, draft.nullable = "made up", "pid", "none"
+    draft["x"].bounds, draft["c"].categories = (0, 1), ["u", "v"]
+    draft.to_yaml(Project.load().schema_file)
+    stage("plan")
+    settings(ingest__unit=None)
+    message = r"column 'pid' names the person.* Give ingest\.unit: {column: pid, max_rows: \?} in params\.yaml"
+    with pytest.raises(ParamsError, match=message):
+        stage("plan")
+    assert [fault.text for fault in examine(Path()).faults if "column 'pid' names the person" in fault.text]
+    with pytest.raises(ParamsError, match="unit_column='pid' and max_rows"):
+        Synthesizer(schema=Project.load().schema_file, population="visitors").fit(visits())
+    assert not Ledger.open(locate()).commits()
 
 
 def test_the_api_refuses_half_a_unit_and_a_released_name(project: Path) -> None:

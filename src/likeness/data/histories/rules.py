@@ -52,9 +52,9 @@ class NextEqual(Equal):
         return next(iter(self.columns.values()))
 
     def mended(self, values: "Values") -> "Values":
-        """The computed number within its bounds, in every row."""
+        """The computed number within its bounds, in every row; the lower bound where it may not be missing."""
         (cells,) = self.computed(values).values()
-        return {self.column.name: np.clip(cells, *self.column.bounds)}
+        return {self.column.name: self.column.bounded(cells)}
 
 
 def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap: Column | None) -> tuple[Rule, ...]:

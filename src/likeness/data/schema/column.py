@@ -69,6 +69,12 @@ class Column(ColumnFacts):
         """A typed column of numbers within the bounds, or of places of categories; NaN for missing."""
         return self.type.typed(np.asarray(numbers, np.float64), self)
 
+    def bounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers clipped to the bounds, shape (n,). One that is missing and may not be is the lower bound."""
+        present = numbers if self.nullable else np.nan_to_num(numbers, nan=self.bounds[0])
+        clipped: NDArray[np.float64] = np.clip(present, *self.bounds)
+        return clipped
+
     def numbers(self, values: "pd.Series[Any]") -> NDArray[np.float64]:
         """Numbers of a typed column, or places of its categories, shape (n,); NaN where missing."""
         return self.type.numbers(values, self)

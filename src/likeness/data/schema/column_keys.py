@@ -11,6 +11,8 @@ from likeness.data.schema.kinds import KINDS, OTHER, PRIVATE, Kind, Numeric
 
 DROP = "drop"
 _DROP_KEYS = ("kind", "reason")
+NAMES_PERSON = "names the person (ingest.unit) and is never released"
+"""The reason of a dropped column whose values name people who may have several rows."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,11 @@ class Dropped:
 
     name: str
     reason: str
+
+    @property
+    def names_person(self) -> bool:
+        """Whether the schema says that this column names people who may have several rows."""
+        return " ".join(self.reason.split()) == NAMES_PERSON
 
 
 def keys_of(kind: str) -> tuple[str, ...]:

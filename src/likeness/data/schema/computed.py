@@ -234,12 +234,12 @@ class Equal(Computing):
     def computed(self, values: Values) -> Values:
         total = next(iter(self.columns.values()))
         digits = _digits(total)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a warning would depend on a private row
             joined = reduce(
                 _OPERATIONS[self.operation], [values[part] if isinstance(part, str) else part for part in self.parts]
             )
-        joined = np.where(np.isfinite(joined), joined, np.nan)
-        return {total.name: np.round(joined, int(digits)) if digits < float("inf") else joined}
+            joined = np.where(np.isfinite(joined), joined, np.nan)
+            return {total.name: np.round(joined, int(digits)) if digits < float("inf") else joined}
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
         return self._compared(values)

@@ -45,8 +45,5 @@ def _typed(values: Values, columns: Iterable[Column]) -> pd.DataFrame:
     typed = {}
     for column in columns:
         cells = values[column.name]
-        if not column.is_categorical:
-            cells = cells if column.nullable else np.nan_to_num(cells, nan=column.bounds[0])
-            cells = np.clip(cells, *column.bounds)
-        typed[column.name] = column.typed(cells)
+        typed[column.name] = column.typed(cells if column.is_categorical else column.bounded(cells))
     return pd.DataFrame(typed)

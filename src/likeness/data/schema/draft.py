@@ -13,7 +13,7 @@ from likeness.core.errors import SchemaError
 from likeness.core.text import choices, normal_text
 from likeness.data.schema.answers import chosen, column_called, read_answer
 from likeness.data.schema.column_draft import BOUNDS, ColumnDraft, Question, python_text
-from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.column_keys import DROP, NAMES_PERSON
 from likeness.data.schema.kinds import KINDS, PRIVATE, Boolean, Categorical, Integer
 from likeness.data.schema.rule_proposals import is_open, rule_text, sections
 from likeness.data.schema.schema import Schema
@@ -114,7 +114,7 @@ class SchemaDraft:
         if name is not None and name == self._label:
             raise SchemaError(f"person '{name}' is the label, but names of people are never released.")
         if name is not None:
-            self[name].settle({"kind": DROP, "reason": "names the person (ingest.unit) and is never released"})
+            self[name].settle({"kind": DROP, "reason": NAMES_PERSON})
         self._person = name
 
     @property

@@ -44,6 +44,18 @@ class Table(DataModel):
         """The table with completed columns."""
         return type(self)(schema)
 
+    def complete(self, params: Params, of_files: bool = True) -> Params:
+        """The settings as they are, if they name the people whom the schema names."""
+        named = [dropped.name for dropped in self.schema.dropped if dropped.names_person]
+        if named and params.ingest.unit is None:
+            argument = f"ingest.unit: {{column: {named[0]}, max_rows: ?}} in params.yaml"
+            remedy = argument if of_files else f"unit_column={named[0]!r} and max_rows"
+            raise ParamsError(
+                f"column '{named[0]}' names the person, as the schema says, so a person may have several rows. Give "
+                f"{remedy}. If each person has one row, write another reason for '{named[0]}' in the schema."
+            )
+        return params
+
     def ingest(
         self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths, engine: "AbstractContextManager[Engine]"
     ) -> None:
