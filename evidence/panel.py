@@ -25,6 +25,7 @@ from likeness import Ledger, Synthesizer
 
 PANEL = Path("../shared/panel")
 RESULTS = Results(Path("evidence/results/panel.csv"), ["commit", "table", "draw", "epsilon"])
+FLOORS = Results(Path("evidence/results/panel_floor.csv"), ["table", "epsilon"])
 PICTURE = Path("docs/img/panel.png")
 PAGE = Path("evidence/TABLES.md")
 MEASURES = {
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=PANEL / "tables")
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--floor", action="store_true", help="noisy single columns alone, in place of marginals")
     parser.add_argument("--picture", action="store_true")
     arguments = parser.parse_args()
     if arguments.picture:
@@ -58,7 +60,11 @@ def main() -> None:
         os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
         Ledger.start()
         for name in names:
-            for draw in range(arguments.draws):
+            if arguments.floor and FLOORS.of(name, arguments.epsilon).empty:
+                codebook, train, test = score.load(arguments.folder, name)
+                columns = score.floor(codebook, train, arguments.epsilon, 0)
+                FLOORS.add([name, arguments.epsilon], score.score(codebook, train, test, columns, False))
+            for draw in [] if arguments.floor else range(arguments.draws):
                 key = [commit(), name, draw, arguments.epsilon]
                 if RESULTS.of(*key).empty:
                     RESULTS.add(key, measured(score, arguments.folder, name, arguments.epsilon))
@@ -158,16 +164,18 @@ def means(ours: Mapping[float, pd.DataFrame], others: Mapping[str, pd.DataFrame]
 
 
 def goals(ours: Mapping[float, pd.DataFrame], others: Mapping[str, pd.DataFrame]) -> str:
-    """How many tables reach what was asked for at ε = 1, the ε of the floor and of MST."""
+    """How many tables reach what was asked for; MST's figures are of ε = 1."""
     frame = ours[1.0]
     floor, mst, real = (others[name].reindex(frame.index) for name in ("floor", "mst", "real"))
-    rows, ratio = frame["rows"], frame["tv2"] / floor["tv2"]
+    rows = frame["rows"]
     strong, task = frame["kept_at_most_1"].notna(), frame["task"].notna()
     kept = frame["kept_at_most_1"] >= 0.95 * mst["kept"].clip(upper=1)
-    above, large = ratio > 1.05, rows >= 2500
+    floors = {1.0: floor["tv2"]} | {at: one.set_index("table")["tv2"] for at, one in FLOORS.rows.groupby("epsilon")}
     reached = {
-        "2-way TV at most 1.05 times the floor: all": f"{above.sum()} of {len(frame)} tables miss it, "
-        f"{(above & large).sum()} of them with 2,500 rows; {ratio.idxmax()} most with {ratio.max():.2f} times",
+        f"2-way TV at most 1.05 times the floor, ε = {epsilon:g}: all": _missed(one, floors[epsilon])
+        for epsilon, one in sorted(ours.items())
+        if epsilon in floors
+    } | {
         "1-way TV at most twice the floor: 85 %": _share(frame["tv1"] <= 2 * floor["tv1"]),
         "means within .1 sd, 2,000 rows: 97 %": _share(frame["mean"][rows >= 2000] <= 0.1),
         "log sd within .15, 2,000 rows: 85 %": _share(frame["sd"][rows >= 2000] <= 0.15),
@@ -180,7 +188,21 @@ def goals(ours: Mapping[float, pd.DataFrame], others: Mapping[str, pd.DataFrame]
         "task at most .01 below MST: 90 %": _share((frame["task"] >= mst["task"] - 0.01)[task]),
         "task at most .05 below real rows: 75 %": _share((frame["task"] >= real["task"] - 0.05)[task]),
     }
-    return "\n".join(["| goal at ε = 1 | reached |", "| --- | --- |", *(f"| {a} | {b} |" for a, b in reached.items())])
+    return "\n".join(
+        [
+            "| goal, at ε = 1 if no other is named | reached |",
+            "| --- | --- |",
+            *(f"| {a} | {b} |" for a, b in reached.items()),
+        ]
+    )
+
+
+def _missed(frame: pd.DataFrame, floor: pd.Series) -> str:
+    """Which tables are farther from the truth than the floor."""
+    ratio = frame["tv2"] / floor.reindex(frame.index)
+    above, large = ratio > 1.05, frame["rows"] >= 2500
+    worst = f"; {ratio.idxmax()} most with {ratio.max():.2f} times" if above.any() else ""
+    return f"{above.sum()} of {len(frame)} tables miss it, {(above & large).sum()} of them with 2,500 rows{worst}"
 
 
 def _share(reached: pd.Series) -> str:
