@@ -318,7 +318,7 @@ def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
         schema, model.releases_.values(), 300, tables, model_of(schema).as_released(tables, 1000)
     )
     linked = section["histories"]
-    columns = [column["cells"] for part in (section, linked) for column in part["numbers"]["columns"]]
+    columns = [column["bars"] for part in (section, linked) for column in part["numbers"]["columns"]]
     shown = [cell for cells in (*columns, linked["gaps"]["cells"]) for cell in cells]
     matrix = next(matrix for matrix in linked["matrices"] if matrix["name"] == "state")
     assert [name for name, _ in matrix["rows"]] == ["a", "b"] and matrix["across"] == ["a", "b", "end"]

@@ -234,9 +234,9 @@ def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None
             asked.append(("no label, for a table that predicts it less well", recipe, unlabeled, plan.rho))
     for words, method, other, rho in asked:
         then = _expected(project, method, replace(one, context=replace(one.context, schema=other)), rho, rows)
-        if then is not None and (
-            then.detectable < _BETTER * now.detectable or then.pair_distance < _BETTER * now.pair_distance
-        ):
+        if then is None or then.detectable > 1:  # no relation would survive
+            continue
+        if then.detectable < _BETTER * now.detectable or then.pair_distance < _BETTER * now.pair_distance:
             yield Remedy(words, then)
 
 

@@ -12,6 +12,7 @@ from likeness.preflight.forecast import RULE, CategoriesForecast, Forecast
 
 OK, IN_PART, NOT_ENOUGH = "ok", "IN PART", "NOT ENOUGH"
 _MOST_MEASURES = 3  # of a query, in the words for a person; of more only the hardest
+_LARGE = 3.0  # an epsilon above which no promise is proposed
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,8 @@ def _expected_lines(forecast: Forecast) -> list[str]:
     for remedy in forecast.remedies:
         strength = _strength(remedy.expected.detectable)
         lines.append(f"  would help: {remedy.words}: strength {strength}, pairs {remedy.expected.pair_distance:.2g}")
+    if not forecast.remedies and any(one.detectable > 1 for one in forecast.expected):
+        lines.append("  would help: more records, or a table of the few columns that matter most")
     return lines
 
 
@@ -171,12 +174,13 @@ def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, str]]:
     rows, needed = forecast.rows, forecast.records
     word, text = OK, f"{rows:,} records; the rule for single columns needs {needed:,}"
     if rows < needed:
+        epsilon = forecast.epsilon * needed / rows
+        more = f"raise privacy.epsilon to about {epsilon:.2g}, " if epsilon <= _LARGE else ""
         word, text = (
             NOT_ENOUGH,
             (
-                f"{rows:,} records; the rule for single columns needs {needed:,}: raise privacy.epsilon to about "
-                f"{forecast.epsilon * needed / rows:.2g}, merge categories, take fewer columns or bins, or "
-                "expect to lose rare values"
+                f"{rows:,} records; the rule for single columns needs {needed:,}: {more}merge categories, take fewer "
+                "columns or bins, or expect to lose rare values"
             ),
         )
     lost, pairs = sum(one.lost for one in forecast.expected), sum(one.pairs for one in forecast.expected)
