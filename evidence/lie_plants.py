@@ -24,6 +24,7 @@ from evidence.forgery import (
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_bytes
+from likeness.inference.relations import summary
 from likeness.methods.merf_ae.encoded_map import EncodedFourier
 from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.saved_generator import SavedGenerator
@@ -338,6 +339,13 @@ def another_reference(folder: Path) -> None:
     """Distances from other public counts than those of the table."""
     asked = load_released(folder / names.RELEASED / f"{DISTANCES}.safetensors").receipt.feature
     _asked(folder, DISTANCES, {**asked, "reference": SHA})
+
+
+def relations_follow(folder: Path) -> None:
+    """The account states the relations of the generator that is here now, which may show other ones by chance."""
+    bundle = Bundle(folder)
+    generators = [SavedGenerator.load(folder / rows.generator) for rows in bundle.row_sets]
+    field("relations", summary(bundle.row_sets, bundle.answers, generators))(folder)
 
 
 def card_follows(folder: Path) -> None:

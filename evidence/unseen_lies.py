@@ -331,9 +331,15 @@ def split_over(twin: str) -> f.Plant:
 
 
 def copy_of_another_release(folder: Path) -> None:
-    """The number of histories with a second event is that of the people, to the last bit of the noise."""
+    """The first product of two columns is the number of records of a class, to the last bit of the noise."""
     counts = next(one for one in Bundle(folder).answers if one.receipt.query == "class_counts").lattice
-    values("next_class_counts", lambda _: counts.copy())(folder)
+
+    def change(products: np.ndarray) -> np.ndarray:
+        copied = products.copy()
+        copied[0, 0] = counts[0, 0]
+        return copied
+
+    f.edit_values("products", change)(folder)
 
 
 def names_of_people_as_categories(folder: Path) -> None:
@@ -443,7 +449,7 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
     ("values", "classes_exchanged", values("class_counts", lambda values: np.array([[values.sum() + 991], [99_991]]))),
     ("values", "one_class_copied", values("embedding", lambda values: np.repeat(values[:1], 2, axis=0)), OF_PEARL),
     ("values", "all_noise_and_nobody", values("embedding", np.zeros_like)),
-    ("values", "copy_of_another_release", copy_of_another_release, OF_HISTORIES),
+    ("values", "copy_of_another_release", copy_of_another_release),
     ("values", "third_axis", f.edit_values("class_counts", lambda values: values.reshape(2, 1, 1))),
     ("values", "number_of_pictures", f.all_of(
         f.set_value(names.SETTINGS, "privacy.num_records", 800_000),
