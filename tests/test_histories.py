@@ -70,7 +70,7 @@ def fitted(frames: Any, spec: dict[str, Any], person: str | None = None, **more:
 
 
 def test_a_column_of_many_categories_stays_as_often_as_in_the_rows() -> None:
-    """Seven of ten stay. Noise moved the share to .86 in a third of the runs, and never farther; alone it is .05."""
+    """Seven of ten stay. Eight runs gave shares from .71 to .76; one that is off by .1 has not been seen."""
     random, categories = np.random.default_rng(0), [f"c{place}" for place in range(30)]
     club, rows = random.integers(0, 30, 600), []
     for year in range(4):
@@ -84,7 +84,7 @@ def test_a_column_of_many_categories_stays_as_often_as_in_the_rows() -> None:
         pd.DataFrame(rows, columns=["id", "year", "club"]),
         {**SPEC, "order": "year", "ends": {}, "events": events},
     )
-    drawn = fitted(table, spec, epsilon=3.0, settings=FASTEST).sample(450)["events"]
+    drawn = fitted(table, spec, epsilon=3.0).sample(450)["events"]
     again = drawn["id"].eq(drawn["id"].shift())
     assert drawn["club"].astype(str).eq(drawn["club"].astype(str).shift())[again].mean() == pytest.approx(
         0.71, abs=0.25
