@@ -2,8 +2,10 @@
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +13,24 @@ import pytest
 import yaml
 
 from likeness.core.errors import BudgetError
+from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Cost
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, last_rows, schedule, with_target
 from likeness.preflight.cost import grid_costs as priced
+from likeness.preflight.faults import examine
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
+from likeness.stages import plan
 
 ROOT = Path(__file__).parents[1]
 ONE = rho_for(1.0, 1e-5)
@@ -116,25 +122,59 @@ def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[
 
 def test_what_a_schedule_costs(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     """The forecast is that of the ledger: so many runs fit, and not one more; with the other epsilon all fit."""
-    plan = schedule(Project.load(), "week", 1)
+    year = schedule(Project.load(), "week", 1)
     budget = afford([Project.load()])[1]
-    budget.check(Cost(plan.room * plan.cost.rho))
+    budget.check(Cost(year.room * year.cost.rho))
     with pytest.raises(BudgetError):
-        budget.check(Cost((plan.room + 1) * plan.cost.rho))
-    assert (plan.runs, plan.room) == (52, 55)
+        budget.check(Cost((year.room + 1) * year.cost.rho))
+    assert (year.runs, year.room) == (52, 55)
     years = schedule(Project.load(), "night", 5)
     assert years.runs == 1826 and 1826 <= budget.remaining_rho / rho_for(years.epsilon, 1e-5) < 2200
     code, text, _ = command("ledger", "afford", "--every", "week")
-    assert code == 0 and "52 runs on new rows" in text and "has room for 55." in text
+    assert code == 0 and "for 1 year: 52 runs on new rows" in text and "has room for 55." in text
     code, _, error = command("ledger", "afford", "--every", "night", "--years", "5")
     assert code == 2 and "1,826 runs" in error and "has room for 55. privacy.epsilon: 0.14 has room for all" in error
     assert command("ledger", "afford", "--every", "day")[0] == 2
     code, text, _ = command("ledger", "afford", "--every", "night", "--json")
     assert code == 2 and json.loads(text)["room"] == 55  # for scripts a refusal is one, too
     Ledger.open(locate()).declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, math.inf, 1e-5)
-    assert schedule(Project.load(), "night", 5)[2:] == (1826, math.inf)
+    assert schedule(Project.load(), "night", 5)[2:] == (1826, 1826, math.inf)
     code, text, _ = command("ledger", "afford", "--every", "night", "--json")
     assert code == 0 and json.loads(text)["epsilon"] == "inf"
+
+
+def test_delta_of_private_categories_may_leave_less_room_than_rho(
+    project: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    schema = yaml.safe_load((project / "data/schema/adult.yaml").read_text())
+    schema["columns"]["workclass"] = {"kind": "categorical", "categories": "private", "other": "other"}
+    (project / "data/schema/adult.yaml").write_text(yaml.safe_dump(schema))
+    room = schedule(Project.load(), "month", 1)
+    assert (room.runs, room.room, room.keys_room) == (12, 5, 5)
+    code, _, error = command("ledger", "afford", "--every", "month")
+    assert code == 2 and "for 1 year: 12 runs on" in error and "and delta 1e-06 for private categories each" in error
+    assert "delta for private categories has room for 5, whatever privacy.epsilon is: lower categories.del" in error
+
+
+def test_another_recipe_waits_for_a_person(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    """Plan and check say it, and the door, which the stages and a fit share: nothing is on record."""
+    ledger, name, words = Ledger.open(locate()), "uci-adult-1994", rf"by recipe {RECIPE - 1}. .* has recipe {RECIPE}: "
+    ledger.declare_population(name, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    facts = {"query": "old", "recipe": RECIPE - 1}
+    ledger.reserve(Reservation("old", name, Adjacency.ADD_REMOVE_ONE, 0.001, "plan", {}, "old rows", "1~2", "", facts))
+    run, before = Project.load(), ledger.records()
+    (query,) = runs(("merf", 1.0))[0].method.auxiliary_queries(run.context, {})
+    door = Door(runs(("merf", 1.0))[0].plan, ledger, Dataset(name, "new rows"), list)
+    for ask in (lambda: plan.main(run), lambda: door.release(query)):
+        with pytest.raises(BudgetError, match=words + r".*It costs rho 0\.0"):
+            ask()
+    assert any(re.search(words, fault.text) for fault in examine().faults) and ledger.records() == before
+    replace(door, dataset=Dataset(name, "new rows", "2")).release(query)
+    ledger.check_recipe(name, "2", 1.0)
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    content["ledger"]["attempt"] = "2"
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    plan.main(Project.load())
 
 
 def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:

@@ -224,16 +224,24 @@ def _schedule(project: Project, every: str, years: float, as_json: bool) -> None
     """
     require(every in RUNS_A_YEAR, "--every", every, f"one of {', '.join(RUNS_A_YEAR)}")
     require(0 < years <= 100, "--years", years, "a number above 0, at most 100")
-    runs, cost, room, epsilon = schedule(project, every, years)
+    planned = schedule(project, every, years)
+    runs, cost, room, epsilon = planned.runs, planned.cost, planned.room, planned.epsilon
     if as_json:
         say_json({"runs": runs, "rho": cost.rho, "delta_keys": cost.delta, "room": room, "epsilon": epsilon})
     params = project.params
+    keys = f" and delta {cost.delta:.6g} for private categories" if cost.delta else ""
     text = (
-        f"{params.method} at epsilon {params.privacy.epsilon:g}, every {every} for {years:g} years: {runs:,} runs on "
-        f"new rows, rho {cost.rho:.6g} each. The lifetime cap of {params.privacy.population} has room for {room:,}."
+        f"{params.method} at epsilon {params.privacy.epsilon:g}, every {every} for {years:g} "
+        f"year{'s' if years != 1 else ''}: {runs:,} run{'s' if runs != 1 else ''} on new rows, rho {cost.rho:.6g}"
+        f"{keys} each. The lifetime cap of {params.privacy.population} has room for {room:,}."
     )
     if room < runs:
         key = f"privacy.epsilon: {epsilon:g} has room for all" if epsilon else "No smaller privacy.epsilon has room"
+        if cost.delta and planned.keys_room < runs:
+            key = (
+                f"Its delta for private categories has room for {planned.keys_room:,}, whatever privacy.epsilon is: "
+                "lower categories.delta_share, or raise the cap's part for them: likeness ledger cap --delta-keys"
+            )
         raise BudgetError(f"over budget: {text} {key}. Or run less often.")
     if not as_json:
         say(text)

@@ -35,7 +35,7 @@ from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.home import Home, locate
 from likeness.ledger.lost_records import budget_on_record, costs_of_lost, remainder
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
-from likeness.ledger.reservation import Reservation, check_owner, open_queries, sealed
+from likeness.ledger.reservation import Reservation, check_owner, check_recipe, open_queries, sealed
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
@@ -137,6 +137,16 @@ class Ledger(Chain):
         """
         check_owner(self.records(), population, digest, rows_digests, self.key)
 
+    def check_recipe(self, population: str, attempt: str, rho: float) -> None:
+        """Raise the error of :meth:`reserve` for another recipe than that of this attempt, before its cost.
+
+        Args:
+            population: name of the people.
+            attempt: of the settings.
+            rho: that a run costs.
+        """
+        check_recipe(self.records(), population, attempt, rho)
+
     def change_cap(self, population: str, epsilon: float, delta: float, selection_delta: float | None = None) -> None:
         """Record a new lifetime cap, a person's decision that stays visible for ever.
 
@@ -191,8 +201,8 @@ class Ledger(Chain):
         A second request with one key gets the first record and costs nothing.
 
         Raises:
-            BudgetError: the release, or its plan, exceeds the cap; the rows are on record under another population; or
-                the population has too many or too coarse releases.
+            BudgetError: the release, or its plan, exceeds the cap; the rows are on record under another population; the
+                releases of its attempt have another recipe; or the population has too many or too coarse releases.
         """
         with self.appending() as records:
             before = _about(records, request.key).get("reserve")
@@ -208,6 +218,7 @@ class Ledger(Chain):
                 )
             check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
             rest = open_queries(records, request)
+            check_recipe(records, request.population, request.attempt, Cost.total([request.cost, *rest]).rho)
             errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
             check_lattices(records, request.population, errors)
             budget.check(Cost.total([request.cost, *rest]))

@@ -8,6 +8,7 @@ from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError
+from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
 from likeness.core.rng import secret_bytes
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Cost
@@ -109,6 +110,34 @@ def check_owner(records: list[Record], population: str, digest: str, rows_digest
             raise BudgetError(
                 f"these rows are accounted under population '{owner}' (entry {record.seq}). A new name would forget "
                 f"what was spent on them. Set privacy.population in params.yaml: {owner}."
+            )
+
+
+def check_recipe(records: Sequence[Record], population: str, attempt: str, rho: float) -> None:
+    """Refuse to ask by another recipe than the earlier releases of an attempt did, until a person agrees.
+
+    After an upgrade of Likeness the same settings may ask another question. Nothing of it is paid then. A person agrees
+    by another attempt, which is a deliberate new release. So all releases of an attempt have one recipe.
+
+    Args:
+        records: of the ledger.
+        population: name of the people.
+        attempt: of params.yaml, with or without the number of a draw.
+        rho: that the question costs.
+
+    Raises:
+        BudgetError: the releases of this attempt have another recipe.
+    """
+    for record in reversed(records):
+        body = record.body
+        if record.kind != "reserve" or body["identity"] != population:
+            continue
+        if base_attempt(body["slot"]) == base_attempt(attempt) and body.get("recipe", RECIPE) != RECIPE:
+            raise BudgetError(
+                f"Likeness {body.get('likeness', 'of another version')} made earlier releases about '{population}', by "
+                f"recipe {body['recipe']}. This version has recipe {RECIPE}: the same settings ask another question. "
+                f"It costs rho {rho:.6g} beside all earlier costs. Nothing was spent. To agree, give ledger.attempt in "
+                "params.yaml a value that is new. Or install that version."
             )
 
 

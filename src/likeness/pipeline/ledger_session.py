@@ -62,6 +62,20 @@ class LedgerSession:
         """
         refuse_other_ledger(self.root, self.params.privacy.population, self.home, ledger)
 
+    def check_recipe(self, rho: float) -> None:
+        """Refuse a plan by another recipe than that of the earlier releases; see :meth:`Ledger.check_recipe`.
+
+        Where no ledger is, nothing is checked. A team's database is not opened: the first stage that spends refuses.
+
+        Args:
+            rho: of the plan.
+
+        Raises:
+            BudgetError: a person has not agreed to the new recipe.
+        """
+        if self.home.url is None and self.home.database.exists():
+            self.ledger.check_recipe(self.params.privacy.population, self.params.ledger.attempt, rho)
+
     @contextmanager
     def beside_rows(self) -> Iterator[None]:
         """Add to a refusal of the source what a clone without private rows can do."""

@@ -179,13 +179,15 @@ class Schedule(NamedTuple):
         runs: that are wished.
         cost: of each, at its full price, because its rows are new.
         room: number of runs that the cap has room for; ``runs`` without a finite cap.
-        epsilon: of a run, at ``privacy.delta``, with which all of them fit, rounded down to two digits; 0 where nothing
-            is left, or thresholds take too much of δ.
+        keys_room: the same for the part of δ for private categories alone.
+        epsilon: of a run, at ``privacy.delta``, with which ρ has room for all of them, rounded down to two digits; 0
+            where nothing is left.
     """
 
     runs: int
     cost: Cost
     room: int
+    keys_room: int
     epsilon: float
 
 
@@ -202,17 +204,18 @@ def schedule(project: Project, every: str, years: float) -> Schedule:
     """
     budget, runs = _budget(project), max(1, round(RUNS_A_YEAR[every] * years))
     cost = Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries)
-    delta = budget.selection_delta - budget.spent_delta
-    rooms = [
-        math.inf if not one or left == math.inf else left * (1 + RELATIVE_TOLERANCE) / one
-        for left, one in ((budget.remaining_rho, cost.rho), (delta, cost.delta))
-    ]
-    least = 0.0 if rooms[1] < runs else epsilon_of_rho(budget.remaining_rho / runs, project.params.privacy.delta)
+    keys_room = _room(budget.selection_delta - budget.spent_delta, cost.delta, runs)
+    room = min(_room(budget.remaining_rho, cost.rho, runs), keys_room if cost.delta else math.inf)
+    least = epsilon_of_rho(budget.remaining_rho / runs, project.params.privacy.delta)
     if 0 < least < math.inf:
         two_digits = 10.0 ** (1 - math.floor(math.log10(least)))
         least = math.floor(least * two_digits) / two_digits
-    room = runs if min(rooms) == math.inf else math.floor(max(0.0, min(rooms)))
-    return Schedule(runs, cost, room, least)
+    return Schedule(runs, cost, int(room), keys_room, least)
+
+
+def _room(left: float, one: float, runs: int) -> int:
+    """How often a cost fits into what is left; ``runs`` where there is no limit."""
+    return runs if not one or left == math.inf else math.floor(max(0.0, left * (1 + RELATIVE_TOLERANCE) / one))
 
 
 def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:

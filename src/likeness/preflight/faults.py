@@ -314,15 +314,18 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         notes.append(f"there is no ledger at {home.place} yet. Before the first run on a machine: likeness ledger init")
         return []
     params = project.params
-    privacy, cap, unit = params.privacy, params.ledger.cap, params.ingest.unit
+    privacy, cap, unit, rho = params.privacy, params.ledger.cap, params.ingest.unit, None
     with contextlib.suppress(LikenessError):  # which is among the faults
         unit = project.complete_params.ingest.unit
+        rho = project.plan.rho
     person = None if unit is None else unit.column
 
     def check() -> None:
         adjacency = Adjacency(privacy.adjacency)
         project.ledger_session.refuse_other(project.ledger)
         project.ledger.check_population(privacy.population, adjacency, cap.epsilon, cap.delta, person)
+        if rho is not None:
+            project.ledger_session.check_recipe(rho)
 
     return [_fault(str(error)) for error in _refused(check) or _refused(partial(_check_owner, project))]
 

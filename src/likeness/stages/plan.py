@@ -1,7 +1,7 @@
 """plan: split the budget by shares of rho.
 
 Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it reads no data. It also refuses settings that train,
-sample or evaluate would refuse later, when the budget is spent.
+sample or evaluate would refuse later, when the budget is spent, and a question that a new version asks otherwise.
 """
 
 from likeness.core.messages import LOG
@@ -17,6 +17,7 @@ def main(project: Project) -> None:
 
     plan = project.plan
     check_ahead(project)
+    project.ledger_session.check_recipe(plan.rho)
     write_json(project.paths.plan, plan.to_dict())
     for query in plan.queries:
         words = "%s: share %g, rho %.6g, noise multiplier %.6g"
