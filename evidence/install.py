@@ -48,7 +48,7 @@ class Machine:
         self.clone = self.home / "clone"
         subprocess.run(["git", "clone", "--quiet", Path().resolve(), self.clone], check=True)
         self.run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", self.home, self.clone)
-        self.wheel = next(self.home.glob("likeness-*.whl"))
+        self.wheel = next(self.home.glob("likeness_dp-*.whl"))
 
     def run(self, *command: object, **options: object) -> subprocess.CompletedProcess[str]:
         """A command in this home; its output is text."""
@@ -61,7 +61,7 @@ class Machine:
 
     def likeness(self, extra: str = "") -> str:
         """The requirement that installs the wheel with some extras."""
-        return f"likeness[{extra}] @ {self.wheel.as_uri()}" if extra else f"likeness @ {self.wheel.as_uri()}"
+        return f"likeness-dp{f'[{extra}]' if extra else ''} @ {self.wheel.as_uri()}"
 
     def installed(self, extra: str, *others: str) -> Path:
         """The interpreter of a new environment. uv installs and compiles the same files as pip, in less time."""

@@ -44,7 +44,7 @@ def server() -> Iterator[Path]:
     binaries = programs()
     if binaries is None:
         pytest.skip("PostgreSQL's initdb and postgres are not installed")
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'likeness[postgres]'")
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'likeness-dp[postgres]'")
     words, uid, gid = account()
     # Not pytest's folder: another user must be able to enter, and a socket's path has at most 107 letters.
     with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as name:

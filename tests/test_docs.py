@@ -102,7 +102,7 @@ def test_a_line_that_a_longer_way_replaces_is_not_drawn() -> None:
 
 
 def test_formulas_become_mathml_and_nothing_else_changes() -> None:
-    pytest.importorskip("latex2mathml", reason="latex2mathml is not installed: pip install 'likeness[docs]'")
+    pytest.importorskip("latex2mathml", reason="latex2mathml is not installed: pip install 'likeness-dp[docs]'")
     page = '<p>a <span class="arithmatex">\\(x &lt; y\\)</span> b</p><div class="arithmatex">\\[\nz\n\\]</div>'
     shown = hooks.on_page_content(page, None, None, None)
     assert shown.startswith('<p>a <span class="formula"><math') and "<mo>&#x0003C;</mo>" in shown

@@ -62,10 +62,10 @@ from likeness.preflight.downstream_checks import check_estimators
 try:
     check_estimators(Project.load(Path()))
 except MissingPackageError as error:
-    assert "estimator logistic_regression needs sklearn" in str(error) and "likeness[evaluate]" in str(error)
+    assert "estimator logistic_regression needs sklearn" in str(error) and "likeness-dp[evaluate]" in str(error)
 else:
     raise SystemExit("the evaluation may start")
-for name, words in (("evaluate", "likeness[evaluate]"), ("track", "likeness[pipeline]")):
+for name, words in (("evaluate", "likeness-dp[evaluate]"), ("track", "likeness-dp[pipeline]")):
     try:
         stage(name)
     except ImportError as error:
@@ -90,7 +90,7 @@ assert images.sample(5).shape == (5, 17)
 try:
     Synthesizer(method="merf", schema=schema, population="digits").fit(frame)
 except MissingPackageError as error:
-    assert str(error) == "method merf needs torch, which is not installed. Run: pip install 'likeness[torch]'", error
+    assert str(error) == "method merf needs torch, which is not installed. Run: pip install 'likeness-dp[torch]'", error
 else:
     raise SystemExit("merf ran")
 """
@@ -129,10 +129,10 @@ def test_a_run_a_bundle_and_its_verdict_need_no_extra(tmp_path: Path) -> None:
     for code, *arguments in ((COMMAND, "bundle", "b"), (VERDICT,)):
         run = python(tmp_path, code, *arguments)
         assert run.returncode == 0, run.stdout + run.stderr
-    assert "autodp:" in run.stdout and "likeness[verify]" in run.stdout
+    assert "autodp:" in run.stdout and "likeness-dp[verify]" in run.stdout
     run = python(tmp_path, COMMAND, "run")
     assert run.returncode == 2 and "Traceback" not in run.stderr
-    assert "likeness run needs dvc, which is not installed. Run: pip install 'likeness[pipeline]'" in run.stderr
+    assert "likeness run needs dvc, which is not installed. Run: pip install 'likeness-dp[pipeline]'" in run.stderr
 
 
 @pytest.mark.process
@@ -150,5 +150,5 @@ def test_a_flow_without_prefect_ends_with_one_sentence(tmp_path: Path) -> None:
     run = python(tmp_path, "import runpy; runpy.run_module('flows.deploy', run_name='__main__')")
     assert (run.returncode, run.stderr.strip()) == (
         1,
-        "a flow needs prefect, which is not installed. Run: pip install 'likeness[pipeline]'",
+        "a flow needs prefect, which is not installed. Run: pip install 'likeness-dp[pipeline]'",
     )

@@ -7,6 +7,9 @@ post-processing: it may run for ever, on any machine, at no further cost in priv
 """
 
 from importlib import import_module as _import_module
+from warnings import warn as _warn
+
+from likeness.core.extras import namesake as _namesake
 
 __version__ = "0.1.0"
 
@@ -36,6 +39,10 @@ _HOMES = {
     "from_sdv": "likeness.onboarding.sdv",
     "to_sdv": "likeness.onboarding.sdv",
 }
+
+
+if _namesake():
+    _warn(_namesake(), stacklevel=2)
 
 
 def __getattr__(name: str) -> object:

@@ -131,7 +131,7 @@ def test_what_the_system_refuses_in_a_folder_has_the_name_of_the_source(
 def test_what_a_server_refuses_in_a_folder_has_the_name_of_the_source(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'likeness[remote]'")
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'likeness-dp[remote]'")
     files = fsspec.filesystem("memory")
     files.store.clear()
     for path in images(tmp_path / "clinic").rglob("*.png"):

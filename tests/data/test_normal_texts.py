@@ -149,7 +149,7 @@ def test_headers_are_normal_and_two_of_one_form_are_refused(tmp_path: Path) -> N
     ("own", "asked"), [("Gro\u0308\u00dfe", "Gr\u00f6\u00dfe"), ("Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"), (" a", "a ")]
 )
 def test_a_sheet_is_named_in_any_form(own: str, asked: str, tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness-dp[excel]'")
     book = openpyxl.Workbook()
     book.active.title = own
     book.active.append(["x"])

@@ -177,7 +177,7 @@ def test_an_ending_in_capitals_is_an_ending(tmp_path: Path, name: str) -> None:
     frame = pd.DataFrame({"c": ["x", "y"]})
     path, small = tmp_path / name, tmp_path / name.lower()
     if small.suffix == ".xlsx":
-        pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+        pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness-dp[excel]'")
     writes = {".xlsx": frame.to_excel, ".parquet": frame.to_parquet}
     writes.get(small.suffix, frame.to_csv)(small, index=False)
     small.rename(path)
@@ -303,7 +303,7 @@ SHEET = [
 
 def sheet(path: Path, rows: list[list[Any]], change: Callable[[bytes], bytes] = bytes) -> Path:
     """A workbook, whose sheet is changed as XML."""
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness-dp[excel]'")
     book = openpyxl.Workbook()
     for row in [["n", "c"], *rows]:
         book.active.append(row)
@@ -361,7 +361,7 @@ def test_what_takes_other_rows_in_a_sheet_is_refused(tmp_path: Path, old: bytes,
 
 
 def test_a_workbook_with_a_chart_sheet_is_read_or_refused_in_words(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness-dp[excel]'")
     book = openpyxl.Workbook()
     book.active.append(["c"])
     book.create_chartsheet(SECRET)

@@ -209,7 +209,7 @@ def test_a_wrong_format_names_its_key(key: str, value: str) -> None:
 
 def excel(path: Path, sheets: tuple[str, ...] = ("visits",), rows: "list[list[Any]] | None" = None) -> Path:
     """The table with typed cells, as Excel stores them."""
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness[excel]'")
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: pip install 'likeness-dp[excel]'")
     book = openpyxl.Workbook()
     book.remove(book.active)
     for name in sheets:
@@ -350,7 +350,7 @@ def _files(path: Path) -> list[tuple[Path, str, int]]:
 @pytest.fixture
 def memory() -> str:
     """A URL that fsspec reads without a network."""
-    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'likeness[remote]'")
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'likeness-dp[remote]'")
     files = fsspec.filesystem("memory")
     files.store.clear()
     return "memory://box"
@@ -420,7 +420,7 @@ def test_urls_of_databases_stay_databases() -> None:
 
 @pytest.mark.long
 def test_a_web_server_gives_the_rows_of_the_file(tmp_path: Path) -> None:
-    pytest.importorskip("aiohttp", reason="aiohttp is not installed: pip install 'likeness[remote]'")
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed: pip install 'likeness-dp[remote]'")
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *words: Any) -> None:

@@ -311,7 +311,7 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, monkeypatch: pyt
         pass
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(EngineError, match=r"not installed\. Run: pip install 'likeness\[dask\]'"),
+        pytest.raises(EngineError, match=r"not installed\. Run: pip install 'likeness-dp\[dask\]'"),
         open_engine("dask", 1, None, tmp_path / "w"),
     ):
         pass

@@ -55,7 +55,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, sources / name)
     shutil.unpack_archive(build(sources, "sdist"), folder)
-    wheel = build(next(folder.glob("likeness-*/")), "wheel")
+    wheel = build(next(folder.glob("likeness_dp-*/")), "wheel")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     site = next(folder.glob("venv/lib/*/site-packages"))
     zipfile.ZipFile(wheel).extractall(site)
@@ -110,6 +110,22 @@ def test_the_wheel_makes_projects_of_the_repositorys_files(environment: dict[str
     start(environment, second, "-m", "stages.settings")
     assert set(tree(first, CODE)) == {f"data/plan/code/{stage}" for stage in FOLDERS}
     assert tree(first, CODE) == tree(second, CODE)
+
+
+def test_a_strangers_package_of_the_same_name_is_said_in_one_sentence(environment: dict[str, str]) -> None:
+    site = next(Path(environment["VIRTUAL_ENV"]).glob("lib/*/site-packages"))
+    module, stranger = site / "likeness/__init__.py", site / "likeness-1.0.2.dist-info"
+    before, words = module.read_text(), "The package likeness of another project lies in the folder of this one. Run: "
+    stranger.mkdir()
+    try:
+        assert words in start(environment, site.parent, "-c", "import likeness; likeness.Synthesizer")
+        module.write_text("")
+        command = ["python", "-m", "likeness", "--version"]
+        done = subprocess.run(command, cwd=site.parent, env=environment, capture_output=True, text=True)
+    finally:
+        module.write_text(before)
+        stranger.rmdir()
+    assert done.returncode == 1 and done.stderr.startswith(f"likeness: {words}") and done.stderr.count("\n") == 1
 
 
 RUN = """

@@ -318,7 +318,7 @@ def test_a_server_that_is_not_there_and_a_driver_that_is_not_there(
         Ledger.open(locate())
     assert "hunter2" not in str(told.value) and "someone" not in locate().place
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(LedgerError, match=r"pip install 'likeness\[postgres\]'"):
+    with pytest.raises(LedgerError, match=r"pip install 'likeness-dp\[postgres\]'"):
         Ledger.open(locate())
 
 

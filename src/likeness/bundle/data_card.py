@@ -46,8 +46,8 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, which day); of others the links |",
         f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
         "",
-        "Do not trust this bundle: recompute it with `likeness verify --retrain`. Exit code 0 says that everything was "
-        "recomputed.",
+        f"Do not trust this bundle. Recompute it: `pip install likeness-dp=={privacy['software']['likeness']}`, then "
+        "`likeness verify --retrain BUNDLE`. Exit code 0 says that everything was recomputed.",
         "",
     ]
     return "\n".join(lines)

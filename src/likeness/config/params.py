@@ -360,7 +360,7 @@ class EngineSettings(Section):
     """Section ``engine``: where the passes over rows are worked on. It changes no bit of any result."""
 
     kind: str = setting(
-        "local", "local: this process | dask: several (pip install 'likeness[dask]')", options=("local", "dask")
+        "local", "local: this process | dask: several (pip install 'likeness-dp[dask]')", options=("local", "dask")
     )
     workers: int = setting(2, "processes of dask on this machine", least=1)
     scheduler: str | None = setting(None, "or the tls:// address of a Dask scheduler that runs already")

@@ -1,7 +1,8 @@
-"""Packages that the core does without. Where one is missing, a person reads one sentence with the remedy."""
+"""Packages that the core does without, or not beside. A person reads one sentence with the remedy."""
 
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from likeness.core.errors import MissingPackageError
 
@@ -24,6 +25,19 @@ EXTRAS = {
     "s3fs": "remote",
 }
 """Packages by the name that Python imports, and the extra that brings each one."""
+
+
+def namesake() -> str:
+    """Says that another project's distribution ``likeness`` lies in the environment of this one, else nothing.
+
+    Both install into one folder. So the later one writes over ``__init__.py``, and who uninstalls one breaks the other.
+    """
+    if not any(Path(__file__).parents[2].glob("likeness-*.dist-info")):  # ours has the name likeness_dp
+        return ""
+    return (
+        "The package likeness of another project lies in the folder of this one. "
+        "Run: pip uninstall -y likeness && pip install --force-reinstall --no-deps likeness-dp"
+    )
 
 
 def need(package: str, user: str) -> None:
@@ -49,4 +63,4 @@ def missing(error: Exception, user: str) -> str | None:
 
 
 def _sentence(package: str, user: str) -> str:
-    return f"{user} needs {package}, which is not installed. Run: pip install 'likeness[{EXTRAS[package]}]'"
+    return f"{user} needs {package}, which is not installed. Run: pip install 'likeness-dp[{EXTRAS[package]}]'"

@@ -70,7 +70,7 @@ class RemotePath:
 
             return ask(*url_to_fs(self.url, use_listings_cache=False))  # another run may have written since
         except ImportError:
-            fault = "needs fsspec and its package for this URL. Run: pip install 'likeness[remote]'"
+            fault = "needs fsspec and its package for this URL. Run: pip install 'likeness-dp[remote]'"
         except Exception as error:  # each file system has errors of its own
             fault = f"cannot be reached ({type(error).__name__}). Check ingest.source, the network and the credentials."
         raise DataError(f"{self.source or self.name}: {fault}")

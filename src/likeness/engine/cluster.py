@@ -123,7 +123,7 @@ def open_cluster(workers: int, scheduler: str | None, folder: Path) -> Iterator[
         import distributed
     except ImportError:
         raise EngineError(
-            "engine.kind: dask needs Dask, which is not installed. Run: pip install 'likeness[dask]'"
+            "engine.kind: dask needs Dask, which is not installed. Run: pip install 'likeness-dp[dask]'"
         ) from None
     for private in (folder.parent, folder):
         make_private_folder(private)

@@ -88,7 +88,7 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
         )
     except ImportError:
         raise LedgerError(
-            f"ledger.url: the ledger at {home.place} needs the PostgreSQL driver. Run: pip install 'likeness[postgres]'"
+            f"ledger.url: the ledger at {home.place} needs psycopg. Run: pip install 'likeness-dp[postgres]'"
         ) from None
 
 

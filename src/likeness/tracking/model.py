@@ -57,7 +57,7 @@ def log_generator(client: "MlflowClient", run: str, project: Project, settings: 
                 "statement": str(project.paths.statement),
             },
             signature=signature(*project.model.tables.values()),
-            pip_requirements=[f"likeness{_extra(project)}=={__version__}"],
+            pip_requirements=[f"likeness-dp{_extra(project)}=={__version__}"],
         )
         client.log_model_artifacts(model.model_id, f"{folder}/model")
     client.finalize_logged_model(model.model_id, "READY")

@@ -82,7 +82,7 @@ def _by_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
     """ε by autodp and our solver, which must agree: where dp-accounting is not installed."""
     account = compose(receipts, delta)
     words = f"autodp: {account.epsilon_gaussian:.6g} by exact Gaussians, {account.epsilon_rdp:.6g} by Rényi"
-    remedy = "One more opinion: pip install 'likeness[verify]'"
+    remedy = "One more opinion: pip install 'likeness-dp[verify]'"
     return Opinion(account.epsilon, account.epsilon_gaussian, account.epsilon_rdp, f"{words}. {remedy}")
 
 

@@ -149,7 +149,7 @@ class Database:
         try:
             connection = self._engine().connect()
         except ImportError:
-            fault = "the PostgreSQL driver is not installed. Run: pip install 'likeness[postgres]'"
+            fault = "the PostgreSQL driver is not installed. Run: pip install 'likeness-dp[postgres]'"
         except SQLAlchemyError as error:
             cause = getattr(error, "orig", None)
             reason = (str(cause or "").strip().splitlines() or [type(error).__name__])[0]

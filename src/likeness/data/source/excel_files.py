@@ -83,7 +83,7 @@ def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
     except ImportError:
         load_workbook = None
     if load_workbook is None:
-        raise DataError(f"{where}: Excel files need openpyxl. Run: pip install 'likeness[excel]'")
+        raise DataError(f"{where}: Excel files need openpyxl. Run: pip install 'likeness-dp[excel]'")
     sheets = load_workbook(file, read_only=True, data_only=True).worksheets
     found = [sheet for sheet in sheets if layout.sheet in (None, normal_text(sheet.title))]
     if layout.sheet is None and len(found) > 1:
