@@ -75,7 +75,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{project.parent}/store/mlflow.db")
-    settings(ledger={"cap": {"epsilon": 1.0, "delta": 1e-5}})  # the run has all of it
+    settings(
+        ledger={"cap": {"epsilon": 1.0, "delta": 1e-5}}, ingest__split={"test_fraction": 0.2, "seed": 3}
+    )  # all of the cap
     events = Path("data/raw/events.csv")
     given = pd.read_csv(events)
     strangers = given.head(3).assign(patient=8_675_309)
@@ -84,7 +86,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
         stage(name)
     people, following = read_private(ProjectPaths.table), read_private(of_rows(ProjectPaths.table, NEXT))
     train = {
-        name: table[split_by_person(table["patient"].astype(str), 0.2, 0) == "train"] for name, table in TABLES.items()
+        name: table[split_by_person(table["patient"].astype(str), 0.2, 3) == "train"] for name, table in TABLES.items()
     }
     assert (people["__split__"] == "train").sum() == len(train["people"]) < 400
     assert following.groupby(["__split__", "__person__"]).size().max() == 5
