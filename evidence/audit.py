@@ -319,10 +319,12 @@ def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = A
     pair = worst_pair(case)
     first, second = (_exact(query, records) for query, records in zip((case.query, case.twin), pair, strict=True))
     moved = (second - first).ravel()
-    seen = [
-        _through_the_door(case, query, records, slot, epsilon)
-        for query, records, slot in ((case.query, pair[0], "1"), (case.query, pair[0], "2"), (case.twin, pair[1], "3"))
-    ]
+    with temporary_ledger(case.adjacency, case.unit) as ledger:
+        first_twice = (case.query, pair[0], "1"), (case.query, pair[0], "2")
+        seen = [
+            _through_the_door(case, query, records, Dataset("people", "rows", slot, unit=case.unit), ledger, epsilon)
+            for query, records, slot in (*first_twice, (case.twin, pair[1], "3"))
+        ]
     receipts = [one.released.receipt for one in seen]
     claim = receipts[0]
     distance = math.sqrt(sum(int(step) ** 2 for step in moved))
@@ -480,8 +482,10 @@ class _Seen:
         return noisy
 
 
-def _through_the_door(case: Case, query: CardQuery, records: Records, slot: str, epsilon: float) -> _Seen:
-    """A whole release in a ledger of its own."""
+def _through_the_door(
+    case: Case, query: CardQuery, records: Records, dataset: Dataset, ledger: Ledger, epsilon: float
+) -> _Seen:
+    """A whole release."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     draw = door._draw
 
@@ -489,12 +493,10 @@ def _through_the_door(case: Case, query: CardQuery, records: Records, slot: str,
         calls.append((arguments, keywords))
         return draw(*arguments, **keywords)
 
-    with temporary_ledger(case.adjacency, case.unit) as ledger, mock.patch.object(door, "_draw", spy):
+    with mock.patch.object(door, "_draw", spy):
         plan = plan_of(case, len(records.x), epsilon)
         pinned = query if isinstance(query, DistanceQuery) else _pinned(query, records)
-        data = door.Door(plan, ledger, Dataset("people", "rows", slot, unit=case.unit), lambda: [records]).release(
-            pinned
-        )
+        data = door.Door(plan, ledger, dataset, lambda: [records]).release(pinned)
     return _Seen(from_bytes(data, case.name), *calls[0])
 
 
