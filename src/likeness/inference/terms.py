@@ -140,6 +140,7 @@ class Terms:
             total: the number of records where it is public.
         """
         self.sizes, self._tables, self.histograms = dict(sizes), list(tables), dict(histograms or {})
+        self._by_column = {name: [table for table in tables if name in table.columns] for name in sizes}
         self._terms: dict[tuple[str, ...], _Term] = {}
         if total is None:
             first = self._of_tables(())
@@ -155,7 +156,7 @@ class Terms:
 
     def measured(self, columns: Sequence[str]) -> bool:
         """Whether a released table has all these columns."""
-        return any(set(columns) <= set(table.columns) for table in self._tables)
+        return bool(self._holding(columns))
 
     def linear(self, forms: Forms) -> Floats:
         """Estimates of linear functions of the table of some columns.
@@ -275,12 +276,15 @@ class Terms:
             self._terms[columns] = self._with_histogram(columns[0], term) if len(columns) == 1 else term
         return self._terms[columns]
 
+    def _holding(self, columns: Sequence[str]) -> list[Table]:
+        """The tables that hold these columns."""
+        candidates = min((self._by_column.get(name, []) for name in columns), key=len, default=self._tables)
+        return [table for table in candidates if set(columns) <= set(table.columns)]
+
     def _of_tables(self, columns: tuple[str, ...]) -> _Term:
         """The weighted mean over the tables that hold these columns."""
         values, weights, exact = [], [], []
-        for table in self._tables:
-            if not set(columns) <= set(table.columns):
-                continue
+        for table in self._holding(columns):
             others = tuple(place for place, name in enumerate(table.columns) if name not in columns)
             part = table.counts.sum(axis=others)
             for axis in range(len(columns)):
