@@ -55,7 +55,7 @@ _UNIT = {"ingest.unit"}  # only asked whether its column is in the schema
 HARMLESS: dict[str, set[str]] = {
     "fingerprint": {"privacy.population", "privacy.adjacency"},  # refuse another ledger, and folders
     "ingest": {*_ENGINE, *_OPENS},
-    "plan": _SEED,
+    "plan": {*_OPENS, *_SEED, "ledger.attempt"},  # refuse another recipe
     "categories": _SPENDS,
     "preprocess": _UNIT,
     "auxiliary": {*_ENGINE, *_SPENDS, *_SEED},
