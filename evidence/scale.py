@@ -33,7 +33,10 @@ ROOT = Path(__file__).parents[1]
 RESULTS = Results(ROOT / "evidence/results/scale.csv", ["rows", "method", "engine", "stage"])
 STAGES = ("ingest", "preprocess", "plan", "auxiliary", "privatize")
 FILE_ROWS = 1_000_000
-JOBS, REGIONS = [f"job {place}" for place in range(12)], [f"region {place}" for place in range(30)]
+CATEGORIES = {
+    "job": 12, "region": 30, "school": 16, "family": 7, "home": 6, "origin": 5, "sector": 9, "contract": 4,
+}  # fmt: skip
+"""Columns of categories, each with the number of its categories."""
 SCHEMA: dict[str, Any] = {
     "name": "scale",
     "source": "made up by evidence/scale.py",
@@ -41,10 +44,15 @@ SCHEMA: dict[str, Any] = {
     "label": "owns",
     "columns": {
         "age": {"kind": "integer", "lower": 17, "upper": 90},
-        "income": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "transform": "log1p"},
+        "income": {"kind": "numeric", "lower": 0, "upper": 1_000_000, "transform": "log1p", "decimals": 2},
         "hours": {"kind": "integer", "lower": 0, "upper": 99, "nullable": True},
-        "job": {"kind": "categorical", "categories": JOBS},
-        "region": {"kind": "categorical", "categories": REGIONS, "nullable": True},
+        "gain": {"kind": "integer", "lower": 0, "upper": 99_999, "transform": "log1p"},
+        "weight": {"kind": "numeric", "lower": 0, "upper": 200},
+        "moved": {"kind": "date", "lower": "1990-01-01", "upper": "2024-12-31"},
+        **{
+            name: {"kind": "categorical", "categories": [f"{name} {place}" for place in range(count)], "nullable": True}
+            for name, count in CATEGORIES.items()
+        },
         "owns": {"kind": "categorical", "categories": ["no", "yes"]},
     },
 }
@@ -76,25 +84,34 @@ def write_source(folder: Path, rows: int) -> int:
     """Made-up rows as Parquet files; how many bytes."""
     folder.mkdir()
     for part, start in enumerate(range(0, rows, FILE_ROWS)):
-        generator, count = np.random.default_rng([0, part]), min(FILE_ROWS, rows - start)
-        age = generator.integers(17, 91, count, dtype=np.int8)
-        job = generator.integers(0, len(JOBS), count, dtype=np.int8)
-        income = np.exp(8 + age / 40 + job / 10 + generator.standard_normal(count)).round(2)
-        hours = pa.array(generator.integers(0, 100, count, dtype=np.int8), mask=generator.random(count) < 0.05)
-        region = pa.array(
-            generator.integers(0, len(REGIONS), count, dtype=np.int8), mask=generator.random(count) < 0.01
-        )
-        owns = (generator.random(count) < income / (income + 30_000)).astype(np.int8)
-        table = {
-            "age": pa.array(age),
-            "income": pa.array(income),
-            "hours": hours,
-            "job": pa.DictionaryArray.from_arrays(job, JOBS),
-            "region": pa.DictionaryArray.from_arrays(region, REGIONS),
-            "owns": pa.DictionaryArray.from_arrays(owns, ["no", "yes"]),
-        }
-        pq.write_table(pa.table(table), folder / f"part-{part:04d}.parquet", row_group_size=1 << 18)
+        table = made_rows(part, min(FILE_ROWS, rows - start))
+        pq.write_table(table, folder / f"part-{part:04d}.parquet", row_group_size=1 << 18)
     return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def made_rows(part: int, count: int) -> pa.Table:
+    """Rows from a public seed."""
+    generator = np.random.default_rng([0, part])
+    age = generator.integers(17, 91, count, dtype=np.int8)
+    wealth = generator.standard_normal(count)
+    income = np.exp(8 + age / 40 + wealth).round(2)
+    gain = np.where(generator.random(count) < 0.9, 0, np.minimum(income, 99_999)).astype(np.int32)
+    days = 7305 + generator.integers(0, 12_784, count, dtype=np.int32)
+    table = {
+        "age": pa.array(age),
+        "income": pa.array(income),
+        "hours": pa.array(generator.integers(0, 100, count, dtype=np.int8), mask=generator.random(count) < 0.05),
+        "gain": pa.array(gain),
+        "weight": pa.array((75 + 12 * generator.standard_normal(count)).round(1)),
+        "moved": pa.array(days).cast(pa.date32()),
+    }
+    for name, size in CATEGORIES.items():
+        place = ((generator.random(count) ** 2 + 0.1 * (wealth > 1)) / 1.1 * size).astype(np.int8)
+        cells = pa.array(place, mask=generator.random(count) < 0.01)
+        table[name] = pa.DictionaryArray.from_arrays(cells, [f"{name} {place}" for place in range(size)])
+    owns = (generator.random(count) < income / (income + 30_000)).astype(np.int8)
+    table["owns"] = pa.DictionaryArray.from_arrays(owns, ["no", "yes"])
+    return pa.table(table)
 
 
 class Project:

@@ -26,6 +26,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
+from likeness.release.sums.clipping import paired_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 
 CELLS = (Cells(0, 3, (0.5,), missing=True), Cells(2, 2))
@@ -65,6 +66,17 @@ def test_no_neighbor_of_any_table_of_three_records_is_farther_than_stated(featur
         assert found <= stated
         if adjacency is Adjacency.ADD_REMOVE_ONE:
             assert found == pytest.approx(stated, rel=1e-6)
+
+
+@pytest.mark.parametrize("feature", MAPS[:2], ids=["ranks", "categories"])
+def test_counts_of_cells_give_the_sum_of_products_of_integers(feature: PairProducts) -> None:
+    query = Query("q", "auxiliary", feature)
+    rows = tuple(np.random.default_rng(1).integers(0, len(GRID), 50).tolist())
+    _, features = feature.paired(np.array([GRID[row] for row in rows]))
+    signs = [bool(feature.parts[0].nonnegative)] * 2
+    lattice = paired_lattice(features, signs, feature.parts[0].lattice_bound_squared(query.lattice_bits))
+    joint = (lattice.T @ lattice)[: feature.column_sizes[0], feature.column_sizes[0] :]
+    assert np.array_equal(counted(query, rows)[0], joint.ravel())
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,16 @@ from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import CellMap, FeatureMap
 from likeness.features.cells import Cells
+from likeness.features.coded_rows import CodedRows
+from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
+from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.pair_products import PairProducts
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
-from likeness.release.records import Records
+from likeness.release.records import AllRecords, EachPerson, EachRecord, Records
 from likeness.release.sums.clipping import to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -52,6 +56,53 @@ def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, se
     assert np.abs(found - expected).max(initial=0) <= max(1, n) * 2
     if feature is PLAIN:
         assert np.array_equal(found, expected)
+
+
+def coded(records: Records) -> Records:
+    """The same rows, column by column."""
+    x = np.asarray(records.x)
+    columns = {0: x[:, :3].argmax(axis=1), 3: x[:, 3], 4: np.where(x[:, 5] > 0.5, np.nan, x[:, 4])}
+    return Records(CodedRows(columns, len(x), lambda: x), records.labels, records.persons)
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        TABLED,
+        ColumnMarginals(COLUMNS),
+        ColumnSteps((Steps(3, 0, 10, (5.0, 1.0)), Steps(4, 0, 10, (2.0,), missing=True))),
+        PairProducts(COLUMNS, ((0, 1, 2), (0,) * 4, (0, 0, 1)), ((1.0,) * 3, (-1.0, -0.3, 0.3, 1.0), (-0.5, 0.7, 1.0))),
+        CharacteristicFunction(4, 6, 1.5, seed=0),
+    ],
+    ids=lambda feature: feature.name,
+)
+@pytest.mark.parametrize("contributions", [EachRecord(), AllRecords(), EachPerson()], ids=lambda one: one.terms)
+def test_columns_give_the_sum_of_dense_rows(feature: Any, contributions: EachRecord) -> None:
+    """Rows on edges, missing, of a class that no group has, and several of a person."""
+    rows = table(400, 5, 3)
+    rows = Records(rows.x, rows.labels - 1, np.sort(np.random.default_rng(6).integers(0, 90, 400)))
+    query = Query("q", "privatize", feature, num_groups=2, contributions=contributions)
+    if query.by_person and not isinstance(feature, CellMap):
+        return
+    chunks = [coded(rows)[:150], coded(rows)[150:]]
+    assert np.array_equal(lattice_sum(query, chunks), lattice_sum(query, [rows]))
+
+
+@pytest.mark.parametrize(
+    "edges", [(0.5,), tuple(sorted(np.random.default_rng(0).random(200) ** 4)), (-0.5, 0, 1e-12, 1)]
+)
+def test_bins_are_those_of_a_search(edges: tuple[float, ...]) -> None:
+    at = np.array([*edges, 0, 1, -0.0, 0.25, 1 / 4096])
+    values = np.concatenate([at, np.nextafter(at, -1), np.nextafter(at, 2), [-1, 2, np.inf, -np.inf, -1e-20]])
+    places = Cells(0, len(edges) + 1, edges).places(values[:, None])
+    assert np.array_equal(places, np.searchsorted(edges, values, side="right"))
+
+
+def test_a_cell_outside_its_column_is_refused() -> None:
+    """Its number would be that of a cell of another class."""
+    rows = Records(CodedRows({0: np.array([3])}, 1, lambda: np.zeros((1, 3))), np.zeros(1, np.int64))
+    with pytest.raises(ReleaseError, match="in no cell"):
+        lattice_sum(Query("q", "privatize", ColumnMarginals(COLUMNS[:1]), num_groups=2), [rows])
 
 
 @pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED])
@@ -101,8 +152,8 @@ class Liar:
         return {"map": "liar"}
 
 
-@pytest.mark.parametrize("answer", [[[3, -1]], [[-(2**63), 2**63 - 1]], [[0, 5]], [[100, 100]]])
-@pytest.mark.parametrize("label", [0, 1, 2, -1])
+@pytest.mark.parametrize("answer", [[[3, -1]], [[1, 1]], [[-(2**63), 2**63 - 1]], [[0, 5]], [[100, 100]]])
+@pytest.mark.parametrize("label", [0, 1, 2, -1, -(2**63)])
 def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]], label: int) -> None:
     query = Query("q", "privatize", Liar(np.array(answer)), num_groups=2)
     assert isinstance(query.feature, CellMap)

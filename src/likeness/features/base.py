@@ -130,6 +130,11 @@ class ProductsMap(PairedMap, Protocol):
         """Cells of each column."""
         ...
 
+    @property
+    def features(self) -> "tuple[NDArray[np.float64], ...]":
+        """The feature of each cell of each column, shapes (cells, slots), of norm at most 1."""
+        ...
+
     def contents(self) -> list[NDArray[np.float64]]:
         """The feature of each cell of each column as the door sums it, shapes (cells, slots)."""
         ...
@@ -172,9 +177,13 @@ class Map(FeatureMap):
 
 
 class OneHotMap(CellMap, Map):
-    """A map of cells: each part holds its unit at one place and 0 elsewhere."""
+    """A map of cells: each part holds its unit at one place and 0 elsewhere.
+
+    ``takes_codes``: its ``places`` also take :class:`likeness.features.coded_rows.CodedRows`.
+    """
 
     takes_tensors: ClassVar[bool] = False
+    takes_codes: ClassVar[bool] = False
 
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""

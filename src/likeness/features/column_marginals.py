@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OneHotMap, blocks_of
-from likeness.features.cells import Cells, cells_of
+from likeness.features.cells import Cells, cells_of, table_places
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,7 @@ class ColumnMarginals(OneHotMap):
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each part that a row stands in, shape (n, parts)."""
-        cells = {column: column.places(x) for column in self.columns}
-        parts = []
-        for first, *others in self.axes:
-            place = cells[first]
-            for column in others:
-                place = place * column.size + cells[column]
-            parts.append(place)
-        return np.stack(parts, axis=1)
+        return np.stack(list(table_places(self.axes, x)), axis=1)
 
     def blocks(self, values: NDArray[Any]) -> Iterator[tuple[Cells, NDArray[Any]]]:
         """Cells and counts (num_groups, size) of each column, from released sums (num_groups, width)."""

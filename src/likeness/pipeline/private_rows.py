@@ -11,6 +11,7 @@ the people stay in the source.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private, num_groups, read_manifest
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
+from likeness.features.coded_rows import CodedRows
 from likeness.pipeline.sources import check_number
 from likeness.release.partition_selection import Partitions
 from likeness.release.records import Records
@@ -158,4 +160,6 @@ def encoded_chunks(table: "DataFrame", schema: Schema, persons: "NDArray[int64] 
 
 def _records(encoder: Encoder, codes: "DataFrame") -> Records:
     persons = codes[PERSON].to_numpy() if PERSON in codes else None
-    return Records(encoder.expand(codes), encoder.labels(codes), persons)
+    expand = partial(encoder.expand, codes)
+    rows = expand() if encoder.schema.pixels else CodedRows(encoder.columns(codes), len(codes), expand)
+    return Records(rows, encoder.labels(codes), persons)

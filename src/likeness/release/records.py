@@ -10,6 +10,7 @@ from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.hashing import json_value
 from likeness.core.rng import public, secret_bytes
 from likeness.features.base import CellMap
+from likeness.features.coded_rows import Inputs
 from likeness.privacy.adjacency import Adjacency, Stability
 
 
@@ -18,13 +19,13 @@ class Records:
     """Consecutive private rows.
 
     Attributes:
-        x: encoded features, shape (n, d), float64, in the unit cube.
+        x: encoded features, shape (n, d), float64, in the unit cube; an array, or made where a map asks for it.
         labels: class of each row, shape (n,), int64.
         persons: whose row each is, shape (n,), int64, numbers from 0 on; None where a row is a person.
         shared_by: how many rows share the contribution of each row's person, shape (n,), int64; None: one.
     """
 
-    x: np.ndarray
+    x: Inputs
     labels: np.ndarray
     persons: np.ndarray | None = None
     shared_by: np.ndarray | None = None
@@ -136,7 +137,7 @@ class EachCluster(EachRecord):
         for chunk in records:
             inside = (chunk.labels >= 0) & (chunk.labels < classes)
             labels = np.where(inside, chunk.labels, 0)
-            places = self.clusters.places(chunk.x)[np.arange(len(labels)), labels].clip(0, size - 1)
+            places = self.clusters.places(np.asarray(chunk.x))[np.arange(len(labels)), labels].clip(0, size - 1)
             yield Records(chunk.x, np.where(inside, labels * size + places, -1), chunk.persons)
 
 
@@ -175,7 +176,7 @@ class WithClass(EachRecord):
         for chunk in records:
             (grouped,) = self.contributions.stream([chunk])
             own = (chunk.labels[:, None] == np.arange(self.classes)).astype(np.float64)
-            yield Records(np.hstack([chunk.x, own]), grouped.labels, chunk.persons)
+            yield Records(np.hstack([np.asarray(chunk.x), own]), grouped.labels, chunk.persons)
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ class EachPerson(EachRecord):
 
 def _joined(first: Records, second: Records) -> Records:
     assert first.persons is not None and second.persons is not None
-    pairs = (first.x, second.x), (first.labels, second.labels), (first.persons, second.persons)
+    pairs = (np.asarray(first.x), np.asarray(second.x)), (first.labels, second.labels), (first.persons, second.persons)
     return Records(*(np.concatenate(pair) for pair in pairs))
 
 
@@ -285,7 +286,8 @@ class BucketPairs(Contributions):
         ranks = np.empty(0, dtype=np.uint64)
         for chunk in records:
             dice = self.dice(len(chunk.x))
-            lowest = chunk.x if lowest is None else np.concatenate([lowest, chunk.x])
+            x = np.asarray(chunk.x)
+            lowest = x if lowest is None else np.concatenate([lowest, x])
             ranks = np.concatenate([ranks, dice])
             order, place = self._places(ranks)
             first_two = order[place < 2]
@@ -340,7 +342,8 @@ class PositionPairs(Contributions):
         waiting_rooms = np.empty(0, dtype=np.int64)
         for chunk in records:
             rooms = np.concatenate([waiting_rooms, generator.integers(0, self.num_rooms, size=len(chunk.x))])
-            x = chunk.x if waiting is None else np.concatenate([waiting, chunk.x])
+            x = np.asarray(chunk.x)
+            x = x if waiting is None else np.concatenate([waiting, x])
             order = np.argsort(rooms, kind="stable")
             place = _place_in_group(rooms[order])
             seconds = np.flatnonzero(place % 2 == 1)

@@ -3,6 +3,8 @@
 ``check_method(MyMethod())`` is the whole of it. A broken rule is an ``AssertionError``. No ledger of the user is read.
 """
 
+import numpy as np
+
 from likeness.methods import Method
 from likeness.privacy.adjacency import Adjacency
 from likeness.testing.maps import check_map
@@ -32,7 +34,7 @@ def check_method(method: Method, image: bool = False) -> None:
     context = trial.context(Adjacency.ADD_REMOVE_ONE)
     for query in [*method.auxiliary_queries(context, auxiliary), method.embedding_query(context, auxiliary)]:
         contributions = next(iter(query.contributions.stream([trial.records[:_FEW]])))
-        check_map(query.feature, contributions.x, method.name)
+        check_map(query.feature, np.asarray(contributions.x), method.name)
         for place in (0, _FEW // 2):
             check_neighbors(query, trial.some, _FEW, 0, place)
     trial.check_question(auxiliary)

@@ -34,7 +34,7 @@ def check_neighbors(query: Query, table: Callable[[int, int], Records], n: int, 
     moved = distance_squared(whole, lattice_sum(query, [removed]))
     assert moved <= query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
     other = table(1, seed + 1)
-    replaced = Records(records.x.copy(), records.labels.copy())
-    replaced.x[place], replaced.labels[place] = other.x[0], other.labels[0]
-    moved = distance_squared(whole, lattice_sum(query, [replaced]))
+    x, labels = np.array(records.x), records.labels.copy()
+    x[place], labels[place] = other.x[0], other.labels[0]
+    moved = distance_squared(whole, lattice_sum(query, [Records(x, labels)]))
     assert moved <= query.sensitivity_squared(Adjacency.REPLACE_ONE)

@@ -86,6 +86,20 @@ class Encoder:
                 dense[:, block.start] = np.isnan(values)
         return dense
 
+    def columns(self, codes: pd.DataFrame) -> dict[int, NDArray[Any]]:
+        """Codes by the first coordinate of each column in the dense form, shape (n,): places, and numbers as they are.
+
+        Raises:
+            DataError: a code is none of its column's places.
+        """
+        return {
+            block.start: _places(block.column, codes[block.column].to_numpy(), block.width)
+            if block.kind == "onehot"
+            else codes[block.column].to_numpy(np.float64)
+            for block in self.layout.blocks
+            if block.kind != "indicator"
+        }
+
     def labels(self, codes: pd.DataFrame) -> Integers:
         """Class of each row, shape (n,); zeros unless the task is classification."""
         if self.schema.task != "classification":

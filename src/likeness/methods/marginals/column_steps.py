@@ -14,6 +14,7 @@ from likeness.config.typed import build
 from likeness.core.bounds import Part
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.features.base import OneHotMap
+from likeness.features.coded_rows import Inputs, number_of
 
 _NEAR = 1e-5  # of a step: a value this near to a multiple is one
 MOST_MULTIPLES = 10**8  # of a step within the bounds: rounding of the unit scale stays far below it
@@ -51,19 +52,20 @@ class Steps:
         if width > MOST_MULTIPLES * self.steps[-1]:
             raise ValueError("steps are too small for the bounds")
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def places(self, x: Inputs) -> NDArray[np.int64]:
         """Of each row, shape (n,): 0 for zero and missing, i for the i-th step, the last for a value of no step.
 
         The arithmetic is exact to the last bit and by row, so a block of any size gives the same.
         """
-        values = self.lower + x[:, self.start] * (self.upper - self.lower)
+        units, missing = number_of(x, self.start, self.missing)
+        values = self.lower + units * (self.upper - self.lower)
         place = np.full(len(x), len(self.steps) + 1, dtype=np.int64)
         for at in range(len(self.steps), 0, -1):
             multiples = values / self.steps[at - 1]
             place[np.abs(multiples - np.rint(multiples)) < _NEAR] = at
         place[np.abs(values) < _NEAR * self.steps[-1]] = 0
-        if self.missing:
-            place[x[:, self.start + 1] > 0.5] = 0
+        if missing is not None:
+            place[missing] = 0
         return place
 
 
@@ -88,6 +90,7 @@ class ColumnSteps(OneHotMap):
     """
 
     name: ClassVar[str] = "column_steps"
+    takes_codes: ClassVar[bool] = True
     columns: tuple[Steps, ...]
 
     def __post_init__(self) -> None:
@@ -100,7 +103,7 @@ class ColumnSteps(OneHotMap):
         """One part a column."""
         return tuple(Part(len(column.steps) + 2, Fraction(1), nonnegative=True) for column in self.columns)
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def places(self, x: Inputs) -> NDArray[np.int64]:
         """The step of each column of a row, shape (n, columns)."""
         return np.stack([column.places(x) for column in self.columns], axis=1)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OneHotMap, blocks_of
-from likeness.features.cells import Cells, cells_of
+from likeness.features.cells import Cells, cells_of, table_places
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,7 @@ class PairMarginals(OneHotMap):
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The coordinate of each part that a row stands in, shape (n, pairs + tables)."""
-        cells = [column.places(x) for column in self.columns]
-        sets = [*self.column_pairs, *self.tables]
-        places = np.empty((len(x), len(sets)), dtype=np.int64)
-        for part, columns in enumerate(sets):
-            place = cells[columns[0]]
-            for column in columns[1:]:
-                place = place * self.columns[column].size + cells[column]
-            places[:, part] = place
-        return places
+        return np.stack(list(table_places(self.axes, x)), axis=1)
 
     def blocks(self, values: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
         """(i, j, counts (num_groups, cells of i, cells of j)) of each pair, from released sums (num_groups, width)."""

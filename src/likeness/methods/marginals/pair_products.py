@@ -87,13 +87,19 @@ class PairProducts(Map):
             Part(sizes[i] * sizes[j], Fraction(1), nonnegative=not (signed[i] or signed[j])) for i, j in self.pairs
         )
 
+    @cached_property
+    def features(self) -> tuple[NDArray[np.float64], ...]:
+        """The feature of each cell of each column, shapes (cells, slots)."""
+        features = []
+        for slots, scores, size in zip(self.slots, self.scores, self.column_sizes, strict=True):
+            feature = np.zeros((len(slots), size))
+            feature[np.arange(len(slots)), slots] = scores
+            features.append(feature)
+        return tuple(features)
+
     def paired(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
         """No coordinates before the products, and the features of each column, shapes (n, slots)."""
-        rows, features = np.arange(len(x)), []
-        for cells, slots, scores, size in zip(self.columns, self.slots, self.scores, self.column_sizes, strict=True):
-            feature, places = np.zeros((len(x), size)), cells.places(x)
-            feature[rows, np.array(slots)[places]] = np.array(scores)[places]
-            features.append(feature)
+        features = (feature[cells.places(x)] for cells, feature in zip(self.columns, self.features, strict=True))
         return np.zeros((len(x), 0)), tuple(features)
 
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -106,12 +112,8 @@ class PairProducts(Map):
 
     def contents(self) -> list[NDArray[np.float64]]:
         """The feature of each cell of each column as the door sums it, in whole steps, shapes (cells, slots)."""
-        contents, steps = [], math.sqrt(2.0 ** lattice_bits(self.parts))
-        for slots, scores, size in zip(self.slots, self.scores, self.column_sizes, strict=True):
-            content = np.zeros((len(slots), size))
-            content[np.arange(len(slots)), slots] = np.trunc(np.array(scores) * steps) / steps
-            contents.append(content)
-        return contents
+        steps = math.sqrt(2.0 ** lattice_bits(self.parts))
+        return [np.trunc(feature * steps) / steps for feature in self.features]
 
     def expected(self, table: Callable[[tuple[Cells, ...]], NDArray[np.float64]]) -> NDArray[np.float64]:
         """Mean of the map in each class, shape (num_classes, width).

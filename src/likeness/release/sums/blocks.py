@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from likeness.core.errors import DataError, ReleaseError
+from likeness.features.coded_rows import Inputs
 from likeness.features.frequencies import INPUT_BITS
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
@@ -12,13 +13,14 @@ from likeness.release.records import Records
 BLOCK = 1024  # most rows evaluated at once: a fixed shape, so that chunking cannot change a bit of the result
 
 
-def padded(x: np.ndarray, rows: int) -> np.ndarray:
+def padded(x: Inputs, rows: int) -> np.ndarray:
     """Inputs in the unit cube, rounded to its grid, and rows of zeros.
 
     See :func:`likeness.features.frequencies.draw_frequencies` for the reason of the rounding.
     """
-    inputs = np.zeros((rows, x.shape[1]))
-    inputs[: len(x)] = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
+    dense = np.asarray(x)
+    inputs = np.zeros((rows, dense.shape[1]))
+    inputs[: len(x)] = np.rint(np.clip(dense, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
     return inputs
 
 

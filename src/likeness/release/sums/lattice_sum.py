@@ -1,19 +1,22 @@
 """Exact integer sums of clipped features. A sum is private until the door has added noise."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from likeness.core.errors import ReleaseError
-from likeness.features.base import CellMap, OuterMap, PairedMap, evaluate
+from likeness.features.base import CellMap, OuterMap, PairedMap, TablesMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.blocks import BLOCK, blocks, padded
 from likeness.release.sums.clipping import to_lattice
+from likeness.release.sums.counts import counted, table_counts
 from likeness.release.sums.products import outer_sum, paired_sum
 
 _WIDE = 1 << 21  # coordinates evaluated at once: a wide map has a smaller block, fixed by its width alone
-_CELLS_AT_ONCE = 1 << 21  # places held in memory at once
 
 
 def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
@@ -37,7 +40,7 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
         return paired_sum(query, query.feature, records)
     total = np.zeros((query.num_groups, query.width), dtype=np.int64)
     for block in blocks(query, records, block_rows(query)):
-        lattice = to_lattice(_evaluate(query, block.x), query.parts, query.lattice_bits)
+        lattice = to_lattice(_evaluate(query, np.asarray(block.x)), query.parts, query.lattice_bits)
         for group in range(query.num_groups):
             total[group] += lattice[block.labels == group].sum(axis=0)
     return total
@@ -55,25 +58,27 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
     fact that the sensitivity rests on holds whatever the map returns: no contribution exceeds L_p in any part.
     Rows that share a contribution (:class:`likeness.release.records.EachPerson`) divide the steps, rounded down.
+    Of a map of tables the door itself places each column, and :func:`table_counts` numbers the cells of a table.
     """
-    parts = query.parts
-    widths = np.array([part.width for part in parts], dtype=np.int64)
-    steps = np.array([part.steps(query.lattice_bits) for part in parts], dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
-    total = np.zeros((query.num_groups, query.width), dtype=np.int64)
-    # Counting costs the whole width a block, so a block has at least as many places.
-    for block in blocks(query, records, max(1, max(_CELLS_AT_ONCE, total.size) // len(parts))):
-        places = np.asarray(feature.places(block.x))
-        if places.shape != (len(block.x), len(parts)) or places.dtype != np.int64:
-            raise ReleaseError(f"{query.name}: the feature map must return one int64 place a part")
-        inside = (places >= 0) & (places < widths)
-        inside &= ((block.labels >= 0) & (block.labels < query.num_groups))[:, None]
-        cells = block.labels[:, None] * query.width + starts + places
-        shares = np.ones(len(block.x), dtype=np.int64) if block.shared_by is None else block.shared_by
-        for share in np.unique(shares):
-            counts = np.bincount(cells[inside & (shares == share)[:, None]], minlength=total.size)
-            total += counts.reshape(total.shape) * np.repeat(steps // share, widths)
+    steps = [part.steps(query.lattice_bits) for part in query.parts]
+    widths = [part.width for part in query.parts]
+    if not isinstance(feature, TablesMap):
+        return counted(query, widths, steps, partial(_numbers, query, feature), records)
+    total = table_counts(query, feature.axes, steps, records)
+    if total.shape[1] != sum(widths) or widths != [math.prod(one.size for one in table) for table in feature.axes]:
+        raise ReleaseError(f"{query.name}: the parts of the feature map must be as wide as its tables")
     return total
+
+
+def _numbers(query: Query, feature: CellMap, block: Records) -> Iterator[np.ndarray]:
+    """For each part, group · width + place of each contribution; −1 for a place outside the part."""
+    x: Any = block.x if getattr(feature, "takes_codes", False) else np.asarray(block.x)
+    places = np.asarray(feature.places(x))
+    if places.shape != (len(block.x), len(query.parts)) or places.dtype != np.int64:
+        raise ReleaseError(f"{query.name}: the feature map must return one int64 place a part")
+    for part, place in zip(query.parts, places.T, strict=True):
+        inside = (place >= 0) & (place < part.width)
+        yield np.where(inside, block.labels * part.width + place, -1)
 
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:

@@ -1,17 +1,18 @@
 """Exact integer sums of products of vectors, by matrix products of their integer factors."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.linalg.blas import dgemm
 
 from likeness.core.errors import ReleaseError
-from likeness.features.base import OuterMap, PairedMap, evaluate
+from likeness.features.base import OuterMap, PairedMap, ProductsMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.blocks import BLOCK, blocks, padded
 from likeness.release.sums.clipping import outer_lattice, paired_lattice, to_lattice
+from likeness.release.sums.counts import table_counts
 
 _FACTORS_AT_ONCE = 1 << 22  # coordinates of factors evaluated at once, of which several copies are held
 _MOST_BLOCKS = 4  # of an outer map: their squared norms then sum to less than 2**63
@@ -36,7 +37,7 @@ def outer_sum(query: Query, feature: OuterMap, records: Iterable[Records]) -> np
     exact = _ExactSum((query.num_groups, query.width), bound_squared)
     for chunk in blocks(query, records, rows):
         held = exact.room_for(len(chunk.x))
-        lattice = outer_lattice(_factors(query, feature, chunk.x, rows), bound_squared, query.lattice_bits)
+        lattice = outer_lattice(_factors(query, feature, np.asarray(chunk.x), rows), bound_squared, query.lattice_bits)
         for group in range(query.num_groups):
             members = chunk.labels == group
             start = 0
@@ -65,13 +66,15 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     (bound_squared,) = bounds
     nonnegative = {place for part, pair in zip(products, pairs, strict=True) if part.nonnegative for place in pair}
     signs = [place in nonnegative for place in range(len(sizes))]
+    if isinstance(feature, ProductsMap):
+        return _products_of_cells(query, feature, signs, bound_squared, records)
     widths, columns = (sum(part.width for part in head), *sizes), sum(sizes)
     rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(widths)))
     plain = np.zeros((query.num_groups, widths[0]), dtype=np.int64)
     exact = _ExactSum((query.num_groups, columns, columns), bound_squared)
     for chunk in blocks(query, records, rows):
         held = exact.room_for(len(chunk.x))
-        first, *others = _paired(query, feature, chunk.x, rows, widths)
+        first, *others = _paired(query, feature, np.asarray(chunk.x), rows, widths)
         clipped, lattice = to_lattice(first, head, bits), paired_lattice(others, signs, bound_squared)
         for group in range(query.num_groups):
             members = chunk.labels == group
@@ -82,6 +85,37 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     places = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     blocks_of_pairs = [joint[:, places[i], places[j]].reshape(query.num_groups, -1) for i, j in pairs]
     return np.concatenate([plain, *blocks_of_pairs], axis=1)
+
+
+def _products_of_cells(
+    query: Query, feature: ProductsMap, signs: Sequence[bool], bound_squared: int, records: Iterable[Records]
+) -> np.ndarray:
+    """The sum of products of two columns' features that depend on the cells of the columns alone, by counting.
+
+    :func:`~likeness.release.sums.clipping.paired_lattice` makes integers of each feature by itself. So a record in
+    cells a and b of two columns adds the product of the integers of a and of b, and a pair's sum is that of these
+    products times the records in a and b: a product of integer matrices. It fits an int64, as the sum over records
+    does.
+
+    Raises:
+        ReleaseError: a column has features of another shape than its cells and its size.
+    """
+    shapes = [(cells.size, size) for cells, size in zip(feature.columns, feature.column_sizes, strict=True)]
+    if [one.shape for one in feature.features] != shapes or len(query.parts) != len(feature.pairs):
+        raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
+    steps = [
+        paired_lattice([one], [sign], bound_squared).astype(np.int64)
+        for one, sign in zip(feature.features, signs, strict=True)
+    ]
+    axes = [(feature.columns[i], feature.columns[j]) for i, j in feature.pairs]
+    counts = np.split(
+        table_counts(query, axes, [1] * len(axes), records), np.cumsum([a.size * b.size for a, b in axes])[:-1], axis=1
+    )
+    sums = [
+        steps[i].T @ count.reshape(-1, shapes[i][0], shapes[j][0]) @ steps[j]
+        for (i, j), count in zip(feature.pairs, counts, strict=True)
+    ]
+    return np.concatenate([one.reshape(query.num_groups, -1) for one in sums], axis=1)
 
 
 class _ExactSum:
@@ -125,14 +159,10 @@ def _add_product(total: np.ndarray, left: np.ndarray, right: np.ndarray) -> None
 
 
 def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]) -> list[np.ndarray]:
-    """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``.
-
-    A map without tensors only compares, as a map of cells does, and sees the rows as they are encoded.
-    """
-    given = padded(x, rows) if getattr(feature, "takes_tensors", True) else x
-    first, columns = evaluate(feature, feature.paired, given)
+    """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``."""
+    first, columns = evaluate(feature, feature.paired, padded(x, rows))
     features = [first, *columns]
-    if [block.shape for block in features] != [(len(given), width) for width in widths]:
+    if [block.shape for block in features] != [(rows, width) for width in widths]:
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
     return [block[: len(x)] for block in features]
 

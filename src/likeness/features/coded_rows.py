@@ -1,0 +1,60 @@
+"""Rows as they are encoded: one array a column, and the dense row only where a map asks for it."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class CodedRows:
+    """Rows of the dense form, shape (n, d), that are made when they are asked for.
+
+    Attributes:
+        columns: of each column, by its first coordinate in the dense row, shape (n,): the place of a category, int64
+            within its block; or a number on its unit scale, float64, NaN where it is missing.
+    """
+
+    def __init__(self, columns: Mapping[int, NDArray[Any]], count: int, expand: Callable[[], Floats]) -> None:
+        """Take the columns, the number of rows, and what makes the dense rows."""
+        self.columns, self._count, self._expand = columns, count, expand
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def dense(self) -> Floats:
+        """The dense rows, shape (n, d)."""
+        return self._expand()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.dense, dtype) if copy else np.asarray(self.dense, dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Consecutive rows as such rows; anything else of the dense form."""
+        if not isinstance(key, slice):
+            return self.dense[key]
+        columns = {start: values[key] for start, values in self.columns.items()}
+        return CodedRows(columns, len(range(*key.indices(self._count))), lambda: self.dense[key])
+
+
+Inputs = Floats | CodedRows
+"""Encoded rows, shape (n, d)."""
+
+
+def number_of(x: Inputs, start: int, missing: bool) -> tuple[Floats, NDArray[np.bool_] | None]:
+    """A number of each row on its unit scale, shape (n,), and where it is missing; None: nowhere.
+
+    Args:
+        x: rows.
+        start: coordinate of the number in the dense row.
+        missing: whether the next coordinate says that the number is missing.
+    """
+    if isinstance(x, CodedRows) and missing:
+        return x.columns[start], np.isnan(x.columns[start])
+    if isinstance(x, CodedRows):
+        return x.columns[start], None
+    return x[:, start], x[:, start + 1] > 0.5 if missing else None
