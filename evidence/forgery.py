@@ -291,10 +291,11 @@ def redraw(
         only_csv: the Parquet file has the table without the change.
         stem: name of the table.
     """
-    sample = Bundle(folder).sample
+    bundle = Bundle(folder)
+    sample = bundle.sample
     table = Published.of_checked_folder(folder).tables(*sample)[stem]
     changed = change(table)
-    (folder / f"{stem}.csv").write_bytes(csv_bytes(changed))
+    (folder / f"{stem}.csv").write_bytes(csv_bytes(changed, bundle.model.tables[stem], bundle.params.ingest.format))
     outputs = json.loads((folder / names.PRIVACY).read_text())["outputs"]
     places = [path for path in outputs if "generator" in path or Path(path).name == f"{stem}.csv"]
     files = {path: _digest(folder, _name(path)) for path in places}

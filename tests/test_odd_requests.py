@@ -107,9 +107,9 @@ def test_a_full_disk_leaves_no_part_of_a_table(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     fitted.save(tmp_path / "saved")
-    monkeypatch.setattr("pandas.DataFrame.to_csv", full)
-    with pytest.raises(OSError, match=rf"No space left on device: '{re.escape(str(tmp_path / 'x.csv'))}'"):
-        sample(tmp_path / "saved", tmp_path / "x.csv", rows=3)
+    monkeypatch.setattr("pandas.DataFrame.to_parquet", full)
+    with pytest.raises(OSError, match=rf"No space left on device: '{re.escape(str(tmp_path / 'x.parquet'))}'"):
+        sample(tmp_path / "saved", tmp_path / "x.parquet", rows=3)
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 

@@ -2,6 +2,7 @@
 
 import locale
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import schema_with
 
+from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.kinds import KINDS, Date
 from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import typed
+from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.files import read_frame
+from likeness.pipeline.synthetic_table import csv_bytes
 
 DATES = ["%d.%m.%Y", "%Y%m%d", "%d%m%Y", "%j/%Y", "%A, %d %B %Y", "%b %d, %Y", "%a %d-%b-%Y", "%m/%d/%Y %%", "%Y %d%b"]
 TIMES = ["%d.%m.%Y %H:%M:%S", "%I:%M:%S %p %Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%d%m%Y%H%M%S", "%B %d %Y, %H h %M %S.%f"]
@@ -173,3 +178,26 @@ def test_offsets_and_years_before_1000() -> None:
     schema = column_of("date", "%d.%m.%Y", "0900-01-01", "2020-12-31")
     typed = read_frame(pd.DataFrame({"d": ["10.06.0999"]}), schema)
     assert in_dtypes(typed, schema, {"d": "str"})["d"].tolist() == ["10.06.0999"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "lines"),
+    [
+        (FileFormat(), ["d,t,cost,rate,ward", '30.12.2019,17:05,7.50,0.25,"a,b"', ",,,,c;d"]),
+        (FileFormat(decimal=","), ["d;t;cost;rate;ward", "30.12.2019;17:05;7,50;0,25;a,b", ';;;;"c;d"']),
+        (FileFormat("|", quote="'"), ["d|t|cost|rate|ward", "30.12.2019|17:05|7.50|0.25|a,b", "||||c;d"]),
+    ],
+    ids=["plain", "german", "bars"],
+)
+def test_a_synthetic_csv_is_written_as_its_source_is(layout: FileFormat, lines: list[str], tmp_path: Path) -> None:
+    columns: dict[str, dict[str, Any]] = {
+        "d": {"kind": "date", "format": "%d.%m.%Y", "lower": "1930-01-01", "upper": "2020-12-31"},
+        "t": {"kind": "time", "format": "%H:%M", "lower": "00:00", "upper": "23:59"},
+        "cost": {"kind": "numeric", "lower": 0, "upper": 9, "decimals": 2},
+        "rate": {"kind": "numeric", "lower": 0, "upper": 9},
+        "ward": {"kind": "categorical", "categories": ["a,b", "c;d"]},
+    }
+    schema = schema_with({name: {**spec, "nullable": name != "ward"} for name, spec in columns.items()})
+    (tmp_path / "source.csv").write_text("\n".join([*lines, ""]))
+    (cells,) = csv_chunks(tmp_path / "source.csv", layout, 9)
+    assert csv_bytes(typed(cells, schema, "t", layout.decimal), schema, layout).decode().splitlines() == lines

@@ -291,7 +291,7 @@ def test_the_first_line_shows_the_separator(clone: Path, mark: str) -> None:
     kinds = {name: column["kind"] for name, column in columns.items()}
     assert kinds == {"age": "integer", "born": "date", "cost, net": "numeric", "smokes": "boolean"}
     written = yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["format"]
-    assert FileFormat(**written) == FileFormat(decimal=",")
+    assert FileFormat(**written) == FileFormat(mark, ",")
 
 
 def test_the_split_column_is_no_data(clone: Path) -> None:

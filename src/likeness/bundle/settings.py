@@ -15,6 +15,8 @@ from likeness.pipeline.synthetic_table import sample_request
 
 _NO_CAP = {"epsilon": math.inf, "delta": 0.5}  # the ledger of the bundle says the cap
 
+_OF_CSV = ("separator", "decimal", "quote")  # keys of ingest.format by which a table is written
+
 
 def settings_of(project: Project) -> dict[str, Any]:
     """The settings of the run as JSON, without places of a machine. A public file has its name in the bundle."""
@@ -30,6 +32,7 @@ def settings_of(project: Project) -> dict[str, Any]:
             "privacy": params.privacy,
             "attempt": params.ledger.attempt,
             "unit": project.complete_params.ingest.unit,
+            "csv": {key: getattr(params.ingest.format, key) for key in _OF_CSV},
             "categories": params.categories,
             "train": params.train,
             "sample": sample_request(params.sample),
@@ -52,7 +55,7 @@ def params_of(settings: Mapping[str, Any]) -> Params:
     sections = {
         **{key: settings[key] for key in ("method", "privacy", "train", "sample", "categories")},
         "ledger": {"attempt": settings["attempt"], "cap": _NO_CAP},
-        "ingest": {"source": "", "schema": SCHEMA, "unit": settings["unit"]},
+        "ingest": {"source": "", "schema": SCHEMA, "unit": settings["unit"], "format": settings["csv"]},
         "evaluate": {"card": settings.get("card")},
         "sections": {name: settings[name]},
     }

@@ -30,7 +30,7 @@ from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.databases import Database
-from likeness.data.source.header import guesses_of
+from likeness.data.source.header import guesses_of, layout_of
 from likeness.data.source.opening import table_name
 from likeness.onboarding.interview import Completed, Interview
 from likeness.onboarding.settings import check_columns, draft_params
@@ -243,7 +243,8 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
     written = place.as_posix() if isinstance(place, Path) else source
-    return _Source(written, query, layout, name, *guesses_of(place, layout), of_database)
+    guesses = guesses_of(place, layout)
+    return _Source(written, query, layout_of(place, layout), name, *guesses, of_database)
 
 
 def _new_schema(name: str) -> Path:

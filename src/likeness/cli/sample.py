@@ -11,6 +11,7 @@ from likeness.cli.console import JSON, say, say_json
 from likeness.core.errors import LikenessError
 from likeness.core.files import whole_file
 from likeness.core.remote import ending
+from likeness.pipeline.synthetic_table import csv_bytes
 from likeness.pipeline.where import pairs
 from likeness.synthesizer.published import Published
 
@@ -57,7 +58,10 @@ def sample(
             for name, table in tables.items():
                 file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
                 with whole_file(file) as part:
-                    table.to_csv(part, index=False) if ending(file) == ".csv" else table.to_parquet(part, index=False)
+                    if ending(file) == ".csv":
+                        part.write_bytes(csv_bytes(table, published.model.tables[name], published.layout))
+                    else:
+                        table.to_parquet(part, index=False)
                 facts = {"rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
                 written.append({"file": str(file), **facts})
     if as_json:

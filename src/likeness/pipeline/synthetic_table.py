@@ -5,18 +5,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeness.config.params import AUTO, Sample
+from likeness.config.params import AUTO, FileFormat, Sample
 from likeness.core.lazy import pa, pd, pq
+from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import allowed_values, named
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
     from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
 
+_PLAIN = FileFormat()
 LINEAGE = b"likeness.lineage"  # key in the Parquet file's metadata
 
 
@@ -61,9 +63,35 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     return typed_again(pd.read_parquet(path), schema)
 
 
-def csv_bytes(table: "DataFrame") -> bytes:
-    """A synthetic table as CSV. The same table gives the same bytes."""
-    return table.to_csv(index=False, lineterminator="\n").encode()
+def csv_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:
+    """A synthetic table as CSV in UTF-8, written as its source is. The same arguments give the same bytes.
+
+    Args:
+        table: in its dtypes. A column with ``format`` has its dates in it, one with ``decimals`` as many digits.
+        schema: of the table.
+        layout: separator, mark of decimals and quote of the source. Without a separator it is the comma, or the
+            semicolon where the comma marks decimals.
+    """
+    from likeness.data.beside import with_columns
+
+    columns = [column for column in schema.columns if column.name in table]
+    texts = {column.name: _texts(table[column.name], column, layout.decimal) for column in columns}
+    separator = layout.separator or (";" if layout.decimal == "," else ",")
+    written: str = with_columns(table, {name: text for name, text in texts.items() if text is not None}).to_csv(
+        index=False, lineterminator="\n", sep=separator, decimal=layout.decimal, quotechar=layout.quote or '"'
+    )
+    return written.encode()
+
+
+def _texts(values: "Series[Any]", column: Column, decimal: str) -> "Series[Any] | None":
+    """A column as its source writes it, where the schema says more than its dtype does; None: as its dtype does."""
+    if column.format is not None and isinstance(values.dtype, pd.ArrowDtype):  # typed, and no texts of a frame
+        from likeness.data.encoding.dtypes import source_texts
+
+        return source_texts(values, column)
+    if column.decimals is not None and pd.api.types.is_float_dtype(values):
+        return values.map(lambda number: f"{number:.{column.decimals}f}".replace(".", decimal), na_action="ignore")
+    return None
 
 
 def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping[str, Any]) -> bytes:

@@ -29,7 +29,7 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
         path = _path(project, f"{name}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path.with_suffix(".csv")) as part:
-            part.write_bytes(csv_bytes(table))
+            part.write_bytes(csv_bytes(table, project.model.tables[name], project.params.ingest.format))
         with whole_file(path) as part:
             part.write_bytes(parquet_bytes(table, _origin(project, name), project.request))
 
@@ -65,7 +65,8 @@ def _check_table(project: Project, table: str, schema: Schema) -> None:
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
-    if csv_bytes(in_dtypes(project.tables[table], schema)) != csv.read_bytes():
+    shown = in_dtypes(project.tables[table], schema)
+    if csv_bytes(shown, schema, project.params.ingest.format) != csv.read_bytes():
         raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS
 from likeness.bundle.files import check_whole, checksums, files, form
 from likeness.bundle.settings import params_of
-from likeness.config.params import Params, Sample
+from likeness.config.params import FileFormat, Params, Sample
 from likeness.config.typed import require
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths, read_json
@@ -81,6 +81,11 @@ class Published:
         except (KeyError, TypeError):
             raise _changed(folder / PRIVACY) from None
         return cls(folder, context, released, generator, model.with_records(schema))
+
+    @property
+    def layout(self) -> FileFormat:
+        """How the CSV of a run's source is written; that of a saved synthesizer is a frame."""
+        return FileFormat() if (self.folder / SAVED).exists() else self._params().ingest.format
 
     def tables(self, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
         """Draw the tables by name, as typed pandas DataFrames.

@@ -245,7 +245,7 @@ def table(bundle: Bundle) -> str:
             if Path(path).suffix != ".parquet" and Path(path).stem in (stem, "spec", "weights")
         }
         csv, parquet = ((bundle.folder / f"{stem}.{suffix}").read_bytes() for suffix in ("csv", "parquet"))
-        if csv == csv_bytes(again) and parquet == parquet_bytes(again, files, sample_request(sample)):
+        if csv == _csv(bundle, stem, again) and parquet == parquet_bytes(again, files, sample_request(sample)):
             continue
         different += _rounded(bundle, stem, again, files)
         others.append(stem)
@@ -263,6 +263,11 @@ def table(bundle: Bundle) -> str:
     )
 
 
+def _csv(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
+    """A table as CSV, as the settings say that its source is written."""
+    return csv_bytes(table, bundle.model.tables[stem], bundle.params.ingest.format)
+
+
 def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
     """Number of cells of a table that differ from the draw by rounding.
 
@@ -278,8 +283,8 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
     schema, name = bundle.model.tables[stem], f"{stem}.parquet"
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
     csv = (bundle.folder / f"{stem}.csv").read_bytes()
-    require(csv == csv_bytes(in_dtypes(stated, schema)), f"{stem}.csv is not the table of {name}")
-    if csv == csv_bytes(drawn):
+    require(csv == _csv(bundle, stem, in_dtypes(stated, schema)), f"{stem}.csv is not the table of {name}")
+    if csv == _csv(bundle, stem, drawn):
         return 0
     key = bundle.model.key
     require(key is None or stated[key].equals(again[key]), f"{name} has other keys than the table drawn again")

@@ -39,6 +39,13 @@ def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
     return with_columns(table, written)
 
 
+def source_texts(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
+    """A typed column of dates or times as texts in the column's format."""
+    dtype = parsed("str")
+    assert dtype is not None
+    return _written(values, column, dtype)
+
+
 def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The typed form of a table in the dtypes of its schema, also as Parquet gives them back.
 

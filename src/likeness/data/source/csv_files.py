@@ -66,6 +66,16 @@ def csv_chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd.D
     return unbroken(chunks(), path.name)
 
 
+def separator_of(path: SourcePath, layout: FileFormat) -> str:
+    """The separator that the layout or the first line of a file says.
+
+    Raises:
+        DataError: it is no table.
+    """
+    with unpacked(path) as file:
+        return _Table(file, layout, path.name).separator
+
+
 class _Table:
     """An open file whose header is read."""
 
@@ -81,7 +91,8 @@ class _Table:
         if hint := _HINT.fullmatch(line):
             line, separator = self._first_line(), separator or hint[1]
         quotes = {"quotechar": layout.quote} if layout.quote else {"quoting": csv.QUOTE_NONE}
-        self._rules: dict[str, Any] = {"delimiter": separator or _separator(line, layout.quote), **quotes}
+        self.separator = separator or _separator(line, layout.quote)
+        self._rules: dict[str, Any] = {"delimiter": self.separator, **quotes}
         (cells,) = self._records([line])
         if not cells:
             raise self._refusal("cannot be read as a table: its header is empty. Name each column in the first line.")
@@ -89,7 +100,7 @@ class _Table:
 
     def lines(self) -> Iterator[str]:
         """The lines behind the header that are not blank."""
-        blank = " \t".replace(self._rules["delimiter"], "")
+        blank = " \t".replace(self.separator, "")
         return (line for line in chain.from_iterable(self._blocks()) if line.strip(blank))
 
     def frame(self, lines: Sequence[str]) -> pd.DataFrame:

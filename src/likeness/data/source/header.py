@@ -5,6 +5,7 @@ kind is then a word that depends on rows, which is why a draft marks it, and why
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import pandas as pd
@@ -16,7 +17,7 @@ from likeness.core.remote import SourcePath, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.dtypes import NUMBER
 from likeness.data.schema.kinds import KINDS, SWAPPED_MARKS, Categorical, Datetime, Numeric, guess
-from likeness.data.source.csv_files import csv_chunks
+from likeness.data.source.csv_files import csv_chunks, separator_of
 from likeness.data.source.databases import Database
 from likeness.data.source.excel_files import excel_chunks
 from likeness.data.source.opening import FORMATS, is_excel, is_text
@@ -113,6 +114,18 @@ def _refuse_header(where: str, fault: str) -> NoReturn:
         f"{where}: its first line does not look like a header: {fault}. Names go into a public file, so nothing "
         "was written. Give each column a name in the first line."
     )
+
+
+def layout_of(source: SourcePath | Database, layout: FileFormat) -> FileFormat:
+    """The layout with the separator that the first line of a CSV shows, where it is no comma.
+
+    Raises:
+        DataError: the file is no table.
+    """
+    if isinstance(source, Database) or not is_text(source.name):
+        return layout
+    separator = separator_of(source, layout)
+    return layout if separator == "," else replace(layout, separator=separator)
 
 
 def _chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd.DataFrame]:
