@@ -76,6 +76,28 @@ def test_a_text_is_a_number_or_nothing(kind: str, text: str, number: int | None)
     assert KINDS[kind].number(text) == number
 
 
+DATES = ["2024-02-29", "2023-02-29", "0000-01-01", "0001-01-01", "9999-12-31", "1969-12-31", "2024-13-01", "2024-00-10"]
+CLOCKS = ["00:00:00", "24:00:00", "23:59:60", "23:59:59", "12:60:00", "17:05:06", "17:05", "17:05:06.5"]
+MOMENTS = [day + mark + clock for day in DATES for mark in "T " for clock in CLOCKS]
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        ("date", [*DATES, " 2024-01-01", "\uff12024-01-01", "2024-01-01\n"]),
+        ("datetime", MOMENTS + DATES),
+        ("time", CLOCKS),
+    ],
+)
+def test_a_text_has_the_number_that_it_has_alone(kind: str, texts: list[str]) -> None:
+    column = Column("at", kind, 0.0, 1e4)
+    for text in texts:
+        alone = KINDS[kind].number(text, column)
+        for together in ([text], [text, texts[0]], [text, None]):
+            found = KINDS[kind].read(together, column)[0]
+            assert found == alone or (alone is None and np.isnan(found))
+
+
 def test_an_upper_bound_without_hours_means_the_whole_day() -> None:
     seen = PATIENTS.column("seen")
     assert seen.range_text == "2000-01-01 00:00:00 to 2020-12-31 23:59:59"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from table_strategies import schemas_and_tables
 from toys import schema_with
@@ -87,7 +87,12 @@ def test_no_sign_in_a_cell_makes_another_row_of_it() -> None:
     assert len(digests) == (len(cells) - 1) ** 2  # an empty cell of a CSV is missing
 
 
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1)
+    | st.lists(st.builds(lambda whole, places: whole / 10**places, st.integers(-(10**16), 10**16), st.integers(0, 6)))
+)
+@example([43206012460706.58, 959077642697.4423])  # with 16 digits
+@example([0.0, -0.0, 1200.0])
 def test_a_number_is_its_shortest_digits_and_a_power_of_ten(numbers: list[float]) -> None:
     for number, text in zip(
         numbers, KINDS["numeric"].exact_texts(pa.array(numbers, pa.float64())).to_pylist(), strict=True

@@ -61,7 +61,11 @@ def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, se
 def coded(records: Records) -> Records:
     """The same rows, column by column."""
     x = np.asarray(records.x)
-    columns = {0: x[:, :3].argmax(axis=1), 3: x[:, 3], 4: np.where(x[:, 5] > 0.5, np.nan, x[:, 4])}
+    columns = {
+        (0, 3, False): x[:, :3].argmax(axis=1),
+        (3, 0, False): x[:, 3],
+        (4, 0, True): np.where(x[:, 5] > 0.5, np.nan, x[:, 4]),
+    }
     return Records(CodedRows(columns, len(x), lambda: x), records.labels, records.persons)
 
 
@@ -70,6 +74,9 @@ def coded(records: Records) -> Records:
     [
         TABLED,
         ColumnMarginals(COLUMNS),
+        ColumnMarginals(
+            (Cells(0, 2), Cells(1, 2, (0.5,)), Cells(0, 2, (0.5,)), Cells(4, 2, (0.5,)))
+        ),  # not as they are encoded
         ColumnSteps((Steps(3, 0, 10, (5.0, 1.0)), Steps(4, 0, 10, (2.0,), missing=True))),
         PairProducts(COLUMNS, ((0, 1, 2), (0,) * 4, (0, 0, 1)), ((1.0,) * 3, (-1.0, -0.3, 0.3, 1.0), (-0.5, 0.7, 1.0))),
         CharacteristicFunction(4, 6, 1.5, seed=0),
@@ -100,7 +107,7 @@ def test_bins_are_those_of_a_search(edges: tuple[float, ...]) -> None:
 
 def test_a_cell_outside_its_column_is_refused() -> None:
     """Its number would be that of a cell of another class."""
-    rows = Records(CodedRows({0: np.array([3])}, 1, lambda: np.zeros((1, 3))), np.zeros(1, np.int64))
+    rows = Records(CodedRows({(0, 3, False): np.array([3])}, 1, lambda: np.zeros((1, 3))), np.zeros(1, np.int64))
     with pytest.raises(ReleaseError, match="in no cell"):
         lattice_sum(Query("q", "privatize", ColumnMarginals(COLUMNS[:1]), num_groups=2), [rows])
 

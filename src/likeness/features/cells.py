@@ -58,8 +58,8 @@ class Cells:
             values, missing = number_of(x, self.start, self.missing)
             bins = self._bins(values)
             return bins if missing is None else np.where(missing, self.size - 1, bins)
-        if isinstance(x, CodedRows):
-            return x.columns[self.start]
+        if isinstance(x, CodedRows) and (self.start, self.size, False) in x.columns:
+            return x.columns[self.start, self.size, False]
         place: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
         return place
 

@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Place = tuple[int, int, bool]
+"""Where a column begins in the dense row, the width of its one-hot block, or 0, and whether a number may be missing."""
 
 
 class CodedRows:
     """Rows of the dense form, shape (n, d), that are made when they are asked for.
 
     Attributes:
-        columns: of each column, by its first coordinate in the dense row, shape (n,): the place of a category, int64
-            within its block; or a number on its unit scale, float64, NaN where it is missing.
+        columns: of each column, shape (n,), by :data:`Place`. Of categories the place in the one-hot block, int64. Of a
+            number its value on the unit scale, float64, NaN where it is missing.
     """
 
-    def __init__(self, columns: Mapping[int, NDArray[Any]], count: int, expand: Callable[[], Floats]) -> None:
+    def __init__(self, columns: Mapping[Place, NDArray[Any]], count: int, expand: Callable[[], Floats]) -> None:
         """Take the columns, the number of rows, and what makes the dense rows."""
         self.columns, self._count, self._expand = columns, count, expand
 
@@ -37,7 +39,7 @@ class CodedRows:
         """Consecutive rows as such rows; anything else of the dense form."""
         if not isinstance(key, slice):
             return self.dense[key]
-        columns = {start: values[key] for start, values in self.columns.items()}
+        columns = {name: values[key] for name, values in self.columns.items()}
         return CodedRows(columns, len(range(*key.indices(self._count))), lambda: self.dense[key])
 
 
@@ -53,8 +55,7 @@ def number_of(x: Inputs, start: int, missing: bool) -> tuple[Floats, NDArray[np.
         start: coordinate of the number in the dense row.
         missing: whether the next coordinate says that the number is missing.
     """
-    if isinstance(x, CodedRows) and missing:
-        return x.columns[start], np.isnan(x.columns[start])
-    if isinstance(x, CodedRows):
-        return x.columns[start], None
+    if isinstance(x, CodedRows) and (start, 0, missing) in x.columns:
+        values = x.columns[start, 0, missing]
+        return values, np.isnan(values) if missing else None
     return x[:, start], x[:, start + 1] > 0.5 if missing else None

@@ -86,19 +86,22 @@ class Encoder:
                 dense[:, block.start] = np.isnan(values)
         return dense
 
-    def columns(self, codes: pd.DataFrame) -> dict[int, NDArray[Any]]:
-        """Codes by the first coordinate of each column in the dense form, shape (n,): places, and numbers as they are.
+    def columns(self, codes: pd.DataFrame) -> dict[tuple[int, int, bool], NDArray[Any]]:
+        """Codes by where they stand in the dense form, shape (n,): places, and numbers as they are.
+
+        A key is the first coordinate, the width of a one-hot block, or 0, and whether a number may be missing.
 
         Raises:
             DataError: a code is none of its column's places.
         """
-        return {
-            block.start: _places(block.column, codes[block.column].to_numpy(), block.width)
-            if block.kind == "onehot"
-            else codes[block.column].to_numpy(np.float64)
-            for block in self.layout.blocks
-            if block.kind != "indicator"
-        }
+        columns: dict[tuple[int, int, bool], NDArray[Any]] = {}
+        for block in self.layout.blocks:
+            values = codes[block.column].to_numpy()
+            if block.kind == "onehot":
+                columns[block.start, block.width, False] = _places(block.column, values, block.width)
+            elif block.kind == "unit":
+                columns[block.start, 0, self.schema.column(block.column).nullable] = values
+        return columns
 
     def labels(self, codes: pd.DataFrame) -> Integers:
         """Class of each row, shape (n,); zeros unless the task is classification."""

@@ -19,6 +19,7 @@ LARGEST_INTEGER = 10**12
 MOST_DIGITS = 15
 SWAPPED_MARKS = str.maketrans(",.", ".,")
 """For numbers with a decimal comma. A point becomes a comma, so that a mark of thousands stays unreadable."""
+_FRACTION = 4  # decimals of numbers whose digits are found in integers
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
 _SHORTEST = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<part>\d*)e?\+?(?P<power>-?\d*)$"
 
@@ -99,8 +100,26 @@ class Numeric(Kind):
 
         The digits are the fewest that are read back as the same float64. PostgreSQL, DuckDB and Java print these
         digits, each in its own notation, and this one follows from all.
+
+        Let m / 10^k with a whole m below 10^15 be rounded to a number. No other decimal of at most 15 digits is rounded
+        to it, so its fewest digits are those of m. An integer m is found faster than the digits of a text.
         """
-        shortest = pc.add(cells.cast("double"), 0.0).cast(pa.string())  # one zero, whatever its sign
+        numbers = cells.cast("double").to_numpy(zero_copy_only=False) + 0.0  # one zero, whatever its sign
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = np.rint(numbers * 10.0**_FRACTION)
+            short = (np.abs(scaled) < 10.0**MOST_DIGITS) & (scaled / 10.0**_FRACTION == numbers)
+        if not short.all():
+            return self._exact_texts(pa.array(numbers, from_pandas=True))
+        digits, exponents = scaled.astype(np.int64), np.where(scaled, -_FRACTION, 0)
+        longer = np.flatnonzero(digits)
+        while len(longer := longer[digits[longer] % 10 == 0]):
+            digits[longer] //= 10
+            exponents[longer] += 1
+        return pc.binary_join_element_wise(pa.array(digits).cast("string"), pa.array(exponents).cast("string"), "e")
+
+    def _exact_texts(self, numbers: "pa.Array") -> "pa.Array":
+        """As :meth:`exact_texts`, from the digits of texts."""
+        shortest = numbers.cast(pa.string())
         read = pc.extract_regex(shortest, _SHORTEST)
         sign, whole, part, power = (pc.struct_field(read, [name]) for name in ("sign", "whole", "part", "power"))
         digits = pc.ascii_ltrim(pc.binary_join_element_wise(whole, part, ""), "0")
