@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from toy_release import ROWS, SCHEMA, drawn, exact, table
+from toy_release import ROWS, SCHEMA, drawn, exact, read_draws, table
 
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.data.encoding.encoder import Encoder
@@ -39,9 +39,8 @@ def without_noise(one: Released) -> Released:
     return replace(one, receipt=replace(one.receipt, noise_scale=0.0, rho=np.inf))
 
 
-def asked(question: Question, draws: int = FEW, total: float | None = None, fault: Fault = lambda one: one) -> Frames:
-    answers = (Answers(measurements(SCHEMA, map(fault, draw), total)) for draw in drawn(DRAWS)[:draws])
-    return [answer.frame(question) for answer in answers]
+def asked(question: Question, draws: int = FEW, total: float | None = None) -> Frames:
+    return [Answers(measured).frame(question) for measured in read_draws(DRAWS, total)[:draws]]
 
 
 def covered(frames: Frames, true: Any) -> np.ndarray:
@@ -84,7 +83,7 @@ def dropped(one: Released) -> Released:
 @pytest.mark.long
 @pytest.mark.parametrize("fault", [halved, dropped])
 def test_coverage_shows_a_wrong_receipt_and_a_lost_pair(fault: Fault) -> None:
-    frames = asked(SHARES, fault=fault)
+    frames = [estimate(SCHEMA, map(fault, draw), SHARES) for draw in drawn(DRAWS)[:FEW]]
     assert (covered(frames, truth(SHARES).estimate) < FEWEST_OF_FEW).any()
 
 

@@ -7,7 +7,6 @@ one is near .33.
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,7 @@ from test_margins_of_error import (
     squared,
     without_noise,
 )
-from toy_release import ROWS, SCHEMA, drawn, exact, table
+from toy_release import ROWS, SCHEMA, drawn, exact, read_draws, table
 
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.inference.measurements import Measurements, measurements
@@ -60,8 +59,8 @@ def truth() -> pd.Series:
     return pd.Series(beta, index=pd.MultiIndex.from_tuples(regressors))
 
 
-def frames(draws: int, fault: Any = lambda one: one, total: int | None = None) -> list[pd.DataFrame]:
-    return [coefficients(measurements(SCHEMA, map(fault, draw), total), MODEL) for draw in drawn(DRAWS)[:draws]]
+def frames(draws: int, total: int | None = None) -> list[pd.DataFrame]:
+    return [coefficients(measured, MODEL) for measured in read_draws(DRAWS, total)[:draws]]
 
 
 def test_exact_sums_give_the_coefficients_of_the_rows() -> None:
@@ -86,7 +85,7 @@ def test_a_number_with_missing_values_and_a_number_as_outcome() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("total", [None, ROWS])
 def test_coefficients_are_covered_as_often_as_they_say(total: int | None) -> None:
-    all_frames, true = frames(DRAWS, total=total), truth().to_numpy()
+    all_frames, true = frames(DRAWS, total), truth().to_numpy()
     inside, errors = covered(all_frames, true), squared(all_frames, true)
     assert ((inside >= FEWEST) & (inside <= MOST)).all(), inside
     assert ((errors > LEAST) & (errors < LARGEST)).all(), errors
@@ -94,7 +93,8 @@ def test_coefficients_are_covered_as_often_as_they_say(total: int | None) -> Non
 
 @pytest.mark.long
 def test_coverage_shows_a_wrong_receipt_and_lost_dependence(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert covered(frames(FEW, halved), truth().to_numpy()).min() < FEWEST_OF_FEW
+    wrong = [regression(SCHEMA, map(halved, draw), MODEL) for draw in drawn(DRAWS)[:FEW]]
+    assert covered(wrong, truth().to_numpy()).min() < FEWEST_OF_FEW
     sound = Terms.covariance_of_sums
     monkeypatch.setattr(Terms, "covariance_of_sums", lambda self, parts: np.diag(np.diag(sound(self, parts))))
     assert squared(frames(FEW), truth().to_numpy()).min() < LEAST

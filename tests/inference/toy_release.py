@@ -13,6 +13,7 @@ from toys import ADD, plan_with, schema_with
 from likeness.config.typed import build
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
+from likeness.inference.measurements import Measurements, measurements
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context
@@ -110,3 +111,9 @@ def drawn(draws: int) -> tuple[tuple[Released, ...], ...]:
         )
         for draw in range(draws)
     )
+
+
+@cache
+def read_draws(draws: int, total: float | None = None) -> tuple[Measurements, ...]:
+    """What a reader makes of them; ``total``: the public number of records."""
+    return tuple(measurements(SCHEMA, draw, total) for draw in drawn(draws))
