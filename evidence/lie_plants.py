@@ -25,7 +25,6 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_bytes
 from likeness.inference.relations import summary
-from likeness.methods.merf_ae.encoded_map import EncodedFourier
 from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import card_queries
@@ -224,12 +223,6 @@ def weights_of(change: Callable[[dict[str, Any]], object]) -> Plant:
     return plant
 
 
-def encoder(folder: Path) -> None:
-    """A map that names an encoder that the bundle lacks."""
-    feature = EncodedFourier(8, 1.0, 0, (4, 4), 4, 1, SHA)
-    replace_query(EMBEDDING, Query(EMBEDDING, "privatize", feature))(folder)
-
-
 def symmetric(folder: Path) -> None:
     """Second moments without the noise that makes them unsymmetric."""
     size = 30
@@ -312,12 +305,6 @@ def clustered(**spec: Any) -> Plant:
 def field(path: str, value: Any) -> Plant:
     """Set a value of the account."""
     return set_value(names.PRIVACY, path, value)
-
-
-def outside(folder: Path) -> None:
-    """Settings of a method whose encoder is a file that never ends."""
-    encoder = {"privatize": {"encoder": "/dev/zero.safetensors", "encoder_sha256": SHA}}
-    edit_json(folder / names.SETTINGS, lambda value: value.update(method="merf_ae", merf_ae=encoder))
 
 
 def keys_twice(folder: Path) -> None:

@@ -28,7 +28,6 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.core.errors import LikenessError
-from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.privacy.receipt import MECHANISM
 from likeness.verify import MOST_MINUTES, checks_of
 
@@ -183,11 +182,6 @@ LIES: tuple[Lie, ...] = (
     Lie("a folder has a name that says something", "files", "does not belong",
         lambda folder: (folder / p.NOTE).mkdir()),
     Lie("the plan is missing", "files", "is missing", p.without(names.PLAN_FILE), seal=S),
-    Lie("an encoder belongs to no setting", "files", "name another file", p.file(ENCODER)),
-    Lie("the settings name a file outside of the bundle", "files", "name another file",
-        p.outside, seal=S),
-    Lie("the settings name another encoder than that of the bundle", "files", "name another file",
-        f.all_of(p.outside, p.file(ENCODER)), seal=S),
     Lie("a text was changed", "checksums", "was changed",
         f.edit_file(names.CARD, "none of them", "some of them"), seal=N),
     Lie("a file is not among the checksums", "checksums", "lists other files",
@@ -287,8 +281,6 @@ LIES: tuple[Lie, ...] = (
         plant=lambda folder: p.inner(folder, num_frequencies=10**12)),
     Lie("a map has half a frequency", "sensitivity", "not a whole number", method="pearl",
         plant=lambda folder: p.inner(folder, num_frequencies=100.5)),
-    Lie("a map's encoder is missing", "sensitivity", "encoder.safetensors is missing", p.encoder),
-    Lie("a map's encoder is another", "sensitivity", "is another encoder", f.all_of(p.encoder, p.file(ENCODER))),
     Lie("records together are two groups", "sensitivity", "are one group", p.feature(p.COUNTS, terms="all_records")),
     Lie("the terms are unknown", "sensitivity", "are unknown", p.feature(p.COUNTS, terms="no_records")),
     Lie("a map lacks a word", "sensitivity", "does not have the specification",

@@ -235,11 +235,6 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("merf", "privatize", "lengthscale"), [], r"merf\.privatize\.lengthscale must be a number greater than 0"),
         (("merf", "privatize", "lengthscale"), None, r"merf\.privatize\.lengthscale must be a number"),
         (("merf", "privatize", "lengthscale"), ["a"], r"merf\.privatize\.lengthscale\[0\] must be a number"),
-        (("merf_ae", "privatize", "encoder"), "private", r"encoder: private is refused: .* preprint's fault"),
-        (("merf_ae", "privatize", "encoder"), "dp_sgd", r"encoder: dp_sgd is refused: .* from torch"),
-        (("merf_ae", "privatize", "encoder"), "weights.pt", r"encoder must be random or a \.safetensors file"),
-        (("merf_ae", "privatize", "encoder"), "public.safetensors", r"encoder_sha256 must be the 64 hexadecimal"),
-        (("merf_ae", "privatize", "encoder_sha256"), "0" * 64, r"encoder_sha256 must be null while encoder is random"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(keys: tuple[str, ...], value: Any, message: str) -> None:

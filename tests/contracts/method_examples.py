@@ -80,7 +80,7 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
     "cosine_levels": (CosineLevels((2, 3), 4, 3, 0.4), 6),
     "cosine_moments": (CosineMoments((2, 3), 4, 1.3, 0.3), 6),
     "cosine_norms": (CosineNorms((2, 3), 5, 8), 6),
-    "encoded_fourier": (EncodedFourier(20, 3.0, 1, (2, 3), 4, 5, "random", channels=3, encoder_seed=1), 6),
+    "encoded_fourier": (EncodedFourier(20, 3.0, 1, (2, 3), 4, 5, channels=3, encoder_seed=1), 6),
     "hermite": (
         HermiteFeatures((0, 1), (1,), ((3, 6),), (0.7, 0.99), (6.0, 1.0), 12, 4, ((0, 1), (1, 2), (0, 1, 2)), 0.6),
         6,
@@ -140,7 +140,7 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
     "cosine_levels": (CosineLevels((6, 6, 3), 60, 4, 0.3), 108),
     "cosine_moments": (CosineMoments((6, 6, 3), 60, 4.7, 0.3), 108),
     "cosine_norms": (CosineNorms((6, 6, 3), 60, 64), 108),
-    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (6, 6, 3), 64, 9, "random", channels=8, encoder_seed=1), 108),
+    "encoded_fourier": (EncodedFourier(1_000, 3.5, 1, (6, 6, 3), 64, 9, channels=8, encoder_seed=1), 108),
     "hermite": (
         HermiteFeatures(
             tuple(range(60)),

@@ -19,7 +19,6 @@ from likeness.bundle.write import write_bundle
 from likeness.config.load import load_params
 from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.ledger.ledger import Ledger
-from likeness.methods.merf_ae.encoded_map import ENCODER
 from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
@@ -107,11 +106,8 @@ def test_whatever_is_relative_in_the_settings_is_below_the_root(
     for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
         monkeypatch.delenv(name)
     params = load_params(ROOT / "params.yaml")
-    encoder = {"privatize": {"encoder": "public.safetensors", "encoder_sha256": "0" * 64}}
     params = dataclasses.replace(
         params,
-        method="merf_ae",
-        sections={"merf_ae": encoder},
         ingest=dataclasses.replace(params.ingest, schema="s.yaml", source="sqlite:///a.db", query="visits"),
         ledger=dataclasses.replace(params.ledger, home="ledger"),
         tracking=dataclasses.replace(params.tracking, uri="sqlite:///runs.db"),
@@ -120,6 +116,5 @@ def test_whatever_is_relative_in_the_settings_is_below_the_root(
     project = Project(tmp_path, params)
     assert project.schema_file == tmp_path / "s.yaml" and project.ledger_session.home.path == tmp_path / "ledger"
     assert project.sources.database is not None and project.sources.database.url == f"sqlite:///{tmp_path}/a.db"
-    assert project.method.public_files()[ENCODER].path == tmp_path / "public.safetensors"
     assert tracking_store(project) == (f"sqlite:///{tmp_path}/runs.db", tmp_path)
     assert project.params is params  # as they are written: what the ledger notes of them names no folder

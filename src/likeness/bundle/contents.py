@@ -4,7 +4,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 from likeness.core.paths import Outputs
-from likeness.methods import METHODS
 from likeness.pipeline.datasets import MODELS
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
@@ -21,14 +20,13 @@ def published(outputs: Outputs) -> tuple[str, ...]:
 
 
 def always(outputs: Outputs) -> tuple[str, ...]:
-    """The files of each bundle. Others are ``released/QUERY.safetensors`` and the public files of its method."""
+    """The files of each bundle. Others are ``released/QUERY.safetensors``."""
     return (*_TEXTS, *published(outputs))
 
 
 _OUTPUTS = [model.outputs for model in MODELS.values()]
 ALWAYS = tuple(dict.fromkeys(name for outputs in _OUTPUTS for name in always(outputs)))
 """These names of bundles of all kinds."""
-PUBLIC_FILES = tuple(name for method in METHODS.values() for name in method.public_names)
 
 
 def outputs_in(present: Collection[str]) -> Outputs:
@@ -39,6 +37,6 @@ def outputs_in(present: Collection[str]) -> Outputs:
 def allowed_name(name: str, names: Collection[str] = ALWAYS) -> bool:
     """Whether a bundle that always has some names may hold a file of this one."""
     path = Path(name)
-    return name in (*names, *PUBLIC_FILES) or (
+    return name in names or (
         path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
     )

@@ -193,7 +193,7 @@ def _check_regular(folder: Path) -> None:
         place = folder / inner
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             raise ArtifactError(f"{shown(folder)}: '{inner}' is not a folder")
-    listed = [folder / name for name in (*names.ALWAYS, *names.PUBLIC_FILES)]
+    listed = [folder / name for name in names.ALWAYS]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
         try:
             status = file.lstat()
@@ -252,10 +252,6 @@ def files(bundle: Bundle) -> str:
     require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
     lost = sorted(set(always) - present)
     require(not lost, f"{lost[0] if lost else ''} is missing")
-    public = {name: bundle.folder / name for name in names.PUBLIC_FILES if name in present}
-    named = {name: file.path for name, file in bundle.project.method.public_files().items()}
-    odd = min({**public, **named}, default="")
-    require(named == public, f"{odd} is missing, or the settings name another file")
     return f"{len(present)} files, all of them part of a bundle"
 
 

@@ -10,6 +10,7 @@ from likeness.config.typed import build
 from likeness.core.errors import ParamsError
 from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import json_value
+from likeness.methods import method_from
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
 
@@ -19,9 +20,8 @@ _OF_CSV = ("separator", "decimal", "quote")  # keys of ingest.format by which a 
 
 
 def settings_of(project: Project) -> dict[str, Any]:
-    """The settings of the run as JSON, without places of a machine. A public file has its name in the bundle."""
-    params, recipe = project.params, project.chosen_method
-    names = {str(file.path): name for name, file in recipe.public_files().items()}
+    """The settings of the run as JSON, without places of a machine."""
+    params = project.params
     card = params.evaluate.card
     value: dict[str, Any] = json_value(
         {
@@ -37,7 +37,7 @@ def settings_of(project: Project) -> dict[str, Any]:
             "train": params.train,
             "sample": sample_request(params.sample),
             **({} if card is None else {"card": card}),
-            params.method: renamed(json_value(recipe), names),
+            params.method: method_from(params),
         }
     )
     return value
@@ -60,12 +60,3 @@ def params_of(settings: Mapping[str, Any]) -> Params:
         "sections": {name: settings[name]},
     }
     return build(Params, sections, "")
-
-
-def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A JSON value with other names for its files."""
-    if isinstance(value, Mapping):
-        return {key: renamed(item, names) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [renamed(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value

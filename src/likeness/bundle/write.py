@@ -79,21 +79,12 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
 
 
 def _copy(project: Project, folder: Path) -> None:
-    """Copy the artifacts that may be published.
-
-    Raises:
-        ReleaseError: a public file is not the one of the settings.
-    """
-    paths, public = project.paths, project.method.public_files()
+    """Copy the artifacts that may be published."""
     sources = {
         **{name: project.root / Outputs.place(name) for name in project.outputs.files},
-        **{name: file.path for name, file in public.items()},
-        **{f"{contents.RELEASED}/{path.name}": path for path in paths.released_files},
+        **{f"{contents.RELEASED}/{path.name}": path for path in project.paths.released_files},
     }
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / name)
         (folder / name).chmod(0o644)  # a copy of the read-only store would be read-only too
-    for name, file in public.items():
-        if sha256_bytes((folder / name).read_bytes()) != file.sha256:
-            raise ReleaseError(f"{file.path} must have the SHA-256 {file.sha256} of the settings. Restore the file.")

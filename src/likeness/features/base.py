@@ -1,8 +1,7 @@
 """Feature maps: bounded functions of one record, fixed by public numbers before any record is read."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -157,19 +156,6 @@ class Map(FeatureMap):
         """Public specification as JSON. A field that equality ignores is left out."""
         values: Any = fields(self)  # type: ignore[arg-type]
         return {"map": self.name, **{one.name: json_value(getattr(self, one.name)) for one in values if one.compare}}
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """SHA-256 of each public file that the map is made from, by its name in a bundle."""
-        return {}
-
-    def with_files(self, folder: Path) -> FeatureMap:
-        """The map with its files, checked. Without them it has only its bound, which is enough for a receipt.
-
-        Raises:
-            LikenessError: a file is not the one that the map names.
-        """
-        return self
 
     def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Differences of numbers that the map gives twice, in released sums (num_groups, width): noise only."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,9 +90,7 @@ class RandomNetwork:
         See :func:`layers_of` for channels, widths and shape, :func:`likeness.core.rng.public` for seed and purpose.
         """
         stream = public(seed, purpose)
-        convolution, dense = layers_of(
-            lambda outputs, inputs: gaussian_weights(stream, outputs, inputs), channels, widths, shape
-        )
+        convolution, dense = layers_of(stream, channels, widths, shape)
         return cls(convolution, dense, gaussian_weights(stream, 1, widths[-1])[0], shape)
 
     def windows(self, x: Tensor) -> Tensor:
@@ -182,13 +180,12 @@ def gaussian_weights(stream: np.random.Generator, outputs: int, inputs: int) -> 
 
 
 def layers_of(
-    weights: Callable[[int, int], Tensor], channels: int | None, widths: Sequence[int], shape: tuple[int, ...]
+    stream: np.random.Generator, channels: int | None, widths: Sequence[int], shape: tuple[int, ...]
 ) -> tuple[Layer | None, tuple[Layer, ...]]:
     """A convolution, if wanted, and dense layers behind it, each as exact as its inputs allow.
 
     Args:
-        weights: gives the next layer's weights, multiples of ``2**-WEIGHT_BITS``, from (outputs, inputs + 1). Sums of
-            the first layer must be below 2**18; Gaussian weights make none so large.
+        stream: of the weights. Sums of the first layer must be below 2**18; Gaussian weights make none so large.
         channels: of the convolution; None for none.
         widths: of the dense layers.
         shape: of the input.
@@ -197,19 +194,19 @@ def layers_of(
     bounds = torch.ones(math.prod(shape), dtype=torch.float64)
     if channels is not None:
         seen = torch.ones(window(shape), dtype=torch.float64)
-        convolution = _layer(weights, channels, seen, INPUT_BITS)
+        convolution = _layer(stream, channels, seen, INPUT_BITS)
         bounds = convolution.output_bounds.repeat(math.prod(shape[:2]))
     dense: list[Layer] = []
     for width in widths:
         first = channels is None and not dense
-        dense.append(_layer(weights, width, bounds, INPUT_BITS if first else None))
+        dense.append(_layer(stream, width, bounds, INPUT_BITS if first else None))
         bounds = dense[-1].output_bounds
     return convolution, tuple(dense)
 
 
-def _layer(weights: Callable[[int, int], Tensor], outputs: int, bounds: Tensor, input_bits: int | None) -> Layer:
+def _layer(stream: np.random.Generator, outputs: int, bounds: Tensor, input_bits: int | None) -> Layer:
     """A layer; ``input_bits`` is given where the door has rounded the inputs already."""
     bounds = with_one(bounds)
-    drawn = weights(outputs, len(bounds))
+    drawn = gaussian_weights(stream, outputs, len(bounds))
     largest = float((drawn.abs() @ bounds).max())
     return Layer(drawn, input_bits or fitting_bits(largest * 2.0**WEIGHT_BITS, 48), bounds)

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -64,13 +63,6 @@ class Measured(NamedTuple):
     ruled: bool
 
 
-class PublicFile(NamedTuple):
-    """A public file beside the settings that a map is made from."""
-
-    path: Path
-    sha256: str
-
-
 class Method(ABC):
     """A method. Subclasses are frozen dataclasses of their settings in params.yaml.
 
@@ -81,7 +73,6 @@ class Method(ABC):
         generators: those that it may build, by their name: functions that import them, since some need PyTorch.
         any_category: whether ``sample.where`` may give other columns than the label.
         learns_functions: whether it learns how one column determines another, for a rule without a table.
-        public_names: names that its public files have in a bundle.
     """
 
     name: ClassVar[str]
@@ -90,7 +81,6 @@ class Method(ABC):
     generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False
     learns_functions: ClassVar[bool] = False
-    public_names: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def shares(self, context: Context) -> list[QueryShare]:
@@ -147,14 +137,6 @@ class Method(ABC):
     def hints(self, schema: Schema) -> list[str]:
         """What ``likeness check`` notes about settings and a schema without faults. Nothing by default."""
         return []
-
-    def at(self, root: Path) -> Self:
-        """The recipe with public files that it names below a project's folder. By default it names none."""
-        return self
-
-    def public_files(self) -> dict[str, PublicFile]:
-        """Public files, by their name in a bundle. None by default."""
-        return {}
 
     def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
         """How well one of :meth:`planned_queries` measures the records. By default its map says it.

@@ -116,8 +116,6 @@ def _fault(name: str, kind: type[Method], distribution: str, known: Mapping[str,
         return f"must give the method the name '{name}', in small letters, digits and underscores"
     if name in {item.name for item in fields(Params)}:
         return "takes the name of a section of the settings"
-    if kind.public_names:
-        return "names public files, which only methods of Likeness have"
     maps = {one.name: one for method in known.values() for one in method.maps}
     generators = {one: load for method in known.values() for one, load in method.generators.items()}
     taken = [one.name for one in kind.maps if maps.get(one.name, one) is not one]

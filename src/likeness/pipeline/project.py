@@ -156,14 +156,9 @@ class Project:
         Raises:
             ParamsError: it makes no histories, and the schema is one of them.
         """
-        return self.written_model.recipe(self.chosen_method)
-
-    @property
-    def chosen_method(self) -> "Method":
-        """The recipe of the settings, whatever the schema is."""
         from likeness.methods import method_from
 
-        return method_from(self.params).at(self.root)
+        return self.written_model.recipe(method_from(self.params))
 
     @cached_property
     def context(self) -> "Context":

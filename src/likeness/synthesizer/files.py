@@ -16,7 +16,6 @@ from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.histories.schema import read_schema
 from likeness.data.schema.yaml import schema_text
-from likeness.methods import method_from
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.project import Project
@@ -112,21 +111,11 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
         params = replace(params, ledger=replace(params.ledger, home=home))
         project = Project(Path(temporary), params, fitted.written.schema)
         paths = project.paths
-        _copy_public_files(project)
         _write_released(project, fitted.released)
         write_json(paths.plan, fitted.plan.to_dict())
         fitted.written.save(fitted.generators, paths.generator)
         write_synthetic(project, project.model.draw(fitted.generators, *project.sample))
         return write_bundle(project, target, open_others)
-
-
-def _copy_public_files(project: Project) -> None:
-    """Copy the public files of the method, whose places begin in the current directory, into the project."""
-    for name, file in method_from(project.params).public_files().items():
-        place = project.method.public_files()[name].path
-        if place != file.path:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(file.path.read_bytes())
 
 
 def _write_released(project: Project, released: Mapping[str, Released]) -> None:

@@ -10,9 +10,9 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Wrong, require
 from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
-from likeness.core.hashing import canonical_json, sha256_bytes
+from likeness.core.hashing import canonical_json
 from likeness.core.text import normal_text
-from likeness.features.base import CellMap, FeatureMap, Map
+from likeness.features.base import CellMap, FeatureMap
 from likeness.methods.maps import from_spec
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
@@ -44,8 +44,6 @@ def sensitivity(bundle: Bundle) -> str:
         query = check_claim(name, released.receipt)
         if query is None:
             check_keys(name, released)
-        elif isinstance(query.feature, Map):
-            _with_files(bundle, name, query.feature)
     return f"{len(bundle.released)} receipts agree with their maps"
 
 
@@ -196,15 +194,6 @@ def _sizes_in(spec: Mapping[str, Any]) -> Iterator[int]:
 _SIZES = ("cells", "channels", "code", "dimension", "levels", "num_categorical", "num_coefficients", "num_frequencies",
           "order", "product_order", "shape", "widths")  # fmt: skip
 _MOST_DRAWN = 1 << 31  # numbers
-
-
-def _with_files(bundle: Bundle, name: str, feature: Map) -> None:
-    """Check that the bundle has the public files of a map, and that they fit the map."""
-    for file, sha256 in feature.files.items():
-        path = bundle.folder / file
-        require(path.is_file(), f"{name}: {file} is missing")
-        require(sha256_bytes(path.read_bytes()) == sha256, f"{name}: {file} is another {path.stem}")
-    feature.with_files(bundle.folder)
 
 
 def _clusters(receipt: Receipt, clusters: FeatureMap) -> EachCluster:
