@@ -166,7 +166,7 @@ def test_a_plain_script_without_a_guard_runs_once_and_what_lies_in_its_folder_is
 
 @pytest.mark.parametrize(("processors", "count", "processes"), [
     (1, 10**7, 1), (2, 0, 1), (2, 2 * EACH - 1, 1), (2, 2 * EACH, 2), (2, 10**7 + 1, 2), (3, 10**6 + 1, 3),
-    (64, 10**7, 4),
+    (64, 10**7, 16),
 ])  # fmt: skip
 def test_shares(processors: int, count: int, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_processes, "_usable_processors", lambda: processors)

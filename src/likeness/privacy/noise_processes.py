@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 _WORTH = 250_000  # coordinates that make a process worth its start: it draws for seconds and starts in half a second
-_MOST = 4  # processes
+_MOST = 16  # processes
 _PATIENCE, _SLOWER = 60.0, 10.0  # seconds to wait for a process, plus this multiple of the time this process took
 
 # Isolated from environment and working folder; it searches packages where this process does.
