@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import torch
@@ -126,6 +127,11 @@ class ResidualImages(LatentGenerator):
         self.last = nn.Sequential(
             nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, math.prod(self.shape[2:]), 3, padding=1)
         )
+        # Products with matrices: on a GPU the slope of PyTorch's own stretching is slow, or differs from run to run.
+        for place, sizes in enumerate(pairwise(self._sizes), start=1):
+            rows, columns = (_stretching(*sides) for sides in zip(*sizes, strict=True))
+            self.register_buffer(f"_rows_{place}", rows.contiguous(), persistent=False)
+            self.register_buffer(f"_columns_{place}", columns.T.contiguous(), persistent=False)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Values in [0, 1], pixel by pixel, shape (n, values), from z (n, latent_dim) and classes (n,)."""
@@ -137,7 +143,8 @@ class ResidualImages(LatentGenerator):
     def _pixels(self, inputs: Tensor) -> Tensor:
         x = self.first(inputs).view(-1, self.channels, *self._sizes[0])
         for place, block in enumerate(self.blocks):
-            x = _stretch(x, self._sizes[place // 2])
+            if place % 2 == 0 and place > 0:
+                x = self.get_buffer(f"_rows_{place // 2}") @ (x @ self.get_buffer(f"_columns_{place // 2}"))
             x = x + block(x)
         pixels: Tensor = torch.sigmoid(self.last(x)).permute(0, 2, 3, 1).flatten(1)
         return pixels
