@@ -96,6 +96,20 @@ VARIANTS = {
     "ntk by cnn_2l": Variant(
         "ntk", changed={"privatize": {"architecture": "cnn_2l", "widths": [30, 200]}}, tables=("adult_rebalanced",)
     ),  # DP-NTK, table 5
+    "ntk by fc_2l, residual": Variant(
+        "ntk",
+        changed={
+            "privatize": {"architecture": "fc_2l", "widths": [3000, 200], "max_coordinates": 100_000_000},
+            "train": {
+                "network": "residual",
+                "latent_dim": 201,
+                "batch_size": 1000,
+                "learning_rate": 0.01,
+                "iterations": 40_000,
+            },
+        },
+        tables=("cifar10",),
+    ),  # DP-NTK, its settings of CIFAR-10: python -m evidence.cifar
     "pearl without critic": Variant("pearl", changed={"train": {"critic": False}}, tables=("digits", "mnist")),
     "hp, 4,000 steps": Variant("hp", changed={"train": {"iterations": 4000}}, tables=("mixture",)),
     "hp, 16,000 steps": Variant("hp", changed={"train": {"iterations": 16_000}}, tables=("mixture",)),

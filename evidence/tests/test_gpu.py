@@ -1,4 +1,4 @@
-"""The script for a machine with a GPU, on the CPU at a small size: every measurement but torchrun and torch.compile."""
+"""The script for a machine with a GPU, on the CPU at a small size: every measurement but those that start processes."""
 
 import sys
 from pathlib import Path
@@ -16,6 +16,7 @@ def test_it_measures_every_method_and_a_second_call_measures_nothing(
 ) -> None:
     monkeypatch.setattr(gpu, "SHAPES", {"28 x 28": (4, 5), "color": (5, 4, 3)})
     monkeypatch.setattr(gpu, "torchrun", lambda *_: {"seconds": 1.0})
+    monkeypatch.setattr(gpu, "retrained", lambda *_: {"verdict": "equal"})
     results = tmp_path / "gpu.csv"
     monkeypatch.setattr(sys, "argv", ["gpu", "--device", "cpu", "--small", "--results", str(results)])
     gpu.main()
@@ -24,9 +25,11 @@ def test_it_measures_every_method_and_a_second_call_measures_nothing(
     assert (rows["equal_bits"].dropna() == 1).all() and rows["equal_bits"].count() == 4
     steps = rows[rows["milliseconds"].notna()]
     assert len(steps) == 24 and (steps["milliseconds"] > 0).all()
-    assert {what.split(",")[0] for what in steps["what"]} == {"merf", "pearl", "pearl without critic", "hp", "ntk"}
+    assert {what.split(",")[0] for what in steps["what"]} == set(gpu.METHODS)
     gpu.main()
     assert len(pd.read_csv(results)) == len(rows) and "all measured" in capsys.readouterr().out
+    group = gpu.gradients(torch.device("cpu"), small=True)
+    assert group.isfinite().all() and group.norm() > 0
 
 
 def test_without_minutes_it_names_what_is_left(
@@ -35,7 +38,8 @@ def test_without_minutes_it_names_what_is_left(
     words = ["gpu", "--device", "cpu", "--small", "--minutes", "0", "--results", str(tmp_path / "gpu.csv")]
     monkeypatch.setattr(sys, "argv", words)
     gpu.main()
-    assert "torchrun, 28 x 28, cpu, float32, no" in capsys.readouterr().out and not (tmp_path / "gpu.csv").exists()
+    assert "torchrun, 1 process, 28 x 28, cpu, float32, no" in capsys.readouterr().out
+    assert not (tmp_path / "gpu.csv").exists()
 
 
 def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
