@@ -95,9 +95,15 @@ else:
     raise SystemExit("merf ran")
 """
 
-VERDICT = """
-from pathlib import Path
+BUNDLE_AND_VERDICT = """
+import sys
+from likeness.cli.app import main
 from likeness.verify import checks_of
+sys.argv = ["likeness", "bundle", "b"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
 checks = list(checks_of(Path("b"), retrain=True))  # the command starts a process, which hides no package
 assert all(check.passed is not False for check in checks), checks
 print(*(check.text for check in checks))
@@ -124,11 +130,8 @@ def test_the_core_imports_no_package_of_an_extra(tmp_path: Path) -> None:
 def test_a_run_a_bundle_and_its_verdict_need_no_extra(tmp_path: Path) -> None:
     for name, text in PROJECT.items():
         (tmp_path / name).write_text(text)
-    run = python(tmp_path, RUN)
-    assert run.returncode == 0, run.stderr
-    for code, *arguments in ((COMMAND, "bundle", "b"), (VERDICT,)):
-        run = python(tmp_path, code, *arguments)
-        assert run.returncode == 0, run.stdout + run.stderr
+    run = python(tmp_path, RUN + BUNDLE_AND_VERDICT)
+    assert run.returncode == 0, run.stdout + run.stderr
     assert "autodp:" in run.stdout and "likeness-dp[verify]" in run.stdout
     run = python(tmp_path, COMMAND, "run")
     assert run.returncode == 2 and "Traceback" not in run.stderr
