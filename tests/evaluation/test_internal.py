@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,7 +13,8 @@ from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.distances import at_most
-from likeness.evaluation.utility import CLASSIFICATION_METRICS
+from likeness.evaluation.utility import CLASSIFICATION_METRICS, metrics_of
+from likeness.report import internal
 from likeness.report.files import read_internal
 from likeness.report.internal import FILES, evaluate
 from likeness.report.pages import render_internal
@@ -207,6 +209,25 @@ def test_equal_results_have_different_bytes_and_progress_tells_no_number(
     assert [row | {"salt": ""} for row in first] == [row | {"salt": ""} for row in second]
     tables = ("synthetic", "real", "shuffled")
     assert caplog.messages == [f"evaluate: {done} of 3, {name}: lda" for done, name in enumerate(tables, 1)] * 2
+
+
+def test_classifiers_see_few_rows_unless_a_setting_says_more(
+    tmp_path: Path, schema: Schema, table_of: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def judged(train: pd.DataFrame, test: pd.DataFrame, *_: Any) -> pd.DataFrame:
+        seen.append((len(train), len(test)))
+        return pd.DataFrame([{"classifier": "lda", **dict.fromkeys(metrics_of("classification"), 0.5), "seconds": 0}])
+
+    monkeypatch.setattr(internal, "train_on_synthetic_test_on_real", judged)
+    monkeypatch.setattr(internal, "MOST_TABLE_ROWS", 30)
+    tables = [table_of(60, seed) for seed in (1, 2, 3)]
+    for most, rows in ((None, 30), (50, 50)):
+        evaluate(*tables, schema, Evaluate(), tmp_path, classifiers=("lda",), max_rows=most)
+        assert seen[-3:] == [(rows, rows)] * 3
+    smallest = at_most(tables[1], 50, 0, "test")[schema.label].value_counts().min()
+    assert json.loads((tmp_path / "metrics.json").read_text())["auc_error"] == pytest.approx(smallest**-0.5)
 
 
 @pytest.mark.parametrize("task", ["regression", "none"])

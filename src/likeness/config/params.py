@@ -320,7 +320,7 @@ class Evaluate(Section):
     classifiers: tuple[str, ...] | None = setting(
         None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
     )
-    max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: all (images: 10,000)")
+    max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: 20,000 (images: 10,000)")
     learning_curve_sizes: tuple[int, ...] | None = setting(
         None,
         "a list such as [60, 600, 6000]: also score from this many synthetic rows",

@@ -47,6 +47,9 @@ CLASSIFICATION_METRICS = (
 )
 REGRESSION_METRICS = ("r2", "rmse")
 
+MOST_TABLE_ROWS = 20_000
+"""Rows of a table that estimators see, unless ``evaluate.max_rows`` is set: their time grows with the rows."""
+
 FEWEST_ROWS = 10
 """Fewest rows for a fit. With fewer, the prediction is the majority class or the mean label."""
 
@@ -54,6 +57,19 @@ FEWEST_ROWS = 10
 def metrics_of(task: str) -> tuple[str, ...]:
     """Names of the scores of a task; empty for ``none``."""
     return {"classification": CLASSIFICATION_METRICS, "regression": REGRESSION_METRICS}.get(task, ())
+
+
+def auc_error(labels: "pd.Series[Any]") -> float:
+    """Two standard errors of a ROC AUC of two classes, at most, by its test rows alone.
+
+    Its variance is at most AUC (1 − AUC) over the rows of the smaller class (Birnbaum and Klose 1957), so 1/4 over
+    these rows.
+
+    Args:
+        labels: classes of the test rows, at least one.
+    """
+    counts = labels.value_counts()
+    return float(counts[counts > 0].min() ** -0.5)
 
 
 def features_and_label(df: pd.DataFrame, schema: Schema) -> tuple[Array, Array]:

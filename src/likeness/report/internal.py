@@ -25,7 +25,13 @@ from likeness.evaluation.distances import at_most
 from likeness.evaluation.histories import discrimination, history_distances, shuffled
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
 from likeness.evaluation.row_counts import QUICK, scores_by_rows
-from likeness.evaluation.utility import metrics_of, shuffle_columns, train_on_synthetic_test_on_real
+from likeness.evaluation.utility import (
+    MOST_TABLE_ROWS,
+    auc_error,
+    metrics_of,
+    shuffle_columns,
+    train_on_synthetic_test_on_real,
+)
 from likeness.report.compare import Comparison, compare_images, compare_tables
 from likeness.report.padding import padded_csv, padded_json
 
@@ -60,8 +66,9 @@ def evaluate(
         settings: section ``evaluate`` of params.yaml.
         out_dir: usually ``reports/internal/evaluation``.
         classifiers: names of the estimators; None: all of the task, for images the usual ones.
-        max_rows: most rows of a table that estimators see, drawn by the public seed; None: all. Marginals take all
-            rows. For images it limits every use, and None: :data:`likeness.evaluation.images.MOST_ROWS`.
+        max_rows: most rows of a table that estimators see, drawn by the public seed; None:
+            :data:`likeness.evaluation.utility.MOST_TABLE_ROWS`. Marginals take all rows. For images it limits every
+            use, and None: :data:`likeness.evaluation.images.MOST_ROWS`.
         shape: height and width if rows are images; None asks the schema.
         halved: no row was held out, so both real tables are halves of the training rows.
 
@@ -69,9 +76,9 @@ def evaluate(
         DataError: a table has no rows, or the shape does not fit the schema.
     """
     shape = shape or schema.image
+    max_rows = max_rows or (MOST_TABLE_ROWS if shape is None else MOST_ROWS)
     if shape is not None:
         check_shape(schema, shape)
-        max_rows = max_rows or MOST_ROWS
         real_train, real_test, synthetic = (
             at_most(table, max_rows, settings.seed, name)
             for table, name in ((real_train, "train"), (real_test, "test"), (synthetic, "synthetic"))
@@ -88,6 +95,8 @@ def evaluate(
         "image": list(shape or ()),  # empty for a table
         **_means(scores, comparison, metrics_of(schema.task)),
     }
+    if schema.task == "classification":
+        summary["auc_error"] = auc_error(at_most(real_test, max_rows, settings.seed, "test")[schema.label])
     if shape is None:
         # Where both halves trained, a copy of either is as near as a copy of the other.
         near = None if halved else neighbors(tables, real_test, schema, settings.mmd_rows, settings.seed)
@@ -106,7 +115,7 @@ def _scores(
     schema: Schema,
     settings: Evaluate,
     classifiers: Sequence[str] | None,
-    max_rows: int | None,
+    max_rows: int,
     shape: Shape | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scores of the estimators of each table, and of quick ones by the number of synthetic rows.

@@ -55,6 +55,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "tables": list(TABLES.values()),
         "distances": [_distance(name, distances) for name in _common(distances)],
         "row_counts": _by_rows(internal.row_counts),
+        "auc_error": three(metrics["auc_error"]) if "auc_error" in metrics else "",
         "image": bool(metrics.get("image")),
         "histories": bool(metrics.get("histories")),
         "strangers": metrics.get("strangers"),
