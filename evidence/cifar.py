@@ -21,7 +21,7 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.project import Project
 from likeness.release.released import from_bytes, to_bytes
 
-DATA, METHOD, EPSILON, ADJACENCY, DRAW = "cifar10", "ntk by fc_2l, residual", 10.0, "replace_one", 1
+DATA, METHOD, EPSILON, ADJACENCY, DRAW = "cifar10", "ntk by a residual network", 10.0, "replace_one", 1
 RECORDS = 50_000  # training images, which replace_one makes public
 COUNTS, EMBEDDING, COST = "class_counts", "embedding", "cost.json"
 
