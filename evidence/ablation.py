@@ -7,8 +7,6 @@ section of evidence/CHOICES.md. Tables with more than 30 columns are left out by
 
 import argparse
 import math
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,9 +16,8 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results, commit, on_page
+from evidence.common import Results, commit, on_page, temporary_ledger
 from evidence.panel import MEASURES, PANEL, measured, scores
-from likeness import Ledger
 from likeness.methods.marginals import knowledge, method, mixture, objective, workload
 
 RESULTS = Results(Path("evidence/results/ablation.csv"), ["commit", "table", "part"])
@@ -64,9 +61,7 @@ def main() -> None:
     arguments = parser.parse_args()
     score, folder = scores(), PANEL / "tables"
     names = [] if arguments.page else arguments.tables or sorted(path.stem for path in folder.glob("*.json"))
-    with tempfile.TemporaryDirectory() as home:
-        os.environ.update({"LIKENESS_HOME": f"{home}/ledger", "LIKENESS_ANCHOR": f"{home}/anchor"})
-        Ledger.start()
+    with temporary_ledger():
         for name in names:
             if not arguments.tables and len(score.load(folder, name)[0]["columns"]) > _MOST_COLUMNS:
                 continue

@@ -1,5 +1,6 @@
 """What the benchmarks share: public tables, one run of a method in memory, scores, results in a CSV file."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,15 @@ def rebalanced(table: Table, count: int | None, test_share: float) -> Table:
     return Table(params, schema, rows.iloc[kept[~parts]], rows.iloc[kept[parts]])
 
 
+@contextlib.contextmanager
+def temporary_ledger() -> Iterator[None]:
+    """A new ledger for this process, which is forgotten at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
+        Ledger.create(locate())
+        yield
+
+
 def adjacent(params: Params, adjacency: str, rows: int) -> Params:
     """The same settings under an adjacency; these tables are public, so their number of rows may be."""
     own = rows if adjacency == Adjacency.REPLACE_ONE else None
@@ -165,9 +175,8 @@ def releases(
     project = Project(Path(), params, schema)
     method, plan = project.method, project.plan
     params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
-        ledger = Ledger.create(locate())
+    with temporary_ledger():
+        ledger = Ledger.open(locate())
         ledger.declare_population(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
         ((dataset, rows),) = in_memory(params, project.schema, train, ledger).records(project.model.encoded)
 
@@ -315,6 +324,12 @@ def on_page(page: Path, sections: dict[str, str]) -> None:
             before, after = text.split(begin)[0], text.split(end)[1]
             text = f"{before}{begin}\n{section}\n{end}{after}"
     page.write_text(text)
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown. A column whose head ends with a colon is set to the right."""
+    first = [head.removesuffix(":") for head in heads], ["---:" if head.endswith(":") else "---" for head in heads]
+    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in (*first, *rows))
 
 
 def cell(values: pd.Series, digits: int) -> str:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evidence.common import SHARED, Results, adjacent, load, on_page, releases
+from evidence.common import SHARED, Results, adjacent, load, markdown, on_page, releases
 from likeness.config.params import Params
 from likeness.core.rng import public
 from likeness.data.encoding.encoder import Encoder
@@ -219,12 +219,12 @@ def section(results: pd.DataFrame) -> str:
     """Least and largest coverage over tables, ε and adjacencies, by kind of number."""
     tables = ", ".join(f"`{name}`" for name in sorted(results.table.unique()))
     epsilons = ", ".join(f"{epsilon:g}" for epsilon in sorted(results.epsilon.unique()))
-    lines = [f"Tables {tables}, ε = {epsilons}, {results.draws.min()} draws or more, coverage in %:", ""]
-    lines += ["| 95 % intervals of a | noise | noise and sampling |", "| --- | ---: | ---: |"]
-    for kind, rows in results.groupby("statistic", sort=False):
-        cells = [_range(rows.covered[rows.sampling == sampling]) for sampling in (False, True)]
-        lines.append(f"| {kind} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    lines = (
+        [kind, *(_range(rows.covered[rows.sampling == sampling]) for sampling in (False, True))]
+        for kind, rows in results.groupby("statistic", sort=False)
+    )
+    table = markdown(["95 % intervals of a", "noise:", "noise and sampling:"], lines)
+    return f"Tables {tables}, ε = {epsilons}, {results.draws.min()} draws or more, coverage in %:\n\n{table}"
 
 
 def _range(covered: "pd.Series[float]") -> str:

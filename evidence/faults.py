@@ -25,7 +25,7 @@ from pathlib import Path
 import pandas as pd
 
 from evidence import lies
-from evidence.common import Results
+from evidence.common import Results, markdown
 from evidence.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
 from evidence.fault_runs import KilledRuns, terminate_flow
 from likeness.privacy.calibration import rho_for
@@ -303,13 +303,12 @@ def campaign(results: Path, most: dict[str, int]) -> pd.DataFrame:
 
 def summary(results: pd.DataFrame) -> str:
     """One line a kind, in Markdown."""
-    lines = ["| fault | trials | broken promises | notes |", "| --- | ---: | ---: | --- |"]
+    lines = []
     for kind, rows in results.groupby("kind", sort=False):
         notes = rows["note"].dropna().value_counts()
         told = ", ".join(f"{count} {note}" for note, count in notes.items() if note)
-        broken = int(rows["broken"].notna().sum())
-        lines.append(f"| {kind} | {len(rows)} | {broken} | {told} |")
-    return "\n".join(lines)
+        lines.append([kind, len(rows), int(rows["broken"].notna().sum()), told])
+    return markdown(["fault", "trials:", "broken promises:", "notes"], lines)
 
 
 def main() -> int:

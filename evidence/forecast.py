@@ -6,13 +6,10 @@ is drawn here. ``--page`` prints the table and the share of tables whose forecas
 """
 
 import argparse
-import os
-import tempfile
 from pathlib import Path
 
 from evidence import panel
-from evidence.common import Results
-from likeness import Ledger
+from evidence.common import Results, temporary_ledger
 
 RESULTS = Results(Path("evidence/results/forecast.csv"), ["table"])
 FITTED = (
@@ -38,9 +35,7 @@ def main() -> None:
         return
     score, noisy = panel.scores(), panel.RESULTS.rows.query("epsilon == 1").drop_duplicates("table", keep="last")
     noisy = noisy.set_index("table")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
-        Ledger.start()
+    with temporary_ledger():
         for name in arguments.tables:
             if RESULTS.of(name).empty:
                 exact = panel.measured(score, panel.PANEL / "tables", name, MANY, task=False)

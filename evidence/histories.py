@@ -14,8 +14,6 @@ two such draws, and ``floor`` shuffles one (:mod:`likeness.evaluation.histories`
 """
 
 import argparse
-import os
-import tempfile
 import time
 from functools import partial
 from itertools import product
@@ -25,9 +23,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evidence.common import SHARED
+from evidence.common import SHARED, temporary_ledger
 from evidence.memory import peak_mb
-from likeness import Ledger, Synthesizer
+from likeness import Synthesizer
 from likeness.core import rng
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.rules import GAP
@@ -479,9 +477,7 @@ def main() -> None:
     if not (SHARED / "cdnow.parquet").exists():
         print(f"{SHARED / 'cdnow.parquet'} is missing, so CDNOW is left out. Put the table of purchases there.")
         names = [name for name in names if name not in ("cdnow", "prediction", "habits")]
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["LIKENESS_HOME"] = home
-        Ledger.start()
+    with temporary_ledger():
         table = pd.DataFrame([row for name in names for row in parts[name](arguments.draws)]).round(4)
     print(table.to_string())
     if names:

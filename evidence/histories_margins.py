@@ -7,16 +7,14 @@ docs/howto/histories.md. ``--draws 0`` fills it alone.
 """
 
 import argparse
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evidence.common import on_page
-from likeness import Ledger, Synthesizer, combine
+from evidence.common import on_page, temporary_ledger
+from likeness import Synthesizer, combine
 from likeness.data.histories.schema import HistorySchema
 
 RESULTS, PAGE = Path("evidence/results/histories_margins.csv"), Path("docs/howto/histories.md")
@@ -135,9 +133,7 @@ def main() -> None:
     draws = parser.parse_args().draws
     results = pd.read_csv(RESULTS) if RESULTS.exists() else pd.DataFrame({"draw": []})
     truth = analysis(visits(400_000, 10**6))[0]
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["LIKENESS_HOME"] = home
-        Ledger.start()
+    with temporary_ledger():
         for draw in sorted({*range(draws)} - {*results["draw"]}):
             results = pd.concat([results, pd.DataFrame(rows_of(draw, truth))]).astype({"draw": int})
             results.to_csv(RESULTS, index=False)

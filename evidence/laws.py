@@ -8,8 +8,6 @@ commit, table, variant, draw and ε, is not run again. At the end it fills evide
 """
 
 import argparse
-import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results, commit, on_page
-from likeness import Ledger, Schema, Synthesizer
+from evidence.common import Results, commit, markdown, on_page, temporary_ledger
+from likeness import Schema, Synthesizer
 from likeness.core import rng
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.rule_proposals import is_open, sections
@@ -537,9 +535,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--epsilon", type=float, default=1.0)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
-        Ledger.start()
+    with temporary_ledger():
         for name in arguments.tables:
             for variant in LAWS[name].variants:
                 for draw in range(arguments.draws):
@@ -592,7 +588,7 @@ def latest(rows: pd.DataFrame) -> pd.DataFrame:
 
 def page_table(rows: pd.DataFrame) -> str:
     """Real and synthetic figures beside their goals, in Markdown."""
-    lines = ["| table | figure | real | default | rules confirmed | goal |", "| --- | --- | ---: | ---: | ---: | --- |"]
+    lines = []
     for name, law in LAWS.items():
         for figure, about in law.figures.items():
             found = rows[(rows["table"] == name) & (rows["figure"] == figure)]
@@ -604,8 +600,8 @@ def page_table(rows: pd.DataFrame) -> str:
                 values = [f"{one:.{about.digits}f}" for one in part_of.groupby("variant", sort=False)["ours"].mean()]
                 met = [about.goal.holds(*pair) for pair in part_of[["real", "ours"]].itertuples(index=False)]
                 cells.append(f"{', '.join(values)} ({sum(met)} of {len(met)})" if values else "")
-            lines.append(f"| {name} | {figure} | {' | '.join(cells)} | {about.goal.words} |")
-    return "\n".join(lines)
+            lines.append([name, figure, *cells, about.goal.words])
+    return markdown(["table", "figure", "real:", "default:", "rules confirmed:", "goal"], lines)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from typing import Any
 
 import pandas as pd
 
-from evidence.common import SHARED, Results, Table, cell, on_page
+from evidence.common import SHARED, Results, Table, cell, markdown, on_page
 from evidence.tables import NAMES as METHODS
 from evidence.tables import PROGRAMS, run_peer, unlabeled, with_epsilon
 from likeness.data.schema.schema import Schema
@@ -235,16 +235,14 @@ def section(results: pd.DataFrame) -> str:
     columns = [
         name for name in results.columns if name not in (*RESULTS.keys, "commit", "seconds", "unique_matches_percent")
     ]
-    heads = ["state", "method", "draws", *(name.replace("_", " ") for name in columns)]
-    lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
-    digits = {"pmse": 4, "k_marginal": 0, "worst_area": 0}
+    lines, digits = [], {"pmse": 4, "k_marginal": 0, "worst_area": 0}
     shown = results[results["variant"].isin([*SHOWN, *PROGRAMS, EARLIER])]
     for (state, variant, rules), rows in shown.groupby(["state", "variant", "rules"]):
-        cells = [str(len(rows)), *(cell(rows[name], digits.get(name, 1)) for name in columns)]
+        cells = [len(rows), *(cell(rows[name], digits.get(name, 1)) for name in columns)]
         fixed = {**METHODS, EARLIER: "the excerpt of 2018, unchanged"}
         title = fixed.get(str(variant)) or NAMES[str(rules)].format(SHOWN[str(variant)])
-        lines.append(f"| {state} | {title} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([state, title, *cells])
+    return markdown(["state", "method", "draws:", *(f"{name.replace('_', ' ')}:" for name in columns)], lines)
 
 
 if __name__ == "__main__":

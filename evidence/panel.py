@@ -9,8 +9,6 @@ MST and two floors, which are shuffled rows and noisy single columns.
 
 import argparse
 import math
-import os
-import tempfile
 import time
 from collections.abc import Mapping
 from importlib.util import module_from_spec, spec_from_file_location
@@ -20,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from evidence.common import Results, commit, on_page
-from likeness import Ledger, Synthesizer
+from evidence.common import Results, commit, on_page, temporary_ledger
+from likeness import Synthesizer
 
 PANEL = Path("../shared/panel")
 RESULTS = Results(Path("evidence/results/panel.csv"), ["commit", "table", "draw", "epsilon"])
@@ -56,9 +54,7 @@ def main() -> None:
         return
     score = scores()
     names = arguments.tables or sorted(path.stem for path in arguments.folder.glob("*.json"))
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
-        Ledger.start()
+    with temporary_ledger():
         for name in names:
             if arguments.floor and FLOORS.of(name, arguments.epsilon).empty:
                 codebook, train, test = score.load(arguments.folder, name)

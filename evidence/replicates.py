@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results, Table, draw_rows, load, on_page
+from evidence.common import Results, Table, draw_rows, load, markdown, on_page
 from evidence.coverage import Study, noisy
 from evidence.tables import run_peer
 from likeness.core.rng import public
@@ -151,14 +151,13 @@ def _usual(estimate: np.ndarray, variance: np.ndarray) -> pd.DataFrame:
 
 def section(results: pd.DataFrame) -> str:
     """Coverage and mean width by table and way."""
-    lines = ["10,000 rows, ε = 1:", ""]
-    lines += ["| table | 95 % intervals from | draws | covered, % | worst coefficient, % | width |"]
-    lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
+    lines = []
     for (table, way), rows in results.groupby(["table", "way"], sort=False):
         covered = 100 * np.array([[int(digit) for digit in text] for text in rows.covered.str.removeprefix("c")])
-        numbers = f"{len(rows)} | {covered.mean():.1f} | {covered.mean(axis=0).min():.0f} | {rows.width.mean():.2f}"
-        lines.append(f"| {table} | {way} | {numbers} |")
-    return "\n".join(lines)
+        numbers = f"{covered.mean():.1f}", f"{covered.mean(axis=0).min():.0f}", f"{rows.width.mean():.2f}"
+        lines.append([table, way, len(rows), *numbers])
+    heads = ["table", "95 % intervals from", "draws:", "covered, %:", "worst coefficient, %:", "width:"]
+    return f"10,000 rows, ε = 1:\n\n{markdown(heads, lines)}"
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evidence.common import SHARED, Results, Table, cell, load, on_page, synthesize
+from evidence.common import SHARED, Results, Table, cell, load, markdown, on_page, synthesize
 from evidence.nist import excerpt, schema_of
 from evidence.tables import CLONES, NAMES, run_peer, unlabeled, with_epsilon, with_schema
 from likeness.core.rng import public
@@ -37,9 +37,7 @@ PAGE = Path("evidence/TABLES.md")
 ROWS = (500, 1_000, 2_000, 5_000, 10_000)
 EPSILONS = (0.2, 1.0, 3.0, 10.0)
 TABLES = {"adult": ROWS, "census": ROWS, "acs": ROWS, "acs_ma": (5_000,), "nltcs": (2_000, 21_574)}
-METHODS = {
-    **NAMES, "rules": "rules"
-}  # fmt: skip
+METHODS = {**NAMES, "look": "look", "contrasts": "`basis: auto`", "rules": "rules"}  # two of earlier recipes
 RUN = ("ours", "mst", "aim")
 CLASSIFIERS = ("logistic_regression", "random_forest", "gradient_boosting")
 COLUMNS = {
@@ -198,21 +196,15 @@ def contradicting(rows: pd.DataFrame, schema: Schema) -> dict[str, float]:
 def section(results: pd.DataFrame) -> str:
     """One line for each number of rows, ε and method: mean ± standard deviation over draws."""
     columns = {name: shown for name, shown in COLUMNS.items() if results[name].notna().any()}
-    lines = ["| rows | ε | method | draws | " + " | ".join(title for title, _ in columns.values()) + " |"]
-    lines.append("| ---: | --- | --- |" + " ---: |" * (1 + len(columns)))
-    order = list(METHODS)
+    heads = ["rows:", "ε", "method", "draws:", *(f"{title}:" for title, _ in columns.values())]
+    order, lines = list(METHODS), []
     for (rows, epsilon, method), draws in sorted(
         results.groupby(["rows", "epsilon", "method"]), key=lambda one: (*one[0][:2], order.index(one[0][2]))
     ):
-        lead = [
-            str(rows),
-            "-" if epsilon == 0 else f"{epsilon:g}",
-            METHODS[method],
-            str(len(draws)) if epsilon else "-",
-        ]
         cells = [cell(draws[column], digits) for column, (_, digits) in columns.items()]
-        lines.append("| " + " | ".join([*lead, *cells]) + " |")
-    return "\n".join(lines)
+        shown = ("-", "-") if epsilon == 0 else (f"{epsilon:g}", len(draws))
+        lines.append([rows, shown[0], METHODS[method], shown[1], *cells])
+    return markdown(heads, lines)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import pandas as pd
 import yaml
 from numpy.typing import NDArray
 
-from evidence.common import Results, Table, cell, in_a_process, load, measured, on_page, score
+from evidence.common import Results, Table, cell, in_a_process, load, markdown, measured, on_page, score
 from likeness.config.params import Params
 from likeness.core import rng
 from likeness.data.encoding.encoder import Encoder
@@ -192,13 +192,12 @@ def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
 
 def section(rows: pd.DataFrame) -> str:
     """One line for each ε and method: mean ± standard deviation over draws."""
-    lines = ["| ε | method | draws | " + " | ".join(title for title, _ in COLUMNS.values()) + " |"]
-    lines.append("| --- | --- |" + " ---: |" * (1 + len(COLUMNS)))
+    lines = []
     for epsilon, own, lead in in_order(rows):
         shown = ((own[column], digits) for column, (_, digits) in COLUMNS.items())
         cells = ["" if epsilon == 0 and digits == 0 else cell(values, digits) for values, digits in shown]
-        lines.append("| " + " | ".join([*lead, *cells]) + " |")
-    return "\n".join(lines)
+        lines.append([*lead, *cells])
+    return markdown(["ε", "method", "draws:", *(f"{title}:" for title, _ in COLUMNS.values())], lines)
 
 
 def naive_bayes_apart(rows: pd.DataFrame) -> str:
@@ -208,11 +207,9 @@ def naive_bayes_apart(rows: pd.DataFrame) -> str:
     for kind, short in (("roc_auc_hard", "hard_"), ("roc_auc_score", "auc_")):
         own = [name for name in rows.columns if name.startswith(short) and name != f"{short}gaussian_naive_bayes"]
         rows[kind] = rows[own].mean(axis=1)
-    lines = ["| ε | method | draws | Gaussian naive Bayes, hard | the other eleven, hard | the other eleven, score |"]
-    lines.append("| --- | --- |" + " ---: |" * 4)
-    for _, own, lead in in_order(rows):
-        lines.append("| " + " | ".join([*lead, *(cell(own[name], 3) for name in columns)]) + " |")
-    return "\n".join(lines)
+    heads = ["Gaussian naive Bayes, hard:", "the other eleven, hard:", "the other eleven, score:"]
+    lines = ([*lead, *(cell(own[name], 3) for name in columns)] for _, own, lead in in_order(rows))
+    return markdown(["ε", "method", "draws:", *heads], lines)
 
 
 def in_order(rows: pd.DataFrame) -> Iterator[tuple[float, pd.DataFrame, list[str]]]:

@@ -6,7 +6,6 @@ from a public seed, ε is 1, and the ledger is one of its own. Appends to eviden
 
 import argparse
 import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results
+from evidence.common import Results, temporary_ledger
 from evidence.memory import peak_mb
-from likeness import Ledger, Synthesizer
+from likeness import Synthesizer
 
 RESULTS = Results(Path("evidence/results/wide.csv"), ["what", "rows", "columns", "settings"])
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -29,9 +28,7 @@ def main() -> None:
     parser.add_argument("what", choices=["columns", "bounds"])
     parser.add_argument("--columns", type=int, nargs="+", default=[100, 300])
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({"LIKENESS_HOME": f"{folder}/ledger", "LIKENESS_ANCHOR": f"{folder}/anchor"})
-        Ledger.start()
+    with temporary_ledger():
         if arguments.what == "columns":
             for columns in arguments.columns:
                 wide_table(20_000, columns)
