@@ -263,6 +263,7 @@ def numbered_true(folder: Path) -> None:
 _UNIT = {"column": "pid", "max_rows": 2}
 _OF_HISTORIES: Json = {"method": "histories"}
 _OF_PEARL: Json = {"method": "pearl"}
+_SEAL = f"{'0' * 32}:{p.SHA}"
 _UNTESTED: Json = {"verdict": None}
 
 OF_LEDGERS: tuple[Told, ...] = (
@@ -429,6 +430,14 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a person confirms a day with a note", CHAIN, "unknown keys", chain(noted_day)),
     ("a cap is of a day before the ledger's first", CHAIN, "before that of an earlier record", chain(two_days_back)),
     ("a record has a truth value for its number", CHAIN, "is broken", numbered_true, {"seal": f.Seal.TEXTS}),
+    # --- cohorts
+    ("another release is about a cohort of people whom nothing names", COSTS, "names a cohort of nobody",
+     another(sets(group="1-1"))),
+    ("another release has first nights, and is about everybody", COSTS, "or no cohort", another(first_nights=_SEAL)),
+    ("another release is about nights that run back", COSTS, "that no series has",
+     another(sets(group="9-5", first_nights=_SEAL))),
+    ("another release claims a night that is not the next, to cost nothing", COSTS, "than that of its night",
+     another(sets(group="2-2", first_nights=_SEAL))),
     # --- words in records
     ("whoever asked is a list of people", CHAIN, "another type", f.edit_body("reserve", asked_by=[p.NOTE, p.NOTE])),
     ("a release of a person has a name of a person", CHAIN, "does not write", another(sets(query="ada lovelace"))),

@@ -244,6 +244,9 @@ LIES: tuple[Lie, ...] = (
         f.set_value(names.PLAN_FILE, "queries.0.rho", 1e-9)),
     Lie("class counts and columns are shown as bare links", "plan", "other queries than the releases",
         p.half_of_it, seal=T),
+    Lie("a release is about a cohort", "plan", "different rows", f.edit_receipt(p.COUNTS, group="1-1")),
+    Lie("all releases are about a cohort, and the run is about everybody", "plan", "another series",
+        f.all_of(*(f.edit_receipt(one, group="1-1") for one in p.ALL))),
     Lie("releases are of different rows", "plan", "different rows", f.edit_receipt(p.COUNTS, digest="1" * 64)),
     *(Lie(f"a release is of another {word}", "plan", f"another {word} than", f.edit_receipt(p.COUNTS, **{field: value}))
       for word, field, value in (

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 import yaml
 
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError
 from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Cost
+from likeness.ledger.first_nights import people_of_tonight
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
@@ -154,6 +156,29 @@ def test_delta_of_private_categories_may_leave_less_room_than_rho(
     code, _, error = command("ledger", "afford", "--every", "month")
     assert code == 2 and "for 1 year: 12 runs on" in error and "and delta 1e-06 for private categories each" in error
     assert "delta for private categories has room for 5, whatever privacy.epsilon is: lower categories.del" in error
+
+
+def test_a_series_has_room_for_years_of_nights(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A night of five years may cost an eleventh of the cap, and nights on record count for their people."""
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    content["privacy"] |= {"series": "growing", "unit": "one person", "epsilon": 2.4}
+    content["ingest"]["unit"] = {"column": "pid", "max_rows": 1}
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    years = schedule(Project.load(), "night", 5)
+    assert years.runs == years.room == 1826 and years.epsilon == 2.4
+    assert rho_for(2.5, 1e-5) * 11 > rho_for(10.0, 1e-5) >= years.cost.rho * 11
+    content["privacy"]["epsilon"] = 2.5
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    assert schedule(Project.load(), "night", 5).room == 1023
+    ledger, name = Ledger.open(locate()), "uci-adult-1994"
+    ledger.declare_population(name, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
+    night = people_of_tonight(ledger, name, "1", ["ann"])
+    cost, unit = rho_for(10.0, 1e-5) / 2, PrivacyUnit("pid", 1)
+    about = {"unit": unit, "group": night.group, "first_nights": night.first_nights}
+    ledger.reserve(
+        Reservation("dear", name, Adjacency.ADD_REMOVE_ONE, cost, "plan", {}, "rows", "1", "", {"query": "q"}, **about)
+    )
+    assert schedule(Project.load(), "night", 5).room < 1023
 
 
 def test_another_recipe_waits_for_a_person(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:

@@ -24,6 +24,7 @@ __all__ = [
         "compare",
         "draft",
         "from_sdv",
+        "running_total",
         "to_sdv",
     ),
 ]
@@ -37,6 +38,7 @@ _HOMES = {
     "compare": "likeness.report.tables",
     "draft": "likeness.onboarding.from_frame",
     "from_sdv": "likeness.onboarding.sdv",
+    "running_total": "likeness.synthesizer.running_total",
     "to_sdv": "likeness.onboarding.sdv",
 }
 

@@ -7,5 +7,6 @@ from likeness.onboarding.sdv import from_sdv as from_sdv
 from likeness.onboarding.sdv import to_sdv as to_sdv
 from likeness.report.tables import compare as compare
 from likeness.synthesizer import Synthesizer as Synthesizer
+from likeness.synthesizer.running_total import running_total as running_total
 
 __version__: str

@@ -51,7 +51,7 @@ _OPENS = {"ledger.home", "ledger.url"}  # the ledger is no file of DVC
 _SPENDS = {*_OPENS, "ledger.cap", "categories.delta_share"}  # these only refuse
 _ENGINE = {"engine.kind", "engine.workers", "engine.scheduler"}  # changes no bit of any result
 _SEED = {"train.seed"}  # among the public facts of a recipe; only the training draws by it
-_UNIT = {"ingest.unit"}  # only asked whether its column is in the schema
+_UNIT = {"ingest.unit", "privacy.series"}  # only asked whether people have a column, which no schema has
 HARMLESS: dict[str, set[str]] = {
     "fingerprint": {"privacy.population", "privacy.adjacency"},  # refuse another ledger, and folders
     "ingest": {*_ENGINE, *_OPENS},

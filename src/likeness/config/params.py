@@ -29,6 +29,8 @@ ONE_ROW, ONE_PERSON = "one row is one person", "one person"
 """The default of ``privacy.unit``, and an example for use with ``ingest.unit``."""
 AUTO = "auto"
 """``sample.rows``: as many rows as the noisy count, or the public number, says."""
+NONE, GROWING = "none", "growing"
+"""``privacy.series``: each run is about everybody; or each night is about the people who came since another one."""
 MEASURES = ("mean", "worst", "accuracy")
 """What a card measures: ``evaluate.card.measures``."""
 MOST_ROWS = 10_000
@@ -57,6 +59,11 @@ class Privacy(Section):
         help="a name for the PEOPLE in the data; new versions of the data keep it, so costs add up"
     )
     unit: str = setting(ONE_ROW, "who is protected, in words")
+    series: str = setting(
+        NONE,
+        "none: each run is about all | growing: each night about new people, for less",
+        options=(NONE, GROWING),
+    )
 
     def __post_init__(self) -> None:
         """Check ranges."""

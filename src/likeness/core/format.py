@@ -1,5 +1,6 @@
 """Format 1 of plans, receipts, ledgers and bundles: what a reader must know, and what it refuses by name."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,9 +9,11 @@ RECIPE = 2
 """How settings and rows become a release. It is part of plan, receipt and key, and a project keeps that of its first
 release. Raise it when the same settings ask another query, when equal schema and rows give other vectors, or when the
 same query on the same vectors gives another sum, but for rounding that no noise would let through."""
-KNOWN: dict[str, Any] = {"format": FORMAT, "recipe": RECIPE, "group": "", "backend": "local"}
-"""The values that this version reads. ``group``: of releases whose costs do not add up; empty for a release by itself.
-``backend``: what counts the rows."""
+COHORT = "[1-9][0-9]{0,4}-[1-9][0-9]{0,4}"
+"""Pattern of a composition group: first and last night of a cohort (:mod:`likeness.privacy.cohorts`)."""
+KNOWN: dict[str, Any] = {"format": FORMAT, "recipe": RECIPE, "group": re.compile(f"|{COHORT}"), "backend": "local"}
+"""The values that this version reads, or their pattern. ``group``: of releases whose costs do not add up; empty for a
+release about everybody. ``backend``: what counts the rows."""
 
 
 def check_known(value: Mapping[str, Any], keys: Iterable[str], where: str, error: type[Exception]) -> None:
@@ -25,7 +28,13 @@ def check_known(value: Mapping[str, Any], keys: Iterable[str], where: str, error
     Raises:
         Exception: of this kind.
     """
-    unknown = [f"{key} {value.get(key)!r}" for key in keys if repr(value.get(key)) != repr(KNOWN[key])]
+    unknown = [f"{key} {value.get(key)!r}" for key in keys if not _is_known(KNOWN[key], value.get(key))]
     unknown += [f"part {part!r}" for part in value.get("requires", ())]
     if unknown:
         raise error(f"{where}: this version does not know {unknown[0]}. Install the Likeness that wrote it.")
+
+
+def _is_known(known: Any, value: Any) -> bool:
+    if isinstance(known, re.Pattern):
+        return type(value) is str and known.fullmatch(value) is not None
+    return repr(value) == repr(known)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from likeness.core.errors import BudgetError
-from likeness.ledger.records import SPENDING, Record
+from likeness.ledger.records import SPENDING, Record, base_attempt
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_left
+from likeness.privacy.cohorts import Cohort, Composition
 from likeness.privacy.lattice_error import ALLOWANCE, MOST_ERROR, discretization_error
 
 RELATIVE_TOLERANCE = 1e-9  # of ρ, for a plan that asks for exactly what is left
@@ -42,7 +43,7 @@ class Budget:
         adjacency: under which all of their releases are accounted.
         cap_epsilon: ε of the lifetime cap.
         cap_delta: δ of the lifetime cap.
-        spent_rho: ρ on record.
+        spent_rho: ρ on record, composed over cohorts (:mod:`likeness.privacy.cohorts`).
         uncommitted: number of reservations without a commit.
         person: column that names people where a person may have several rows; None: a row is a person.
         selection_delta: part of ``cap_delta`` for partition selection, recorded with the cap. The rest caps ρ. Both
@@ -128,17 +129,47 @@ def budget_of(records: Sequence[Record], population: str) -> Budget | None:
         return None
     reserved = _reserved(records, population)
     committed = {record.body["key"] for record in records if record.kind == "commit"}
+    rho, delta = composition(records, population).total
     return Budget(
         population=population,
         adjacency=Adjacency(caps[-1]["adjacency"]),
         cap_epsilon=float(caps[-1]["epsilon"]),
         cap_delta=float(caps[-1]["delta"]),
-        spent_rho=sum(float(record.body["rho"]) for record in reserved),
+        spent_rho=rho,
         selection_delta=float(caps[-1]["delta_keys"]),
-        spent_delta=_spent_delta([record.body for record in reserved]),
+        spent_delta=delta,
         uncommitted=sum(record.kind == "reserve" and record.body["key"] not in committed for record in reserved),
         person=caps[-1]["person"],
     )
+
+
+def composition(records: Sequence[Record], population: str) -> Composition:
+    """What the releases of a population cost together. The attempt of a cohort's release names its series."""
+    composed = Composition()
+    for record in _reserved(records, population):
+        body = record.body
+        cohort = Cohort.of(str(body.get("group", "")))
+        series = "" if cohort is None else base_attempt(body["slot"])
+        composed.add(float(body["rho"]), float(body["delta_keys"]), series, cohort)
+    return composed
+
+
+def added_cost(records: Sequence[Record], population: str, cost: Cost, attempt: str, group: str) -> Cost:
+    """What a cost adds to that of the releases on record; all of it, unless it is about a cohort.
+
+    Args:
+        records: of the ledger.
+        population: name of the people.
+        cost: of the releases.
+        attempt: of the releases.
+        group: their cohort; empty: everybody.
+    """
+    composed, cohort = composition(records, population), Cohort.of(group)
+    before = composed.total
+    if cohort is None or math.inf in (*before, cost.rho):
+        return cost
+    after = composed.add(cost.rho, cost.delta, base_attempt(attempt), cohort).total
+    return Cost(after[0] - before[0], after[1] - before[1])
 
 
 def check_lattices(records: Sequence[Record], population: str, errors: Sequence[float]) -> None:
@@ -204,8 +235,3 @@ def _unit(person: str | None) -> str:
 
 def _reserved(records: Sequence[Record], population: str) -> list[Record]:
     return [r for r in records if r.kind in SPENDING and r.body["identity"] == population]
-
-
-def _spent_delta(entries: Sequence[Mapping[str, Any]]) -> float:
-    """δ that partition selection took."""
-    return math.fsum(float(entry["delta_keys"]) for entry in entries)

@@ -17,6 +17,7 @@ from likeness.core.messages import LOG
 from likeness.ledger.budget import (
     Budget,
     Cost,
+    added_cost,
     budget_of,
     cap_body,
     check_lattices,
@@ -32,13 +33,16 @@ from likeness.ledger.chain import (
     read_anchor,
 )
 from likeness.ledger.database import RECORDS, database_errors, lock_database
+from likeness.ledger.first_nights import first_nights_until
 from likeness.ledger.home import Home, locate
 from likeness.ledger.lost_records import budget_on_record, costs_of_lost, remainder
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
 from likeness.ledger.reservation import Reservation, check_owner, check_recipe, open_queries, sealed
+from likeness.ledger.series import check_night
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
+from likeness.privacy.cohorts import Cohort
 from likeness.privacy.lattice_error import MOST_ERROR
 
 __all__ = ["Budget", "Ledger", "Reservation"]
@@ -202,7 +206,8 @@ class Ledger(Chain):
 
         Raises:
             BudgetError: the release, or its plan, exceeds the cap; the rows are on record under another population; the
-                releases of its attempt have another recipe; or the population has too many or too coarse releases.
+                releases of its attempt have another recipe; its cohort is not that of the night; or the population has
+                too many or too coarse releases.
         """
         with self.appending() as records:
             before = _about(records, request.key).get("reserve")
@@ -217,11 +222,18 @@ class Ledger(Chain):
                     f"population '{request.population}' is not on record under {request.adjacency}. Run: dvc repro"
                 )
             check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
+            check_night(records, request, moment(records))
+            cohort = Cohort.of(request.group)
+            if cohort is not None and request.first_nights != first_nights_until(
+                self.home, request.population, request.attempt, cohort.last
+            ):
+                raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
             rest = open_queries(records, request)
             check_recipe(records, request.population, request.attempt, Cost.total([request.cost, *rest]).rho)
             errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
             check_lattices(records, request.population, errors)
-            budget.check(Cost.total([request.cost, *rest]))
+            total = Cost.total([request.cost, *rest])
+            budget.check(added_cost(records, request.population, total, request.attempt, request.group))
             body = {
                 **request.details,
                 "key": request.key,
@@ -232,9 +244,11 @@ class Ledger(Chain):
                 "plan": request.plan,
                 "digest": request.digest,
                 "slot": request.attempt,
+                "group": request.group,
                 "encoding": request.encoding,
                 "delta_keys": request.delta,
                 "rows_digests": [sealed(digest, self.key) for digest in request.rows_digests],
+                **({"first_nights": sealed(request.first_nights, self.key)} if request.group else {}),
             }
             return append(records, "reserve", body)
 

@@ -24,12 +24,14 @@ DAY = "day"
 RECOVERED = "recovered"
 """Kind of a record with the cost of records that an older copy of the ledger lost."""
 SPENDING = {"reserve", RECOVERED}
+REDRAW = "~"
+"""Stands between an attempt and the number of its draw, where a lost release was drawn again."""
 OF_ALL = {"genesis", DAY}
 """Kinds of records that are about nobody. Every reader of the chain sees them."""
 _MOST_AHEAD, _MOST_BACK = 400, 2  # days: a ledger may rest for a year, and clocks of a team differ by a day
 
 _NUMBERS = ("delta_keys", "dimension", "noise_scale", "reserve_seq", "rho")
-_ALONE = {key: f'"{key}":' for key in (SALT, "digest", "identity", "key", "sha256", *_NUMBERS)}
+_ALONE = {key: f'"{key}":' for key in (SALT, "digest", "group", "identity", "key", "sha256", "slot", *_NUMBERS)}
 _VALUE = json.JSONDecoder().raw_decode
 
 
@@ -88,6 +90,11 @@ class Record:
     def text(self) -> str:
         """The body as canonical JSON."""
         return self.body.text if type(self.body) is Body else canonical_json(self.body)
+
+
+def base_attempt(attempt: str) -> str:
+    """The attempt of params.yaml, without the number of the draw."""
+    return attempt.partition(REDRAW)[0]
 
 
 def append(records: list[Record], kind: str, body: dict[str, Any], time: str | None = None) -> Record:

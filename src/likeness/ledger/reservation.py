@@ -12,11 +12,8 @@ from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
 from likeness.core.rng import secret_bytes
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Cost
-from likeness.ledger.records import SPENDING, Record
+from likeness.ledger.records import SPENDING, Record, base_attempt
 from likeness.privacy.adjacency import Adjacency
-
-REDRAW = "~"
-"""Stands between an attempt and the number of its draw, where a lost release was drawn again."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,8 @@ class Reservation:
         others_delta: from the name of each other partition selection of the plan to its δ.
         rows_digests: keyed hashes of the rows of each table of the source, for any schema.
         beside: digests of the encodings of the plan's other rows of these people, such as those of their histories.
+        group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
+        first_nights: digest of the first nights of all people of the series.
     """
 
     key: str
@@ -57,16 +56,13 @@ class Reservation:
     others_delta: Mapping[str, float] = field(default_factory=dict)
     rows_digests: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    group: str = ""
+    first_nights: str = ""
 
     @property
     def cost(self) -> Cost:
         """Cost of this release alone."""
         return Cost(self.rho, self.delta)
-
-
-def base_attempt(attempt: str) -> str:
-    """The attempt of params.yaml, without the number of the draw."""
-    return attempt.partition(REDRAW)[0]
 
 
 def sealed(digest: str, key: bytes, salt: str | None = None) -> str:

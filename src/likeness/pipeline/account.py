@@ -207,7 +207,7 @@ def privacy_json(
         "total": _total(total),
         "rdp_curve": {"orders": total.orders, "total": total.curve, "stages": total.stages},
         "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
-        "notes": facts,
+        "notes": [*_nights(receipts), *facts],
         **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"card": card} if card else {}),
         **({"relations": relations} if relations else {}),
@@ -218,6 +218,16 @@ def privacy_json(
     }
     stated: dict[str, Any] = json_value(value)
     return stated
+
+
+def _nights(receipts: Sequence[Receipt]) -> list[str]:
+    """Whom a night of a series is about, in words; nothing where a run is about everybody."""
+    cohorts = {receipt.group for receipt in receipts} - {""}
+    return [
+        f"This run is about the people whom a night of {first} to {last} of a series named first, and about nobody "
+        "else. The lifetime counts for each person the runs that are about this person."
+        for first, last in (group.split("-") for group in sorted(cohorts))
+    ]
 
 
 def _whose(params: Params, plan: Plan) -> dict[str, Any]:

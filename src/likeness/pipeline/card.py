@@ -30,8 +30,7 @@ from likeness.data.encoding.bins import grid_of
 from likeness.features.cells import Cells
 from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.features.naive_bayes import trained
-from likeness.ledger.records import Record
-from likeness.ledger.reservation import base_attempt
+from likeness.ledger.records import Record, base_attempt
 from likeness.methods.base import CLASS_COUNTS, Context, Measured, number_of_records
 from likeness.privacy.plan import Plan, QueryShare
 from likeness.release.distances import DistanceQuery

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeness.config.params import FileFormat, Params
+from likeness.config.params import NONE, FileFormat, Params
 from likeness.core.errors import DataError
-from likeness.core.hashing import json_value
+from likeness.core.hashing import json_value, sha256_json
 from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from likeness.data.source.databases import Database
     from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import Hashes
+    from likeness.ledger.first_nights import Tonight
+    from likeness.ledger.ledger import Ledger
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
 BESIDE = [SPLIT, PERSON]  # columns of private tables that no schema has; the second only under ingest.unit
@@ -46,8 +48,11 @@ def manifest_of(
     count: int,
     rows_digests: Sequence[str] = (),
     held_out: int | None = None,
+    tonight: "Tonight | None" = None,
 ) -> dict[str, Any]:
     """The manifest of an ingested table; it holds the number of training rows only where that is public.
+
+    Two nights without a row would have one digest of rows, and show it. So the digest of a cohort is about its nights.
 
     Args:
         params: the settings.
@@ -56,14 +61,16 @@ def manifest_of(
         count: number of training rows.
         rows_digests: of the rows of each table of the source.
         held_out: number of test rows; None: there is no split.
+        tonight: whom a night of a series asks about; None: everybody.
 
     Raises:
         DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
-            training row: noise on nothing would cost as much as noise on rows. Or a split leaves no test row.
+            training row: noise on nothing would cost as much as noise on rows. Or a split leaves no test row. A night
+            of a series may have no row: a refusal would show that nobody came.
     """
     wanted = held_out if params.ingest.split.holds_out else None
     for part, rows in (("training", count), ("test", wanted)):
-        if rows == 0:
+        if rows == 0 and params.privacy.series == NONE:
             raise DataError(
                 f"ingest.source has no {part} rows. Nothing was spent. Give a source with more rows, or change "
                 "ingest.split."
@@ -73,12 +80,19 @@ def manifest_of(
     return {
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
+        "series": params.privacy.series,
         "ledger": ledger_id,
         "digest": digest,
         "rows_digests": [digest for digest in rows_digests if digest],
         "num_records": count if public else None,
         "unit": json_value(params.ingest.unit),
+        **({} if tonight is None else _of_night(tonight, digest, params.ledger.attempt)),
     }
+
+
+def _of_night(tonight: "Tonight", digest: str, attempt: str) -> dict[str, Any]:
+    about = {"group": tonight.group, "first_nights": tonight.first_nights}
+    return {**about, "digest": sha256_json([digest, tonight.group, attempt])}
 
 
 def read_place(
@@ -131,6 +145,36 @@ def used_rows(
     return used.reset_index(drop=True), hashes[keep]
 
 
+def people_tonight(params: Params, ledger: "Ledger | None", persons: "Series[str] | None") -> "Tonight | None":
+    """Whom a night of a series asks about; None without a series: everybody.
+
+    Args:
+        params: the settings.
+        ledger: of the series.
+        persons: whose row each is, of all rows of the source.
+
+    Raises:
+        LedgerError: the first nights of people are not those of the ledger's newest night.
+    """
+    if params.privacy.series == NONE:
+        return None
+    from likeness.ledger.first_nights import people_of_tonight  # here: to encode rows needs no ledger
+
+    assert ledger is not None and persons is not None
+    return people_of_tonight(ledger, params.privacy.population, params.ledger.attempt, persons.unique())
+
+
+def of_tonight(
+    tonight: "Tonight | None", table: "DataFrame", column: "Series[str] | None", persons: "Series[str] | None"
+) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
+    """The rows of the people whom tonight asks about, with split column and people; all without a series."""
+    if tonight is None or persons is None:
+        return table, column, persons
+    rows = persons.isin(tonight.members).to_numpy()
+    left = None if column is None else column[rows].reset_index(drop=True)
+    return table[rows].reset_index(drop=True), left, persons[rows].reset_index(drop=True)
+
+
 def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], NDArray[str_]]":
     """The rule that fits the adjacency: from hashes and split column of each chunk in order to its parts.
 
@@ -172,7 +216,7 @@ def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: E
     Raises:
         DataError: the source is missing or damaged, or a value breaks the schema's rule for its column.
     """
-    for table, hashes in _used_rows(sources, schema, rows.source, engine):
+    for table, hashes in _used_rows(sources, schema, rows, engine):
         is_train = (table[SPLIT] == "train").to_numpy()
         rows.training.add(hashes[is_train])
         rows.held_out += int((~is_train).sum())
@@ -186,11 +230,15 @@ class IngestedRows:
         source: takes up all rows of the source, also those that are not used.
         training: takes up the typed training rows.
         held_out: number of test rows.
+        tonight: whom a night of a series asks about; None: everybody.
+        ledger: of the series.
     """
 
-    def __init__(self, params: Params, schema: Schema) -> None:
-        """Start without rows."""
+    def __init__(self, params: Params, schema: Schema, ledger: "Ledger | None" = None) -> None:
+        """Start without rows. A series needs a ledger."""
         self.source, self.training, self.held_out = SourceDigest(), training_digest(params, schema), 0
+        self.tonight: Tonight | None = None
+        self.ledger = ledger
 
     def manifest(self, params: Params, ledger_id: str, key: bytes) -> dict[str, Any]:
         """The manifest of these rows, as :func:`manifest_of`.
@@ -201,7 +249,7 @@ class IngestedRows:
             key: its secret.
         """
         digest, source = self.training.digest(key), self.source.digest(key)
-        return manifest_of(params, ledger_id, digest, self.training.count, [source], self.held_out)
+        return manifest_of(params, ledger_id, digest, self.training.count, [source], self.held_out, self.tonight)
 
 
 def source_rows(
@@ -223,13 +271,15 @@ def source_rows(
 
 
 def _used_rows(
-    sources: Sources, schema: Schema, source: "SourceDigest", engine: Engine
+    sources: Sources, schema: Schema, rows: IngestedRows, engine: Engine
 ) -> "Iterator[tuple[DataFrame, Hashes]]":
     """The used rows with their hashes, in chunks."""
-    params, split = sources.params, sources.ingest.split
+    params, split, source = sources.params, sources.ingest.split, rows.source
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
-        yield used_rows(params, schema, *source_rows(sources, schema, source))
+        given = source_rows(sources, schema, source)
+        rows.tonight = people_tonight(params, rows.ledger, given[2])
+        yield used_rows(params, schema, *of_tonight(rows.tonight, *given))
         return
     count = parquet_rows(sources.file)
     # Only Parquet can be opened in its middle.

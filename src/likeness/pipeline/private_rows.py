@@ -37,7 +37,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
-_SETTINGS = {"identity": "privacy.population", "adjacency": "privacy.adjacency", "unit": "ingest.unit"}
+_SETTINGS = {
+    "identity": "privacy.population",
+    "adjacency": "privacy.adjacency",
+    "series": "privacy.series",
+    "unit": "ingest.unit",
+}
 _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 
 
@@ -58,6 +63,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
     expected = {
         "identity": params.privacy.population,
         "adjacency": params.privacy.adjacency,
+        "series": params.privacy.series,
         **more,
         "unit": json_value(params.ingest.unit),
     }
@@ -69,8 +75,14 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     check_number(params, manifest["num_records"])
     unit = None if manifest.get("unit") is None else PrivacyUnit.from_dict(manifest["unit"])
-    rows = manifest["identity"], manifest["digest"], params.ledger.attempt, manifest.get("encoding", ""), unit
-    return Dataset(*rows, tuple(manifest["rows_digests"])), manifest
+    return dataset_from(manifest, params.ledger.attempt, manifest.get("encoding", ""), unit), manifest
+
+
+def dataset_from(manifest: Mapping[str, Any], attempt: str, encoding: str, unit: PrivacyUnit | None) -> Dataset:
+    """Whose rows a manifest is about, in an attempt, under an encoding, for a unit of privacy."""
+    night = {key: manifest.get(key, "") for key in ("group", "first_nights")}
+    rows = manifest["identity"], manifest["digest"], attempt, encoding, unit, tuple(manifest["rows_digests"])
+    return Dataset(*rows, **night)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.row_digests import row_hashes
-from likeness.pipeline.ingest import manifest_of, training_digest
-from likeness.pipeline.private_rows import PERSON, _texts, encoded_chunks
+from likeness.pipeline.ingest import manifest_of, of_tonight, people_tonight, training_digest
+from likeness.pipeline.private_rows import PERSON, _texts, dataset_from, encoded_chunks
 from likeness.release.door import Door
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
+    from likeness.ledger.first_nights import Tonight
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.row_set import RowSet
@@ -96,6 +97,8 @@ def in_memory(
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
     """
+    tonight = people_tonight(params, ledger, persons)
+    train, _, persons = of_tonight(tonight, train, None, persons)
     numbers, hashes = None, row_hashes(train, schema)
     if persons is not None:
         assert params.ingest.unit is not None
@@ -104,12 +107,18 @@ def in_memory(
     rows = training_digest(params, schema)
     rows.add(hashes)
     digest = rows.digest(ledger.key)
-    dataset = dataset_in_memory(params, ledger, digest, len(train), rows_digests, encoding_digest(schema))
+    dataset = dataset_in_memory(params, ledger, digest, len(train), rows_digests, encoding_digest(schema), tonight)
     return RowsInMemory({"": (train, numbers)}, schema.row_sets, dataset)
 
 
 def dataset_in_memory(
-    params: Params, ledger: "Ledger", digest: str, count: int, rows_digests: Sequence[str], encoding: str = ""
+    params: Params,
+    ledger: "Ledger",
+    digest: str,
+    count: int,
+    rows_digests: Sequence[str],
+    encoding: str = "",
+    tonight: "Tonight | None" = None,
 ) -> Dataset:
     """Whose rows frames hold.
 
@@ -120,13 +129,13 @@ def dataset_in_memory(
         count: number of training records.
         rows_digests: of the rows of each given table, with all columns.
         encoding: of the first row set as it is written.
+        tonight: whom a night of a series asks about; None: everybody.
 
     Raises:
         DataError: see :func:`likeness.pipeline.ingest.manifest_of`.
     """
-    manifest = manifest_of(params, ledger.id, digest, count, rows_digests)
-    whose = manifest["identity"], digest, params.ledger.attempt, encoding, params.ingest.unit
-    return Dataset(*whose, tuple(manifest["rows_digests"]))
+    manifest = manifest_of(params, ledger.id, digest, count, rows_digests, tonight=tonight)
+    return dataset_from(manifest, params.ledger.attempt, encoding, params.ingest.unit)
 
 
 def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence[Door]") -> "dict[str, Released]":

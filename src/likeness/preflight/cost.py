@@ -10,20 +10,26 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likeness.config.load import read_params
-from likeness.config.params import Ingest
+from likeness.config.params import NONE, Ingest
 from likeness.config.typed import build
 from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost
+from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition
+from likeness.ledger.records import base_attempt
+from likeness.ledger.series import Series
 from likeness.pipeline.card import paid_keys
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho
+from likeness.privacy.cohorts import MOST_NIGHTS, Cohort
 from likeness.release.door import current_draw, noise_scale
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.released import Released, from_bytes
@@ -169,6 +175,7 @@ def afford(runs: Sequence[Project]) -> tuple[list[Cost], Budget]:
     return costs, budget
 
 
+Costs = NDArray[np.float64]
 RUNS_A_YEAR = {"night": 365.25, "week": 365.25 / 7, "month": 12.0}
 
 
@@ -178,7 +185,7 @@ class Schedule(NamedTuple):
     Attributes:
         runs: that are wished.
         cost: of each, at its full price, because its rows are new.
-        room: number of runs that the cap has room for; ``runs`` without a finite cap.
+        room: number of runs that the cap has room for; ``runs`` without a finite cap, and at most ``runs`` of a series.
         keys_room: the same for the part of δ for private categories alone.
         epsilon: of a run, at ``privacy.delta``, with which ρ has room for all of them, rounded down to two digits; 0
             where nothing is left.
@@ -194,6 +201,8 @@ class Schedule(NamedTuple):
 def schedule(project: Project, every: str, years: float) -> Schedule:
     """What the cap allows of a run that is repeated for years. ρ adds up, so ε grows with the root of their number.
 
+    In a series each person is in few nights, so ρ grows with the logarithm (:mod:`likeness.privacy.cohorts`).
+
     Args:
         project: with the settings of each run.
         every: a key of ``RUNS_A_YEAR``.
@@ -204,9 +213,15 @@ def schedule(project: Project, every: str, years: float) -> Schedule:
     """
     budget, runs = _budget(project), max(1, round(RUNS_A_YEAR[every] * years))
     cost = Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries)
-    keys_room = _room(budget.selection_delta - budget.spent_delta, cost.delta, runs)
-    room = min(_room(budget.remaining_rho, cost.rho, runs), keys_room if cost.delta else math.inf)
-    least = epsilon_of_rho(budget.remaining_rho / runs, project.params.privacy.delta)
+    if project.params.privacy.series == NONE:
+        keys_room = _room(budget.selection_delta - budget.spent_delta, cost.delta, runs)
+        room = min(_room(budget.remaining_rho, cost.rho, runs), keys_room if cost.delta else math.inf)
+        most = budget.remaining_rho / runs
+    else:
+        rho, delta, cohorts = _left(project, budget, runs)
+        keys_room = _nights(delta, cost.delta, cohorts)
+        room, most = min(_nights(rho, cost.rho, cohorts), keys_room), _most(rho, cohorts)
+    least = epsilon_of_rho(most, project.params.privacy.delta)
     if 0 < least < math.inf:
         two_digits = 10.0 ** (1 - math.floor(math.log10(least)))
         least = math.floor(least * two_digits) / two_digits
@@ -216,6 +231,39 @@ def schedule(project: Project, every: str, years: float) -> Schedule:
 def _room(left: float, one: float, runs: int) -> int:
     """How often a cost fits into what is left; ``runs`` where there is no limit."""
     return runs if not one or left == math.inf else math.floor(max(0.0, left * (1 + RELATIVE_TOLERANCE) / one))
+
+
+def _left(project: Project, budget: Budget, runs: int) -> tuple[Costs, Costs, list[Cohort]]:
+    """What ρ and δ are left by first night, shape (nights,) each, and the cohorts of the nights to come."""
+    params = project.params
+    records = project.ledger.records() if project.ledger_session.home.database.exists() else []
+    composed, attempt = composition(records, budget.population), base_attempt(params.ledger.attempt)
+    spent = composed.series.pop(attempt, np.zeros((2, MOST_NIGHTS + 1)))
+    others = np.array(composed.total)[:, None]
+    night = Series.on_record(records, budget.population, attempt).night
+    last = 0 if night is None else night.cohort.last
+    nights = range(last + 1, min(last + runs, MOST_NIGHTS) + 1)
+    left = np.maximum(np.array([[budget.cap_rho], [budget.selection_delta]]) - others - spent, 0.0)
+    return left[0], left[1], [Cohort.of_night(one, range(one)) for one in nights]
+
+
+def _nights(left: Costs, one: float, cohorts: Sequence[Cohort]) -> int:
+    """How many nights fit, one after the other, at a cost for each person of the cohort."""
+    room = left * (1 + RELATIVE_TOLERANCE)
+    for done, cohort in enumerate(cohorts):
+        people = slice(cohort.first, cohort.last + 1)
+        room[people] -= one
+        if (room[people] < 0).any():
+            return done
+    return len(cohorts)
+
+
+def _most(left: Costs, cohorts: Sequence[Cohort]) -> float:
+    """The largest ρ of a night with which all of them fit."""
+    times = np.zeros(len(left))
+    for cohort in cohorts:
+        times[cohort.first : cohort.last + 1] += 1
+    return float((left[times > 0] / times[times > 0]).min(initial=math.inf))
 
 
 def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]:

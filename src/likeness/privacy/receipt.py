@@ -46,7 +46,8 @@ class Receipt:
         threshold: T in lattice steps of a partition selection; None for other queries.
         delta_keys: δ of the partition selection.
         plugin: name and version of the distribution that holds the method; empty for a method of Likeness.
-        recipe, group, backend: see :mod:`likeness.core.format`.
+        group: the cohort that it is about (:mod:`likeness.privacy.cohorts`); empty: everybody.
+        recipe, backend: see :mod:`likeness.core.format`.
     """
 
     query: str
@@ -76,7 +77,7 @@ class Receipt:
     delta_keys: float = 0.0
     plugin: str = ""
     recipe: int = RECIPE
-    group: str = KNOWN["group"]
+    group: str = ""
     backend: str = KNOWN["backend"]
 
     @property

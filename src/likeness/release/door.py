@@ -32,7 +32,8 @@ from likeness.core.format import KNOWN
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.engine import LOCAL, Engine
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.reservation import REDRAW, Reservation
+from likeness.ledger.records import REDRAW
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import check_discretization
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
@@ -144,7 +145,7 @@ def _reservation(
         "stage": query.stage,
         "method": plan.method,
         "plugin": plan.plugin,
-        **{key: KNOWN[key] for key in ("group", "backend")},
+        "backend": KNOWN["backend"],
         "change": str(query.contributions.change(plan.adjacency)),
         "dimension": _coordinates(query, plan),
         "sensitivity": math.sqrt(squared) * 2.0**-query.lattice_bits,
@@ -162,6 +163,8 @@ def _reservation(
         digest=dataset.digest,
         rows_digests=dataset.rows_digests,
         beside=dataset.beside,
+        group=dataset.group,
+        first_nights=dataset.first_nights,
         attempt=dataset.attempt,
         encoding=dataset.encoding,
         details={**provenance, **request, **facts},

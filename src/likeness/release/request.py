@@ -30,6 +30,8 @@ class Dataset:
         rows_digests: keyed hashes of the rows of each table of the source, in no order and with all columns; no part of
             the request.
         beside: encodings of the plan's other rows of these people; no part of the request.
+        group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
+        first_nights: digest of the first nights of all people; no part of the request.
     """
 
     population: str
@@ -39,6 +41,8 @@ class Dataset:
     unit: PrivacyUnit | None = None
     rows_digests: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    group: str = ""
+    first_nights: str = ""
 
 
 def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
@@ -63,6 +67,7 @@ def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dat
         "unit": json_value(dataset.unit),
         "threshold": threshold,
         "delta_keys": delta_keys,
+        **_about(dataset.group),
     }
 
 
@@ -72,7 +77,12 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: the entry holds none.
     """
-    return {key: entry[key] for key in REQUEST_KEYS}
+    return {**{key: entry[key] for key in REQUEST_KEYS}, **_about(entry["group"])}
+
+
+def _about(group: str) -> dict[str, str]:
+    """The cohort as a part of a request; a request about everybody has none."""
+    return {"group": group} if group else {}
 
 
 def check_answer(query: AnyQuery, encoding: str, released: Released, where: str) -> None:
@@ -91,7 +101,7 @@ def check_answer(query: AnyQuery, encoding: str, released: Released, where: str)
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(f"{where}: answers another question than params.yaml asks. Run: dvc repro")
     # The key holds what the receipt does not: the schema's bounds and categories.
-    dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit)
+    dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit, group=receipt.group)
     if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
         raise ReleaseError(f"{where}: the release belongs to another schema or version of Likeness. Run: dvc repro")
 
@@ -113,4 +123,4 @@ REQUEST_KEYS = (
     "threshold",
     "delta_keys",
 )
-"""The keys of every :func:`request_of`."""
+"""The keys of every :func:`request_of`; one about a cohort has ``group``, too."""

@@ -1,16 +1,21 @@
 """fingerprint: notice a changed source without publishing a hash of it.
 
 Reads: the private source, the ledger's key. Writes: data/private/source.json (a keyed hash). Spends: nothing.
+Each day of a series is a night of its own, also without a change: a missing night would show that nobody came.
 """
 
+from likeness.config.params import NONE
 from likeness.core.files import make_private_folder
 from likeness.core.paths import write_json
+from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
 
 
 def main(project: Project) -> None:
     """Hash the source with the ledger's secret key, where this ledger may answer about these people."""
     project.check_ready()
-    digest, target = project.source_digest(), project.paths.source
+    digest, target, day = project.source_digest(), project.paths.source, {}
+    if project.params.privacy.series != NONE:
+        day = {"day": moment(project.ledger.records())}
     make_private_folder(target.parent)
-    write_json(target, {"hmac": digest})
+    write_json(target, {"hmac": digest, **day})

@@ -18,7 +18,7 @@ from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.other_ledgers import Named
 from likeness.pipeline.project import Project
 
-_PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records")
+_PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records", "series")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -40,6 +40,8 @@ class Parameters(Estimator):
             column of the schema, and never released. None: a row is a person.
         max_rows: the most rows of one person that are used; with ``unit_column`` only, and then always. Noise grows
             with it.
+        series: ``growing``: each day's fit is about people who came since an earlier one, which costs less. The frame
+            then holds everybody, also those of earlier days (docs/howto/series.md). ``none``: each fit is about all.
         ledger_home: folder of the ledger; None: the user's. ``LIKENESS_HOME`` overrides both.
         cap: lifetime cap of these people as (ε, δ), which must be that on record. None: the cap on record, or that of
             ``likeness params ledger`` for people who are new to the ledger.
@@ -64,6 +66,7 @@ class Parameters(Estimator):
     unit: str = Privacy.unit
     unit_column: str | None = None
     max_rows: int | None = None
+    series: str = Privacy.series
     ledger_home: str | None = None
     cap: tuple[float, float] | None = None
     attempt: str = LedgerSettings.attempt

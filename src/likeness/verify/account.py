@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import VERSION, Untestable, Wrong, require
+from likeness.config.params import GROWING, NONE
 from likeness.core.errors import ReleaseError
 from likeness.core.hashing import canonical_json, sha256_bytes
 from likeness.core.paths import Outputs, json_text
 from likeness.ledger.budget import budget_of
-from likeness.ledger.reservation import REDRAW
+from likeness.ledger.records import REDRAW
 from likeness.methods import METHODS, distribution_of
 from likeness.pipeline.account import Standing, notes, privacy_json
 from likeness.pipeline.card import STAGE as CARD
@@ -218,7 +219,8 @@ def plan(bundle: Bundle) -> str:
         answered == sorted(query.query for query in plan.queries),
         f"{names.PLAN_FILE} has other queries than the releases",
     )
-    require(len({one.receipt.digest for one in released.values()}) == 1, "the releases are of different rows")
+    rows = {(one.receipt.digest, one.receipt.group) for one in released.values()}
+    require(len(rows) == 1, "the releases are of different rows")
     queries = queries_of(bundle.project, plan, bundle.row_sets, bundle.auxiliary)
     earlier = sum(one.receipt.plan != plan.digest for one in released.values())
     for name, one in released.items():
@@ -231,6 +233,7 @@ def plan(bundle: Bundle) -> str:
             "plugin": (receipt.plugin if receipt.plan == plan.digest else plan.plugin, plan.plugin),
             "stage": (receipt.stage, planned.stage),
             "delta": (receipt.delta_keys, planned.delta_keys),
+            "series": (GROWING if receipt.group else NONE, params.privacy.series),
             "slot": (_DRAW.sub("", receipt.slot), params.ledger.attempt),
         }
         for field, (stated, expected) in same.items():

@@ -5,7 +5,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -18,8 +18,8 @@ from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.histories.schema import NEXT
 from likeness.ledger.budget import Budget, Cost
-from likeness.ledger.records import DAY, RECOVERED, SALT, Record, digest_of
-from likeness.ledger.reservation import REDRAW
+from likeness.ledger.records import DAY, RECOVERED, REDRAW, SALT, Record, base_attempt, digest_of
+from likeness.ledger.series import Series
 from likeness.methods import METHODS, Method, method_named
 from likeness.methods.maps import SHARED, known_maps
 from likeness.methods.plugins import DISTRIBUTION
@@ -28,6 +28,7 @@ from likeness.pipeline.card import CONFUSION, DISTANCES, paid_keys
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.provenance import SOFTWARE
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.cohorts import Cohort, Composition
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
@@ -42,7 +43,7 @@ _ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", 
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
     "cap": ({"identity", "adjacency", "person", "epsilon", "delta", "delta_keys"}, set()),
-    "reserve": ({*REQUEST_KEYS, *FACTS, "rows_digests"}, _ASKED),
+    "reserve": ({*REQUEST_KEYS, *FACTS, "rows_digests"}, {"first_nights", *_ASKED}),
     "commit": ({"key", "identity", "reserve_seq", "sha256"}, set()),
     "lost": ({"key", "identity"}, _ASKED),
     "published": ({"identity", "files", "releases"}, set()),
@@ -64,7 +65,7 @@ FORMS = {
     "lost": _SHA,
     "likeness": VERSION,
     "releases": _SHA,
-    "rows_digests": f"[0-9a-f]{{32}}:{_SHA}",
+    **dict.fromkeys(("first_nights", "rows_digests"), f"[0-9a-f]{{32}}:{_SHA}"),
 }
 """Patterns of texts that no person chose, by key. Other texts are one short line."""
 _OF_ALL = {"files": "sha256", "software": "likeness"}
@@ -247,12 +248,13 @@ class _Spending:
         population: the people.
         ledger_id: id of the ledger.
         budget: under the cap in force; None before the first cap.
+        composed: costs of all reservations together.
+        series: nights on record, by attempt.
         reserved: reservations by key.
         files: SHA-256 of committed files.
         committed: keys with a commit.
         lost: keys that a person gave up.
         error: discretization errors of all releases together.
-        before: costs that were recovered before the first cap.
         recovered: number of costs that were recovered.
         unknown: reservations whose cost this version cannot compute.
     """
@@ -260,12 +262,13 @@ class _Spending:
     population: str
     ledger_id: str
     budget: Budget | None = None
+    composed: Composition = field(default_factory=Composition)
+    series: dict[str, Series] = field(default_factory=dict)
     reserved: dict[str, Record] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)
     committed: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     error: float = 0.0
-    before: Cost = field(default_factory=lambda: Cost(0.0))
     recovered: int = 0
     unknown: list[str] = field(default_factory=list)
 
@@ -291,6 +294,8 @@ class _Spending:
             require(here, f"{name} commits no reservation before it")
             require(body["key"] not in self.committed, f"{name} commits a release a second time")
             require(body["sha256"] not in self.files, f"{name} commits the file of another release")
+            for series in self.series.values():
+                series.commit(body["key"])
             self.files.add(body["sha256"])
             self.committed.add(body["key"])
         elif record.kind == "lost":
@@ -306,7 +311,7 @@ class _Spending:
         numbers = {type(epsilon), type(delta), type(keys)} == {float} and epsilon > 0 and 0 <= keys < delta < 1
         require(numbers, f"{name} has no cap in numbers, or gives partition selection all of its delta")
         adjacency, person = Adjacency(body["adjacency"]), body["person"]
-        spent = self.before if before is None else Cost(before.spent_rho, before.spent_delta)
+        spent = Cost(*self.composed.total)
         kept = before is None or (before.adjacency, before.person) == (adjacency, person)
         require(kept, f"{name} has another adjacency or unit of privacy than the cap before")
         require(spent.delta <= keys * (1 + _EXACT), f"{name} leaves partition selection less of delta than it took")
@@ -321,10 +326,13 @@ class _Spending:
         require(numbers, f"{name} has a lost cost that is no number, or below 0")
         self.recovered += 1
         self.error += error
-        if self.budget is None:
-            self.before = Cost.total([self.before, Cost(rho, delta)])
-        else:
-            self.budget = self.budget.after(Cost(rho, delta))
+        self._spend(rho, delta)
+
+    def _spend(self, rho: float, delta: float, attempt: str = "", cohort: Cohort | None = None) -> None:
+        """Take a cost, as :mod:`likeness.privacy.cohorts` composes it."""
+        spent = Cost(*self.composed.add(rho, delta, attempt, cohort).total)
+        if self.budget is not None:
+            self.budget = replace(self.budget, spent_rho=spent.rho, spent_delta=spent.delta)
 
     def _reserve(self, name: str, record: Record) -> None:
         """Take a reservation, and compute its cost again."""
@@ -357,10 +365,27 @@ class _Spending:
             asked = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
             self.unknown.append(f"{name} ({asked})")
         self.reserved[claim.key] = record
-        self.budget = self.budget.after(Cost(claim.rho, claim.delta_keys))
+        self._spend(claim.rho, claim.delta_keys, base_attempt(body["slot"]), self._cohort(name, record))
         require(self.budget.fits, f"{name} spends more than the cap in force allows")
         self.error += discretization_error(claim.dimension, claim.noise_scale)
         require(self.error <= ALLOWANCE, f"{name}: the lattices of all releases are too coarse for exact accounting")
+
+    def _cohort(self, name: str, record: Record) -> Cohort | None:
+        """The cohort of a reservation, which follows from the nights before; None: it is about everybody."""
+        body = record.body
+        try:
+            cohort = Cohort.of(body["group"])
+        except ValueError:
+            raise Wrong(f"{name} names a cohort that no series has") from None
+        named = ("first_nights" in body, body["unit"] is not None)
+        require(named == (True, True) if cohort else not named[0], f"{name} names a cohort of nobody, or no cohort")
+        if cohort is None:
+            return None
+        series = self.series.setdefault(base_attempt(body["slot"]), Series())
+        right = series.allows(cohort, body["digest"], record.time)
+        require(right, f"{name} is about another cohort than that of its night, or about other rows of the night")
+        series.reserve(record)
+        return cohort
 
     def _follows_a_loss(self, body: Mapping[str, Any]) -> bool:
         """Whether a further draw of a release has an earlier draw, which is lost."""

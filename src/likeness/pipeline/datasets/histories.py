@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from likeness.config.params import Evaluate, Params
+from likeness.config.params import NONE, Evaluate, Params
 from likeness.config.typed import require
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import sha256_json
@@ -72,6 +72,7 @@ class Histories(DataModel):
             "ingest.people": of_files and (params.ingest.people is not None) is not linked,
             "ingest.split.column": params.ingest.split.column is not None,
             "evaluate.card": params.evaluate.card is not None,
+            "privacy.series": params.privacy.series != NONE,
         }
         for key, wrong in left_out.items():
             if wrong:

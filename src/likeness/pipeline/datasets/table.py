@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
-from likeness.config.params import Evaluate, Params
+from likeness.config.params import NONE, Evaluate, Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
@@ -54,6 +54,12 @@ class Table(DataModel):
                 f"column '{named[0]}' names the person, as the schema says, so a person may have several rows. Give "
                 f"{remedy}. If each person has one row, write another reason for '{named[0]}' in the schema."
             )
+        if params.privacy.series != NONE and params.ingest.unit is None:
+            key = "ingest.unit in params.yaml" if of_files else "unit_column and max_rows"
+            raise ParamsError(
+                f"privacy.series is {params.privacy.series}, so a column must name the people: the nights of a person "
+                f"are told by it. Give {key}, also where each person has one row."
+            )
         return params
 
     def ingest(
@@ -63,7 +69,7 @@ class Table(DataModel):
         from likeness.data.private_tables import write_private_chunks
         from likeness.pipeline.ingest import IngestedRows, typed_rows
 
-        rows = IngestedRows(sources.params, self.schema)
+        rows = IngestedRows(sources.params, self.schema, ledger)
 
         def made() -> dict[str, Any]:
             manifest = rows.manifest(sources.params, ledger.id, ledger.key)

@@ -1,0 +1,254 @@
+"""Cohorts: what releases about disjoint people cost together, which nights a ledger takes, and first nights."""
+
+import datetime
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toys import ADD, schema_with
+
+from likeness.bundle.verdict import Wrong
+from likeness.core.bounds import PrivacyUnit
+from likeness.core.errors import ArtifactError, BudgetError, LedgerError, ParamsError
+from likeness.data.private_tables import read_private
+from likeness.features.constant import Constant
+from likeness.ledger import records as records_of
+from likeness.ledger.budget import composition
+from likeness.ledger.first_nights import Tonight, people_of_tonight
+from likeness.ledger.home import Home, locate
+from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
+from likeness.ledger.series import Series
+from likeness.pipeline.datasets import model_of
+from likeness.pipeline.private_rows import dataset_of
+from likeness.pipeline.project import Project
+from likeness.privacy.calibration import rho_for
+from likeness.privacy.cohorts import MOST_NIGHTS, Cohort, Composition
+from likeness.release.query import Query
+from likeness.release.request import Dataset, request_in, request_of
+from likeness.synthesizer import Synthesizer
+from likeness.verify.ledger import _Spending
+
+UNIT, CAP = PrivacyUnit("pid", 1), rho_for(1.0, 1e-5)
+COSTS = st.tuples(
+    st.floats(0.001, 1), st.floats(0, 1e-6), st.sampled_from(["", "1", "2"]), st.integers(1, 9), st.integers(0, 9)
+)
+
+
+@pytest.fixture
+def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """A ledger of people with names, on the first of some days."""
+    ledger = Ledger.create(locate())
+    on_day(monkeypatch, 1)
+    ledger.declare_population("people", ADD, 1.0, 1e-5, "pid")
+    return ledger
+
+
+def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
+    monkeypatch.setattr(records_of, "_now", lambda: (datetime.date(2027, 1, 1) + datetime.timedelta(day)).isoformat())
+
+
+def tonight(ledger: Ledger, names: Iterable[str], attempt: str = "1") -> Tonight:
+    return people_of_tonight(ledger, "people", attempt, names)
+
+
+def request(key: str, night: Tonight, rho: float = 0.1 * CAP, **changes: Any) -> Reservation:
+    """A release of the last stage about a cohort."""
+    about = {"group": night.group, "first_nights": night.first_nights, "digest": f"rows of {night.group}", **changes}
+    facts = {"query": key, "stage": "privatize", "method": "m", "feature": {}}
+    rest = {"others": {}, "attempt": "1", "encoding": "", "details": facts, "unit": UNIT}
+    return Reservation(
+        **{"key": key, "population": "people", "adjacency": ADD, "rho": rho, "plan": "plan", **rest, **about}
+    )
+
+
+@given(st.lists(COSTS, max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_costs_add_up_for_each_person_and_the_dearest_person_counts(costs: list[tuple[Any, ...]]) -> None:
+    """Against the theorem, person by person: one first night in each of two series."""
+    composed = Composition()
+    spans = [(rho, delta, series, Cohort(a, a + more) if series else None) for rho, delta, series, a, more in costs]
+    for cost in spans:
+        composed.add(*cost)
+
+    def of(kind: int, series: str, night: int) -> float:
+        return math.fsum(
+            c[kind] for c in spans if c[2] == series and (c[3] is None or c[3].first <= night <= c[3].last)
+        )
+
+    for kind in (0, 1):
+        people = [of(kind, "", 0) + of(kind, "1", f) + of(kind, "2", g) for f in range(1, 20) for g in range(1, 20)]
+        assert composed.total[kind] == pytest.approx(max(people), abs=1e-12)
+
+
+def test_the_tree_covers_all_people_once_and_each_person_in_few_nights() -> None:
+    """Cohorts of 200 nights: all nights until each one are a disjoint union of few; a person is in few of them."""
+    nights = {t: Cohort.of_night(t, range(t)) for t in range(1, 201)}
+    for t in nights:
+        ends = [*accumulate(range(20), lambda end, _: nights[end].first - 1 if end else 0, initial=t)]
+        chain = [nights[end] for end in ends if end]
+        assert sorted(f for one in chain for f in range(one.first, one.last + 1)) == [*range(1, t + 1)]
+        assert len(chain) == t.bit_count()
+    seen = Counter(f for one in nights.values() for f in range(one.first, one.last + 1))
+    assert max(seen.values()) == (200).bit_length()
+    assert Cohort.of_night(6, {0, 1, 2, 3}) == Cohort(4, 6)  # night 4 broke: its people are in the next one
+    for wrong in ("5-4", "0-1", "1", f"1-{MOST_NIGHTS + 1}"):
+        with pytest.raises(ValueError, match=wrong):
+            Cohort.of(wrong)
+
+
+def test_a_ledger_takes_one_night_after_the_other(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each night has one cohort, one day and one version of its rows; the costs are those of the dearest person."""
+    groups = []
+    for day in range(1, 6):
+        on_day(monkeypatch, day)
+        night = tonight(ledger, {"ann", "bob"})
+        groups.append(night.group)
+        ledger.reserve(request(f"night {day}", night))
+        budget = ledger.budget("people")
+        assert budget is not None and budget.spent_rho == pytest.approx(0.1 * CAP * day.bit_length())
+        before = ledger.records()
+        for change in ({"digest": "other rows"}, {"group": f"{day + 1}-{day + 1}"}, {"group": "9-9"}):
+            with pytest.raises(BudgetError, match=r"on record, and this release is about other rows, or other nights"):
+                ledger.reserve(request("other", night, **change))
+        assert ledger.records() == before and tonight(ledger, {"ann"}).group == night.group
+        if day != 4:
+            ledger.commit(f"night {day}", f"{day}" * 64)
+    assert groups == ["1-1", "1-2", "3-3", "1-4", "4-5"]  # night 4 has no release, so night 5 asks about its people
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("dear", night, 0.9 * CAP))
+    on_day(monkeypatch, 9)
+    new = tonight(ledger, {"cid"})
+    ledger.reserve(request("others", new, 0.5 * CAP))  # people who came tonight, and of night 4 on: they paid less
+
+
+def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cohorts follow from the nights before, so a record that claims a smaller one is refused."""
+    for day in range(1, 9):
+        on_day(monkeypatch, day)
+        ledger.reserve(request(f"night {day}", tonight(ledger, ["ann"])))
+        ledger.commit(f"night {day}", f"{day}" * 64)
+    entries = [record for record in ledger.records() if record.kind in ("reserve", "commit")]
+
+    def recomputed(changed: int = 0, **changes: Any) -> float:
+        spending = _Spending("people", ledger.id)
+        for record in entries:
+            if record.kind == "commit":
+                for series in spending.series.values():
+                    series.commit(record.body["key"])
+                continue
+            body = {**record.body, **(changes if record.body["key"] == f"night {changed}" else {})}
+            one = records_of.Record(record.seq, changes.get("time", record.time), "reserve", body, "", "")
+            spending._spend(body["rho"], 0.0, "1", spending._cohort("it", one))
+        return spending.composed.total[0]
+
+    assert recomputed() == composition(ledger.records(), "people").total[0] == pytest.approx(0.4 * CAP)
+    lies: list[dict[str, Any]] = [{"group": "8-8"}, {"group": "7-8"}, {"group": "9-9"}, {"group": "7-7"}]
+    for lie in lies:
+        with pytest.raises(Wrong, match="another cohort than that of its night"):
+            recomputed(8, **lie)
+    with pytest.raises(Wrong, match="another cohort than that of its night"):
+        recomputed(2, group="1-1")  # the rows of another night under the name of a night on record
+    with pytest.raises(Wrong, match="another cohort than that of its night"):
+        recomputed(8, time=entries[-4].time)  # a second night on one day
+    for odd, words in (({"group": "8-1"}, "no series has"), ({"unit": None}, "nobody"), ({"group": ""}, "no cohort")):
+        with pytest.raises(Wrong, match=words):
+            recomputed(8, **odd)
+
+
+def test_no_person_moves_the_first_night_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbors: all nights with a person, and without. Each night has the same cohort and the same others."""
+    generator = np.random.default_rng(0)
+    nights = [[*"abcdefg"], *(generator.choice([*"abcdefghij"], 4).tolist() for _ in range(5))]
+
+    def asked(without: str) -> list[tuple[str, frozenset[str]]]:
+        on_day(monkeypatch, 0)
+        ledger, found = Ledger.create(Home(tmp_path / f"home{without}", tmp_path / f"anchor{without}")), []
+        ledger.declare_population("people", ADD, math.inf, 1e-5, "pid")
+        for day, names in enumerate(nights):
+            on_day(monkeypatch, day)
+            night = tonight(ledger, [name for name in names if name != without])
+            ledger.reserve(request(f"{day}", night))
+            ledger.commit(f"{day}", f"{day}" * 64)
+            found.append((night.group, night.members))
+        return found
+
+    everybody = asked("")
+    for person in (nights[0][0], nights[-1][0]):
+        held = [Cohort.of(group) for group, members in everybody if person in members]
+        sizes = [cohort.last - cohort.first for cohort in held if cohort is not None]
+        assert len(sizes) == len({*sizes})  # at most one cohort of each size
+        assert asked(person) == [(group, members - {person}) for group, members in everybody]
+
+
+def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are keyed hashes, and a series goes on with the file of its newest night only."""
+    ledger.reserve(request("one", tonight(ledger, ["ann", "bob"])))
+    (file,) = (ledger.home.path / "first_nights").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600 and not {"ann", "bob"} & {*file.read_text().replace("\n", " ").split()}
+    late = tonight(ledger, ["ann", "cid"])  # on the same day: the night is complete, so cid belongs to the next one
+    assert (late.group, late.members) == ("1-1", {"ann"}) and "00002" in file.read_text()
+    on_day(monkeypatch, 2)
+    night = tonight(ledger, ["cid", "dan"])
+    assert (night.group, night.members) == ("1-2", {"cid", "dan"})
+    with pytest.raises(LedgerError, match=r"people came to the series after these rows were read"):
+        tonight(ledger, ["eve"])
+        ledger.reserve(request("two", night))
+    whole = file.read_text()
+    for other in ("", whole.replace("00001", "00002"), whole.split("\n", 1)[1]):
+        file.write_text(other)
+        with pytest.raises(LedgerError, match="lost, edited or restored from an older copy"):
+            tonight(ledger, ["ann"])
+        assert file.read_text() == other
+    file.unlink()
+    with pytest.raises(LedgerError, match=r"ledger\.attempt a new value"):
+        tonight(ledger, ["ann"])
+    assert tonight(ledger, ["ann"], "2").group == "1-1"
+    assert Series.on_record(ledger.records(), "people", "1~2").night is not None
+    ledger.home = Home(ledger.home.path, ledger.home.anchor, "postgresql+psycopg://host/db")
+    with pytest.raises(LedgerError, match="needs a ledger in a folder"):
+        tonight(ledger, ["ann"])
+
+
+def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a file and from a frame: the rows of the cohort, and a digest that no two nights without people share."""
+    schema = schema_with([{"name": "c", "kind": "categorical", "categories": ["u", "v"]}])
+    rows = pd.DataFrame({"pid": [*"aab"], "c": [*"uvu"]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    told = {"population": "people", "schema": schema, "unit_column": "pid", "max_rows": 2, "series": "growing"}
+    given, model = Synthesizer(**told).params(), model_of(schema)
+    params = replace(given, ingest=replace(given.ingest, source="rows.csv"))
+    project = Project(tmp_path, params, schema)
+    digests = []
+    for day, group, count in ((1, "1-1", 3), (2, "1-2", 3), (3, "3-3", 0), (5, "1-4", 3), (7, "5-5", 0)):
+        on_day(monkeypatch, day)
+        memory = model.in_memory({"synthetic": rows}, params, ledger)
+        project.paths.table.parent.mkdir(parents=True, exist_ok=True)
+        model.ingest(project.sources, ledger, project.paths, project.engine())
+        dataset, _ = dataset_of(params, project.paths.table, ledger.id, {})
+        assert dataset == replace(memory.dataset, encoding="") and dataset.group == group
+        assert len(memory.tables[""][0]) == count == len(read_private(project.paths.table))
+        digests.append(dataset.digest)
+        asked = request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, dataset)
+        assert asked["group"] == group and request_in({**asked, "key": ""}) == asked
+        night = Tonight(dataset.group, dataset.first_nights, frozenset())
+        ledger.reserve(request(f"{day}", night, 0.01 * CAP, digest=dataset.digest))
+        ledger.commit(f"{day}", f"{day}" * 64)
+    assert len({*digests}) == len(digests)
+    assert "group" not in request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, Dataset("people", "d"))
+    everybody = replace(params, privacy=replace(params.privacy, series="none"))
+    with pytest.raises(ArtifactError, match=r"another privacy\.series"):
+        dataset_of(everybody, project.paths.table, ledger.id, {})
+    with pytest.raises(ParamsError, match="a column must name the people"):
+        model.complete(replace(params, ingest=replace(params.ingest, unit=None)))
