@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
+from likeness.core.errors import LikenessError
 from likeness.ledger.chain import anchor_path, locked
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -56,7 +57,7 @@ def test_credentials_reach_the_server_in_a_header(monkeypatch: pytest.MonkeyPatc
 
 def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert list(faults()) == ["settings"]  # no project
+    assert list(faults()) == ["ledger"]  # no project, and no ledger on this machine
     shutil.copy(ROOT / "params.yaml", tmp_path)
     assert "likeness ledger init" in faults()["ledger"]
     Ledger.create(locate())
@@ -81,3 +82,19 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     anchor_path(locate().anchor, locate().place).unlink()
     assert "anchor" in faults()["ledger"]
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 1
+
+
+def test_a_project_begins_in_any_order_and_a_wrong_label_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("age,ward\n3,a\n4,b\n")
+    start = ["new", "p", "--table", "t.csv", "--label"]
+    refused = CliRunner().invoke(app, [*start, "nope"])
+    assert isinstance(refused.exception, LikenessError) and not (tmp_path / "p").exists()
+    begun = CliRunner().invoke(app, [*start, "ward", "--columns", "sheet.csv"])
+    assert begun.exit_code == 0 and f"likeness init {tmp_path}/t.csv --columns {tmp_path}/sheet.csv" in begun.output
+    assert "ward" in (tmp_path / "sheet.csv").read_text()
+    monkeypatch.chdir(tmp_path / "p")
+    assert CliRunner().invoke(app, ["ledger", "init"]).exit_code == 0  # while the population is an open question
+    assert Ledger.open(locate())

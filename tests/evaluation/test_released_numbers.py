@@ -114,12 +114,21 @@ def test_the_page_has_every_column_the_rows_and_no_script_and_equal_bytes(privac
 def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privacy: dict[str, Any]) -> None:
     cut = [{"column": "money", "low": 0.0, "high": 40.5}]
     pairs = {"kept": [["c", "y", 0.5, 0.4]], "not_kept": [["c", "age", 0.3, 0.01]]}
-    found = {**pairs, "unknown": 13, "rules": [], "cut": cut}
+    found = {
+        **pairs,
+        "unknown": 13,
+        "unknown_pairs": [["age", "y"]],
+        "detectable": [0.04, 0.31],
+        "rules": [],
+        "cut": cut,
+    }
     page = render({**privacy, "relations": found}, "", {}, section())
     for words in (
         "c × y: kept, 0.50",
         "c × age: not kept, 0.30",
-        "unknown: 13",
+        "unknown: 13. Noise hides relations weaker than 0.04 (|r| or Cramér's V) in half of the pairs",
+        "and weaker than 0.31 in the worst one.",
+        "Nothing was measured of more than",
         "money has no value outside 0 to 40.5.",
     ):
         assert words in page

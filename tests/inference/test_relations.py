@@ -102,6 +102,7 @@ def test_independent_columns_are_seen_as_seldom_as_the_test_says() -> None:
 def test_summary_and_statement_name_the_pairs_and_the_tails() -> None:
     found = summary(ROW_SETS, drawn(1)[0], [saved(Model())])
     assert ["c", "y"] in [pair[:2] for pair in found["kept"]] and not found["not_kept"]
-    assert len(found["kept"]) + found["unknown"] == 15
+    assert len(found["kept"]) + found["unknown"] == 15 and len(found["unknown_pairs"]) == found["unknown"]
+    assert 0 < found["detectable"][0] <= found["detectable"][1] <= 1
     assert found["cut"] == [{"column": "age", "low": 0.0, "high": 19.5}]
-    assert pair_names([["a", "b"]] * 21).endswith("and 1 more in privacy.json")
+    assert pair_names([["a", "b"]] * 21).endswith(", and 1 more")

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from likeness.cli.console import JSON, App, say, say_json, table
-from likeness.config.typed import require
+from likeness.config.load import read_content
+from likeness.config.params import LedgerSettings
+from likeness.config.typed import build, require
 from likeness.core.errors import ArtifactError, BudgetError, LedgerError, LikenessError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
@@ -38,7 +40,9 @@ def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a le
     there = Chain.exists(home)
     ledger = Ledger.open(home) if there and if_absent else None
     if ProjectPaths.params.exists() and (ledger or not there):
-        Project.load().ledger_session.refuse_other(ledger)
+        population = (read_content(ProjectPaths.params).get("privacy") or {}).get("population")
+        if population is not None:  # else nothing was released here
+            Project.load().ledger_session.refuse_other(ledger)
     if ledger is not None:
         say(f"ledger at {home.place}")
         return
@@ -356,7 +360,10 @@ def ledger_redraw(key: Annotated[str, typer.Argument(help="Key of the release, o
 
 
 def _home() -> Home:
-    return Project.load().ledger_session.home if ProjectPaths.params.exists() else locate()
+    if not ProjectPaths.params.exists():
+        return locate()
+    section = build(LedgerSettings, read_content(ProjectPaths.params).get("ledger") or {}, "ledger")
+    return locate(section.home, section.url)  # whatever else is an open question yet
 
 
 def _open() -> Ledger:

@@ -1,6 +1,7 @@
 """``likeness new``: a project in any folder."""
 
 import contextlib
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,9 @@ def new(
     ask: Annotated[
         bool, typer.Option("--ask", "-a", help="Ask about its columns here, as `likeness init` does.")
     ] = False,
+    columns: Annotated[
+        Path | None, typer.Option(help="A CSV with a row for each column, as `likeness init` writes and reads it.")
+    ] = None,
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Write dvc.yaml, stages and flows of the installed version to a project.")
     ] = False,
@@ -34,22 +38,29 @@ def new(
         names = upgrade_project(folder)
         say(f"{folder}: {', '.join(names) or 'nothing'} changed.")
         return
-    if table is None and (label is not None or ask):
-        raise LikenessError("--label and --ask are about a table. Give --table FILE too.")
+    if table is None and (label is not None or ask or columns is not None):
+        raise LikenessError("--label, --ask and --columns are about a table. Give --table FILE too.")
     if table is not None and "://" not in table and not Path(table).exists():
         raise LikenessError(f"--table {table} does not exist. Give the path of a table.")
+    is_new = not folder.exists()
     write_project(folder)
-    then = "Then" if table is None else "Go on there"
-    say(f"{folder}: a project. {then}: cd {folder}{', likeness init TABLE' * (table is None)}")
     if table is None:
+        say(f"{folder}: a project. Then: cd {folder}, likeness init TABLE")
         return
     source = _seen_from(folder, table)
-    with contextlib.chdir(folder):
-        try:
-            init(source, label=label, ask=ask)
-        finally:
-            if not any(ProjectPaths.schemas.iterdir()):  # refused or stopped
-                say(f"{folder} is a project without a table. Then: cd {folder}, likeness init {source}", err=True)
+    sheet = None if columns is None else columns.resolve()
+    try:
+        with contextlib.chdir(folder):
+            init(source, label=label, ask=ask, columns=sheet)
+    except LikenessError:
+        if is_new and not ask:
+            shutil.rmtree(folder)  # what stands in it was written just before
+        raise
+    finally:
+        if folder.exists() and not any((folder / ProjectPaths.schemas).iterdir()):  # stopped, or a sheet to fill in
+            more = "" if columns is None else f" --columns {sheet}"
+            say(f"{folder} is a project without a table. Then: cd {folder}, likeness init {source}{more}", err=True)
+    say(f"{folder}: a project. Go on there: cd {folder}")
 
 
 def _seen_from(folder: Path, table: str) -> str:

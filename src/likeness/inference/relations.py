@@ -51,6 +51,7 @@ FALSE_ALARMS, POWER = 0.01, 0.95
 """Of independent pairs that are called seen, and of relations of strength ``detectable``."""
 SMALL = 0.1
 """A strength up to which a relation does not count (Cohen 1988)."""
+_NAMED = 20  # unknown pairs
 _HALF = 0.5
 _EDGE = 1e-6  # of the unit scale: more than the rounding of a bound
 _ROUNDING = 1e-9  # of a share, where no noise was added
@@ -164,7 +165,7 @@ class Relation(NamedTuple):
         second: that of the column after it in the schema.
         verdict: ``kept``, ``not kept`` or ``unknown``.
         strength: of the release.
-        detectable: that noise does not hide.
+        detectable: that noise does not hide; 1 where it hides every one.
         synthetic: of the model.
         rule: whether a public rule speaks of the pair.
     """
@@ -208,18 +209,23 @@ def summary(
     """What a reader may believe, as JSON: verdicts by pair, and what the rows do not have. Images have no summary.
 
     ``kept`` and ``not_kept`` list both columns of a pair, its strength in the release and that in the model, the
-    strongest first. ``unknown`` counts the pairs that are in neither list. ``cut`` has the least and the largest value
-    that the model knows of each number whose bounds are wider.
+    strongest first. ``unknown`` counts the pairs that are in neither list, and ``unknown_pairs`` names the first ones
+    in the order of the schema. ``detectable`` has the strength that noise does not hide in half of the measured pairs,
+    and that in all of them; it is empty where none was measured. ``cut`` has the least and the largest value that the
+    model knows of each number whose bounds are wider.
     """
     every = relations(row_sets, released, generators)
     if not every:
         return {}
+    limits = [one.detectable for one in every if not math.isnan(one.detectable)]
     return {
         "false_alarms": FALSE_ALARMS,
         "small": SMALL,
         "kept": _strongest(every, KEPT),
         "not_kept": _strongest(every, NOT_KEPT),
         "unknown": sum(one.verdict == UNKNOWN for one in every),
+        "unknown_pairs": [[one.first, one.second] for one in every if one.verdict == UNKNOWN][:_NAMED],
+        "detectable": [round(float(f(limits)), 2) for f in (np.median, np.max)] if limits else [],
         "rules": [[one.first, one.second] for one in every if one.rule],
         "cut": [cut for rows, saved in zip(row_sets, generators, strict=True) for cut in _cut(rows, saved)],
     }
@@ -251,7 +257,7 @@ def _verdicts(schema: Schema, measured: Measurements, saved: SavedGenerator) -> 
     known = dict(_dependences(measured))
     verdicts = {pair: _verdict(known[pair], model) for pair, model in _of_model(schema, measured, known, saved)}
     for pair, one in known.items():
-        verdicts.setdefault(pair, (UNKNOWN, one.strength(_clear(one)), one.detectable, math.nan))
+        verdicts.setdefault(pair, (UNKNOWN, math.nan, min(1.0, one.detectable), math.nan))  # the rest is noise
     return {(min(pair, key=order.__getitem__), max(pair, key=order.__getitem__)): one for pair, one in verdicts.items()}
 
 
@@ -317,4 +323,4 @@ def _verdict(one: _Dependence, table: Floats) -> tuple[str, float, float, float]
         kept = _HALF <= part <= 1 / _HALF
     else:
         kept = synthetic <= max(SMALL, strength / _HALF)
-    return KEPT if kept else NOT_KEPT, strength, one.detectable, synthetic
+    return KEPT if kept else NOT_KEPT, strength, min(1.0, one.detectable), synthetic

@@ -13,7 +13,10 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from likeness.core.errors import LedgerError, LikenessError
+from likeness.core.paths import ProjectPaths
 from likeness.ledger.chain import locked
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import check_witnesses, git_witnesses
 from likeness.pipeline.dvc_repair import cut_files
 from likeness.pipeline.project import Project
@@ -37,7 +40,13 @@ class Finding(NamedTuple):
 
 
 def examine_places(root: Path) -> Iterator[Finding]:
-    """Look at each place on which a run of the project in a folder depends."""
+    """Look at each place on which a run of the project in a folder depends; without a project at those of a machine."""
+    if not (root / ProjectPaths.params).exists():
+        home = locate()
+        for folder in (home.path, home.anchor, Path(tempfile.gettempdir())):
+            yield Finding(f"disk of {folder}", _fault(partial(_check_disk, folder)))
+        yield Finding(f"ledger at {home.place}, its key and its anchor", _fault(partial(Ledger.open, home)))
+        return
     try:
         project = Project.load(root)
         home = project.ledger_session.home

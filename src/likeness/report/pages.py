@@ -24,7 +24,7 @@ from likeness.report.in_short import in_short
 from likeness.report.markup import to_html
 from likeness.report.padding import padded_html
 from likeness.report.rows import internal_rows
-from likeness.report.statement import CARD_WORDS, RELATIONS, VERDICTS, cut_lines
+from likeness.report.statement import CARD_WORDS, RELATIONS, VERDICTS, cut_lines, pair_names
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,8 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
     ]
     return {
         "verdicts": verdicts,
+        "unknown": pair_names(found["unknown_pairs"][:3], found["unknown"]) if found["unknown"] else "",
+        "detectable": found["detectable"],
         "lists": lists,
         "maps": [verdict_map(group, found) for group in names if len(group) > 1],
         "mapped": MOST_MAPPED if any(len(group) > MOST_MAPPED for group in names) else None,

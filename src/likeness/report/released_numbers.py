@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,6 +178,7 @@ def printed(
     pairs = [pair for pair in combinations(first, 2) if measured.terms.measured(pair)]
     noise = {"columns": [expected_error(measured, (name,)) for name in shares]}
     noise["pairs"] = [expected_error(measured, pair) for pair in pairs]
+    cells = np.concatenate([cell_errors(measured, (name,)).ravel() for name in shares] or [np.zeros(1)])
     return {
         "records": number(max(0, round(measured.terms.total))),
         "columns": charts,
@@ -186,6 +188,8 @@ def printed(
         "max_cv": Question.max_cv,
         "without": [name for name in schema.names if name not in shares],
         "noise": {key: float(np.mean(errors)) for key, errors in noise.items() if errors},
+        "off": number(math.ceil(NormalDist().inv_cdf(0.975) * float(np.median(cells)))) if cells.any() else None,
+        "widest": max((len(table.columns) for table in measured.tables), default=0),
         "misfits": None if counts is None else misfits(measured, counts),
     }
 
@@ -195,9 +199,16 @@ def expected_error(measured: Measurements, names: tuple[str, ...]) -> float:
 
     It is 1 at most, as of any two tables.
     """
+    return min(
+        1.0, float(cell_errors(measured, names).sum()) / (math.sqrt(2 * math.pi) * max(1.0, measured.terms.total))
+    )
+
+
+def cell_errors(measured: Measurements, names: tuple[str, ...]) -> NDArray[np.float64]:
+    """Standard deviation of the noise in the estimated count of each cell of some columns."""
     forms = {name: np.eye(measured.axes[name].size) for name in names}
-    errors = np.sqrt(np.maximum(measured.terms.covariance(forms, forms), 0))
-    return min(1.0, float(errors.sum()) / (math.sqrt(2 * math.pi) * max(1.0, measured.terms.total)))
+    errors: NDArray[np.float64] = np.sqrt(np.maximum(measured.terms.covariance(forms, forms), 0))
+    return errors
 
 
 def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:

@@ -200,7 +200,8 @@ def _relations(privacy: Mapping[str, Any]) -> list[str]:
     lists = [
         f"**{word}**, {len(found[key]):,}: {in_markdown(pair_names(found[key]))}" for key, word in VERDICTS.items()
     ]
-    lines = [*lists, f"**unknown**, {found['unknown']:,}: all others", *map(in_markdown, cut_lines(found))]
+    others = in_markdown(pair_names(found["unknown_pairs"], found["unknown"]))
+    lines = [*lists, f"**unknown**, {found['unknown']:,}: {others}", *map(in_markdown, cut_lines(found))]
     return ["", "## What a reader may believe", "", RELATIONS, "", *(f"- {line}" for line in lines)]
 
 
@@ -218,10 +219,16 @@ MOST_PAIRS = 20
 """Pairs of a list that are named."""
 
 
-def pair_names(pairs: Sequence[Sequence[Any]]) -> str:
-    """The first pairs of a list, by name."""
-    more = f", and {len(pairs) - MOST_PAIRS:,} more in privacy.json" if len(pairs) > MOST_PAIRS else ""
-    return ", ".join(" × ".join(pair[:2]) for pair in pairs[:MOST_PAIRS]) + more or "–"
+def pair_names(pairs: Sequence[Sequence[Any]], count: int | None = None) -> str:
+    """The first pairs of a list, by name.
+
+    Args:
+        pairs: the list, or its first pairs.
+        count: how many pairs there are; None: those of the list.
+    """
+    shown = [" × ".join(pair[:2]) for pair in pairs[:MOST_PAIRS]]
+    left = (len(pairs) if count is None else count) - len(shown)
+    return ", ".join(shown) + (f", and {left:,} more" if left else "") or "–"
 
 
 def cut_lines(relations: Mapping[str, Any]) -> list[str]:

@@ -100,7 +100,7 @@ def compare(real: Any, synthetic: Any, schema: Schema | None = None, bins: int =
 
     Args:
         real: real rows, best ones that the synthetic table was not made from: a frame of pandas, polars or pyarrow.
-        synthetic: synthetic rows, with the same columns.
+        synthetic: synthetic rows. Without a schema, columns that they lack are not compared.
         schema: of both. None: categories and bounds are those of the rows.
         bins: cells of a number.
         seed: public; draws the half of the real rows that is the reference.
@@ -109,11 +109,15 @@ def compare(real: Any, synthetic: Any, schema: Schema | None = None, bins: int =
         numbers, figures and a page, which a notebook shows.
 
     Raises:
-        DataError: a column of one table is missing in the other, or the rows do not fit the schema.
+        DataError: a column of the synthetic table is missing in the real one, or the rows do not fit the schema.
     """
     frames = [pandas_frame(table, f"{name}: must be")[0] for name, table in (("real", real), ("synthetic", synthetic))]
-    for missing in set(frames[0].columns) ^ set(frames[1].columns) if schema is None else ():
-        raise DataError(f"compare: column '{missing}' stands in one of both tables only. Add it, or drop it.")
+    for missing in sorted(set(frames[1].columns) - set(frames[0].columns), key=str) if schema is None else ():
+        raise DataError(
+            f"compare: the real rows have no column '{missing}'. Add it, or drop it from the synthetic ones."
+        )
+    if schema is None:  # a synthetic table lacks names and ids, which nobody compares
+        frames[0] = frames[0][[name for name in frames[0].columns if name in frames[1].columns]]
     if min(map(len, frames)) < 2:
         raise DataError("compare: a table has fewer than two rows. Give more rows.")
     if schema is None:

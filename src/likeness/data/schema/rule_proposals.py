@@ -110,7 +110,7 @@ class _Candidates:
     def all(self) -> _Specs:
         """The surest first: of two that compute one column, the first counts."""
         for kind in (
-            self._groups, self._indices, self._totals, self._sums, self._ages, self._classes, self._codes, self._places,
+            self._groups, self._indices, self._totals, self._sums, self._classes, self._codes, self._places,
             self._stays, self._orders, self._kin,
         ):  # fmt: skip
             yield from kind()
@@ -174,20 +174,6 @@ class _Candidates:
             if len(parts) > 1 and max(uppers) <= total.bounds[1] <= sum(uppers):
                 names = [column.name for column in parts]
                 yield {"equal": [total.name, names]}, {total.name, *names}
-
-    def _ages(self) -> _Specs:
-        """An age and a year of birth: together they are the year of the survey."""
-        years = [column for left, column in self._named(known.YEAR, known.BORN).items() if is_year(column)]
-        for left, born in self._named(known.BORN).items():
-            age = self._named(known.AGE, known.CLASS).get(left)
-            if age is None or not born.is_integral or not (born.name in self.guessed or is_year(born)):
-                continue
-            ends = {born.bounds[at] + age.bounds[1 - at] for at in (0, 1)}
-            now: Any = int(ends.pop()) if len(ends) == 1 and not {born.name, age.name} & self.guessed else OPEN
-            now = years[0].name if len(years) == 1 else now
-            total, part = (born, age) if age.name == self.label else (age, born)
-            spec = {"equal": [total.name, [now, part.name]], "kind": "difference"}
-            yield spec, {born.name, age.name, *([now] if isinstance(now, str) and now != OPEN else [])}
 
     def _classes(self) -> _Specs:
         """A number and its class, as ``age`` and ``age_group``: the names of the classes may say their ranges."""
