@@ -18,7 +18,7 @@ from toys import ADD, schema_with
 
 from likeness.bundle.verdict import Wrong
 from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import ArtifactError, BudgetError, LedgerError, ParamsError
+from likeness.core.errors import ArtifactError, BudgetError, LedgerError, ParamsError, ReleaseError
 from likeness.data.private_tables import read_private
 from likeness.features.constant import Constant
 from likeness.ledger import records as records_of
@@ -36,6 +36,7 @@ from likeness.privacy.cohorts import MOST_NIGHTS, Cohort, Composition
 from likeness.release.query import Query
 from likeness.release.request import Dataset, request_in, request_of
 from likeness.synthesizer import Synthesizer
+from likeness.synthesizer.running_total import running_total
 from likeness.verify.ledger import _Spending
 
 UNIT, CAP = PrivacyUnit("pid", 1), rho_for(1.0, 1e-5)
@@ -252,3 +253,27 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
         dataset_of(everybody, project.paths.table, ledger.id, {})
     with pytest.raises(ParamsError, match="a column must name the people"):
         model.complete(replace(params, ingest=replace(params.ingest, unit=None)))
+
+
+def test_counts_of_all_people_add_up_over_cohorts(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three nights: all people are those of nights 2 and 3. A run that is missing, or about everybody, is said."""
+    schema = schema_with([{"name": name, "kind": "categorical", "categories": ["u", "v"]} for name in "cd"])
+    frame = pd.DataFrame({"pid": [f"p{n}" for n in range(900)], "c": [*"uuv"] * 300, "d": [*"uvu"] * 300})
+    told = {"epsilon": 40.0, "population": "crowd", "schema": schema, "cap": (100.0, 1e-5)}
+    told |= {"unit_column": "pid", "max_rows": 1, "settings": {"train": {"iterations": 2}}}
+    folders = [tmp_path / f"night {day}" for day in (1, 2, 3)]
+    for day, folder in enumerate(folders, start=1):
+        on_day(monkeypatch, day)
+        Synthesizer(series="growing", **told).fit(frame.head(300 * day)).save(folder)
+    total, last = running_total(folders, "c"), running_total([folders[0], folders[1]], "c")
+    assert total["unbiased"].tolist() == pytest.approx([600, 300], abs=30)
+    assert (total["noise_error"] > last["noise_error"]).all()
+    width = (total["high"] - total["unbiased"]) / total["noise_error"]
+    assert width.tolist() == pytest.approx([1.96, 1.96], rel=1e-3)
+    with pytest.raises(ArtifactError, match="the run of night 2 is not among those given"):
+        running_total([folders[0], folders[2]], "c")
+    Synthesizer(**told).fit(frame).save(tmp_path / "all")
+    with pytest.raises(ReleaseError, match="is about everybody"):
+        running_total([tmp_path / "all"], "c")
