@@ -1,10 +1,10 @@
-"""How far: seconds, memory and the same sums for millions of rows, here and in Dask's processes. Fills docs/scale.md.
+"""How far: seconds, memory and the same sums for millions of rows, on one core and on two. Fills docs/scale.md.
 
-Run: ``python -m evidence.scale [--rows 1000000] [--engines local 1 2 4] [--method marginals] [--kill]``. Rows are
-made up from a public seed and written as a folder of Parquet files. ``ingest``, ``preprocess``, ``auxiliary`` and
-``privatize`` run as the scripts that they are, on each engine: ``local``, or a number of Dask workers. There is no
-noise (``epsilon: inf``), so that the released integers are the sums and must be the same to the last bit; ``--kill``
-also kills a worker in the middle of ``privatize``. Peak memory is that of all processes together, sampled. Appends to
+Run: ``python -m evidence.scale [--rows 1000000] [--cores 1 2] [--csv]``. Rows of 15 columns are made up from a public
+seed and written as a folder of Parquet files, or as one CSV file. ``ingest``, ``preprocess``, ``auxiliary`` and
+``privatize`` of ``marginals`` run as the scripts that they are, on so many cores. There is no noise (``epsilon: inf``),
+so that the released integers are the sums and must be the same to the last bit. Beside them numpy counts all pairs of
+columns by class once, from codes in memory. Peak memory is that of all processes together, sampled. Appends to
 evidence/results/scale.csv.
 """
 
@@ -14,9 +14,9 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from evidence.common import Results, processor
 from likeness.release.released import load_released
 
 ROOT = Path(__file__).parents[1]
-RESULTS = Results(ROOT / "evidence/results/scale.csv", ["rows", "method", "engine", "stage"])
+RESULTS = Results(ROOT / "evidence/results/scale.csv", ["rows", "source", "cores", "stage"])
 STAGES = ("ingest", "preprocess", "plan", "auxiliary", "privatize")
 FILE_ROWS = 1_000_000
 CATEGORIES = {
@@ -62,30 +62,45 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--engines", nargs="+", default=["local", "1", "2", "4"])
-    parser.add_argument("--method", default="marginals")
-    parser.add_argument("--kill", action="store_true", help="once more with 2 workers, of which one is killed")
+    parser.add_argument("--cores", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--csv", action="store_true", help="from a CSV file")
     parser.add_argument("--folder", type=Path, help="where to work; default: a temporary folder")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
-        started = time.perf_counter()
-        size = write_source(folder / "source", arguments.rows)
-        print(f"made {arguments.rows} rows, {size / 1e6:.0f} MB, in {time.perf_counter() - started:.0f} s", flush=True)
-        project = Project(folder, arguments.method, arguments.rows)
-        engines = [(engine, False) for engine in arguments.engines] + [("2", True)] * arguments.kill
-        sums = {(engine, killed): project.measure(engine, killed) for engine, killed in engines}
+        size = write_source(folder / "source", arguments.rows, arguments.csv)
+        print(f"made {arguments.rows} rows, {size / 1e6:.0f} MB", flush=True)
+        project = Project(folder, arguments.rows, "source/part.csv" if arguments.csv else "source")
+        once = one_pass(arguments.rows)
+        print(f"numpy counts all pairs by class once in {once:.1f} CPU s", flush=True)
+        sums = {cores: project.measure(cores, once) for cores in arguments.cores}
     if len(set(sums.values())) != 1:
         raise SystemExit(f"the sums are not the same: {sums}")
-    print("the same sums from every engine")
+    print("the same sums on each number of cores")
 
 
-def write_source(folder: Path, rows: int) -> int:
-    """Made-up rows as Parquet files; how many bytes."""
+def one_pass(rows: int) -> float:
+    """CPU seconds of numpy for the counts of all pairs of 14 columns of 20 cells, by class."""
+    generator, used = np.random.default_rng(0), 0.0
+    for start in range(0, rows, FILE_ROWS):
+        cells = generator.integers(0, 20, (14, min(FILE_ROWS, rows - start)))
+        labels = generator.integers(0, 2, cells.shape[1])
+        started = time.process_time()
+        for one, other in combinations(cells, 2):
+            np.bincount((labels * 20 + one) * 20 + other, minlength=800)
+        used += time.process_time() - started
+    return used
+
+
+def write_source(folder: Path, rows: int, as_text: bool) -> int:
+    """Made-up rows as Parquet files, or as one CSV file; how many bytes."""
     folder.mkdir()
     for part, start in enumerate(range(0, rows, FILE_ROWS)):
         table = made_rows(part, min(FILE_ROWS, rows - start))
-        pq.write_table(table, folder / f"part-{part:04d}.parquet", row_group_size=1 << 18)
+        if as_text:
+            table.to_pandas().to_csv(folder / "part.csv", mode="a", header=not part, index=False)
+        else:
+            pq.write_table(table, folder / f"part-{part:04d}.parquet", row_group_size=1 << 18)
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
@@ -117,8 +132,8 @@ def made_rows(part: int, count: int) -> pa.Table:
 class Project:
     """A project's folder with nothing but settings, a schema and a ledger of its own."""
 
-    def __init__(self, folder: Path, method: str, rows: int) -> None:
-        self.folder, self.method, self.rows = folder, method, rows
+    def __init__(self, folder: Path, rows: int, source: str) -> None:
+        self.folder, self.rows, self.source = folder, rows, source
         (folder / "schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
         self.environment = {
             **os.environ,
@@ -126,39 +141,34 @@ class Project:
             "LIKENESS_HOME": str(folder / "ledger"),
             "LIKENESS_ANCHOR": str(folder / "anchor"),
         }
-        self.settle("local", "init")
+        self.settle("init")
         self.run("likeness", "ledger", "init")
-        self.last = 0.0
 
-    def settle(self, engine: str, slot: str) -> None:
+    def settle(self, attempt: str) -> None:
         """Write params.yaml."""
         params = yaml.safe_load((ROOT / "params.yaml").read_text())
-        params["method"] = self.method
+        params["method"] = "marginals"
         params["privacy"].update(epsilon=float("inf"), population="nobody")
-        params["ledger"].update(attempt=slot, cap={"epsilon": float("inf"), "delta": 1e-5})
-        params["ingest"] = {"source": "source", "schema": "schema.yaml", "split": {"test_fraction": 0.1, "seed": 0}}
-        params["engine"] = {"kind": "local"} if engine == "local" else {"kind": "dask", "workers": int(engine)}
+        params["ledger"].update(attempt=attempt, cap={"epsilon": float("inf"), "delta": 1e-5})
+        params["ingest"] = {"source": self.source, "schema": "schema.yaml", "split": {"test_fraction": 0.1, "seed": 0}}
         (self.folder / "params.yaml").write_text(yaml.safe_dump(params))
 
-    def measure(self, engine: str, kill: bool) -> str:
-        """All stages on one engine; a digest of the sums."""
-        self.settle(engine, f"{engine} {'killed' if kill else 'whole'}")
+    def measure(self, cores: int, once: float) -> str:
+        """All stages on so many cores; a digest of the sums."""
+        self.settle(f"{cores} cores")
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(before)[:cores])
+        seconds, cpu_seconds = 0.0, 0.0
         for stage in STAGES:
-            if kill and stage in ("ingest", "preprocess"):
-                continue
-            load = os.getloadavg()[0]
-            after = self.last / 2 if kill and stage == "privatize" else None
-            before = _cpu_of_children()
-            seconds, peak, killed = self.run(f"stages.{stage}", kill_after=after)
-            cpu_seconds = _cpu_of_children() - before
-            sums = self.sums() if stage == "privatize" else ""
-            if stage == "privatize":
-                self.last = seconds
-            found = {"seconds": seconds, "cpu_seconds": cpu_seconds, "rows_per_second": self.rows / seconds}
-            found |= {"peak_mb": peak / 2**20, "sums": sums, "killed": killed, "load": load, "cpu": processor()}
-            if stage != "plan":
-                RESULTS.add([self.rows, self.method, engine, stage], found)
-        return sums
+            load, started = os.getloadavg()[0], _cpu_of_children()
+            took, peak = self.run(f"stages.{stage}")
+            used = _cpu_of_children() - started
+            seconds, cpu_seconds = seconds + took, cpu_seconds + used
+            found = {"seconds": took, "cpu_seconds": used, "peak_mb": peak / 2**20, "load": load, "cpu": processor()}
+            RESULTS.add([self.rows, Path(self.source).suffix or ".parquet", cores, stage], found)
+        os.sched_setaffinity(0, before)
+        print(f"{cores} cores: {seconds:.0f} s, {cpu_seconds:.1f} CPU s, {cpu_seconds / once:.1f} times one pass")
+        return self.sums()
 
     def sums(self) -> str:
         """A digest of every released integer."""
@@ -167,59 +177,27 @@ class Project:
             digest.update(load_released(path).lattice.tobytes())
         return digest.hexdigest()[:16]
 
-    def run(self, *words: str, kill_after: float | None = None) -> tuple[float, float, int]:
-        """Run ``python -m words``: seconds, the peak of all its processes' memory, and how many workers were killed."""
+    def run(self, *words: str) -> tuple[float, float]:
+        """Run ``python -m words``: seconds, and the peak of all its processes' memory."""
         started = time.perf_counter()
         process = subprocess.Popen([sys.executable, "-m", *words], cwd=self.folder, env=self.environment)
-        watch = _Watch(process.pid, kill_after)
-        watch.start()
-        code = process.wait()
-        seconds = time.perf_counter() - started
-        watch.join()
-        if code != 0:
+        peak = 0.0
+        while process.poll() is None:
+            peak = max(peak, _memory(process.pid))
+            time.sleep(0.1)
+        if process.returncode != 0:
             raise SystemExit(f"{' '.join(words)} failed")
-        if kill_after is not None and not watch.killed:
-            raise SystemExit("no worker was killed: take more rows")
-        return seconds, watch.peak, watch.killed
+        return time.perf_counter() - started, peak
 
 
 EMBEDDING = "data/released/embedding/embedding.safetensors"
 
 
-class _Watch(threading.Thread):
-    """Samples the memory of a process and its children; kills its busiest child once, after some seconds."""
-
-    def __init__(self, pid: int, kill_after: float | None) -> None:
-        super().__init__(daemon=True)
-        self.pid, self.kill_after, self.peak, self.killed = pid, kill_after, 0.0, 0
-        self.started_at = time.perf_counter()
-
-    def run(self) -> None:
-        """Until the process ends."""
-        try:
-            own = psutil.Process(self.pid)
-            while own.is_running() and own.status() != psutil.STATUS_ZOMBIE:
-                children = own.children(recursive=True)
-                self.peak = max(self.peak, sum(_memory(each) for each in [own, *children]))
-                late = self.kill_after is not None and time.perf_counter() - self.started_at > self.kill_after
-                if late and not self.killed and children:
-                    max(children, key=_work).kill()
-                    self.killed = 1
-                time.sleep(0.1)
-        except psutil.NoSuchProcess:
-            pass
-
-
-def _memory(process: psutil.Process) -> float:
+def _memory(pid: int) -> float:
+    """Bytes of a process and its children; 0 where one ends."""
     try:
-        return float(process.memory_info().rss)
-    except psutil.NoSuchProcess:
-        return 0.0
-
-
-def _work(process: psutil.Process) -> float:
-    try:
-        return float(process.cpu_times().user)
+        own = psutil.Process(pid)
+        return float(sum(each.memory_info().rss for each in [own, *own.children(recursive=True)]))
     except psutil.NoSuchProcess:
         return 0.0
 

@@ -128,7 +128,7 @@ def test_a_printed_section_can_be_pasted() -> None:
     ended = CliRunner().invoke(app, ["params", "pearll"])
     assert isinstance(ended.exception, ParamsError)
     assert ", ".join(METHODS) in str(ended.exception)
-    assert "privacy, ledger, ingest, categories, engine, train" in str(ended.exception)
+    assert "privacy, ledger, ingest, categories, train" in str(ended.exception)
 
 
 def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

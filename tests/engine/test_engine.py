@@ -1,17 +1,10 @@
-"""The sum of partial sums is the sum, wherever the parts are worked on and whoever dies; and nothing private leaks."""
+"""The sum of partial sums is the sum, wherever the parts are worked on."""
 
-import os
-import signal
-import ssl
-import stat
-import sys
-import urllib.request
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 
 import numpy as np
 import pandas as pd
@@ -19,14 +12,11 @@ import pyarrow as pa
 import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
-from likeness.config.params import EngineSettings
-from likeness.config.typed import build
-from likeness.core.errors import ArtifactError, DataError, EngineError, ParamsError
+from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private, read_private, write_private_chunks
 from likeness.data.source.files import read_source
-from likeness.engine import LOCAL, open_engine
-from likeness.engine.cluster import DaskEngine, WorkerError
+from likeness.engine import LOCAL, Threads, threads
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
@@ -36,14 +26,13 @@ from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import SPLIT, EncodedRows
-from likeness.pipeline.provenance import public_settings
 from likeness.pipeline.sources import Sources
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records
 from likeness.release.sums import over_parts as exact
 from likeness.release.sums.over_parts import exact_sum
 
-ROWS, SECRET = 400, "Xq7Secret"
+ROWS = 400
 WIDTH = Encoder(SCHEMA).layout.width
 FEATURES: dict[str, FeatureMap] = {
     "each row's own": CharacteristicFunction(WIDTH, 16, 1.5, seed=0),
@@ -81,14 +70,6 @@ def tables_row_group(size: int) -> int:
 
     before, tables._ROW_GROUP = tables._ROW_GROUP, size
     return before
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskEngine]:
-    pytest.importorskip("distributed")
-    with open_engine("dask", 2, None, tmp_path_factory.mktemp("private") / "workers") as engine:
-        assert isinstance(engine, DaskEngine)
-        yield engine
 
 
 @pytest.mark.long
@@ -147,11 +128,11 @@ def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_dask_gives_the_same_bytes(rows: EncodedRows, cluster: DaskEngine, workers: int) -> None:
-    """However many workers there are meant for: the parts, and so the partial sums, are others for each."""
+def test_threads_give_the_same_bytes(rows: EncodedRows, workers: int) -> None:
+    """However many there are: the parts, and so the partial sums, are others for each."""
     for feature in FEATURES.values():
         query = Query("q", "privatize", feature)
-        found = exact_sum(query, rows, DaskEngine(cluster._client, workers))
+        found = exact_sum(query, rows, Threads(workers))
         assert found.records == ROWS * 4 // 5
         assert found.total.tobytes() == exact_sum(query, rows).total.tobytes()
 
@@ -172,77 +153,32 @@ class OfPeople:
         return [OfPeople(part) for part in self.rows.parts(most)]
 
 
-def test_dask_gives_the_same_bytes_of_people_with_histories(rows: EncodedRows, cluster: DaskEngine) -> None:
+def test_threads_give_the_same_bytes_of_people_with_histories(rows: EncodedRows) -> None:
     """A part that began within a person would give that person more than one contribution."""
     query = Query("q", "privatize", FEATURES["cells"], contributions=EachPerson())
     people = OfPeople(rows)
-    found = exact_sum(query, people, DaskEngine(cluster._client, 4))
+    found = exact_sum(query, people, Threads(4))
     assert found.records == ROWS * 4 // 5
     assert found.total.tobytes() == exact_sum(query, people).total.tobytes()
 
 
-@dataclass(frozen=True)
-class Deadly:
-    """Rows in parts; whoever works on the given part first is killed in the middle of it."""
-
-    rows: EncodedRows
-    mark: Path
-    place: int = 7
-
-    def __call__(self) -> Iterable[Records]:
-        return self.rows()
-
-    def parts(self, most: int) -> list[Any]:
-        parts: list[Any] = list(self.rows.parts(most))
-        parts[self.place] = KillsOnce(parts[self.place], self.mark)
-        return parts
-
-
-@dataclass(frozen=True)
-class KillsOnce:
-    part: EncodedRows
-    mark: Path
-
-    def __call__(self) -> Iterator[Records]:
-        for chunk in self.part():
-            yield chunk
-            if not self.mark.exists():
-                self.mark.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_worker_that_is_killed_half_way_changes_nothing(
-    rows: EncodedRows, cluster: DaskEngine, tmp_path: Path
-) -> None:
-    query = Query("q", "privatize", FEATURES["each row's own"])
-    found = exact_sum(query, Deadly(rows, tmp_path / "killed"), cluster)
-    assert (tmp_path / "killed").exists()
-    assert found.total.tobytes() == exact_sum(query, rows).total.tobytes()
-
-
-def test_ingest_in_workers_gives_the_same_rows(
-    cluster: DaskEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ingest_in_threads_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = source(tmp_path)
     monkeypatch.setattr("likeness.pipeline.ingest._PART_ROWS", 18)  # six parts
     for adjacency in ("add_remove_one", "replace_one"):
         params = settings_of(path, adjacency)
         for schema in (SCHEMA, OPEN):
             of, rows = (Sources(tmp_path, params), schema), [IngestedRows(params, schema) for _ in "ab"]
-            found, alone = (joined(typed_rows(*of, *given)) for given in ((rows[0], cluster), (rows[1],)))
+            found, alone = (joined(typed_rows(*of, *given)) for given in ((rows[0], Threads(3)), (rows[1],)))
             pd.testing.assert_frame_equal(found, alone)
             sums = [(one.training.digest(b"k"), one.source.digest(b"k"), one.held_out) for one in rows]
             assert sums[0] == sums[1] and 0 < rows[0].held_out < 60
     assert set(found["city"].dropna()) == {"Rome", "Oslo"}  # as they stand there, to be released or not
 
 
-def refuses(item: int) -> Iterator[int]:
-    raise DataError("a message for people")
-    yield item
-
-
-def fails(item: int) -> Iterator[int]:
-    raise ValueError(SECRET)
+def refuses_four(item: int) -> Iterator[int]:
+    if item == 4:
+        raise DataError("a message for people")
     yield item
 
 
@@ -250,92 +186,31 @@ def doubles(item: int) -> Iterator[int]:
     yield from [item, item]
 
 
-def test_results_come_in_order_and_errors_come_as_they_are(
-    cluster: DaskEngine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert list(cluster.stream(doubles, range(9))) == list(LOCAL.stream(doubles, range(9)))
+def test_results_come_in_order_and_few_items_are_on_their_way() -> None:
+    taken = []
+
+    def items() -> Iterator[int]:
+        for item in range(9):
+            taken.append(item)
+            yield item
+
+    results = Threads(2).stream(doubles, items())
+    assert next(results) == 0 and taken == [0, 1, 2]
+    assert [0, *results] == list(LOCAL.stream(doubles, range(9)))
+
+
+def test_an_error_comes_as_it_is_and_ends_the_pass() -> None:
+    results = Threads(2).stream(refuses_four, range(9))
+    assert [next(results) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(DataError, match="a message for people"):
-        list(cluster.stream(refuses, range(9)))
-    with pytest.raises(WorkerError, match=SECRET) as caught:  # whoever shows it must keep it private: a stage does
-        list(cluster.stream(fails, range(9)))
-    assert "in fails" in str(caught.value)
-    list(cluster.stream(doubles, range(2)))
-    shown = capfd.readouterr()
-    assert SECRET not in shown.out + shown.err and "Traceback" not in shown.err
+        next(results)
+    assert list(results) == []
 
 
-def look(item: int) -> Iterator[Any]:
-    import dask
-    from distributed import get_worker
-
-    worker: Any = get_worker()
-    spills = dask.config.get("distributed.worker.memory.spill"), dask.config.get("distributed.worker.memory.target")
-    yield (*spills, worker.memory_manager.memory_limit, type(worker.data), worker.local_directory)
-
-
-def test_nothing_private_is_kept_shown_or_open_to_others(cluster: DaskEngine) -> None:
-    from distributed import Client
-
-    ((spill, target, limit, store, folder),) = cluster.stream(look, [0])
-    assert (spill, target, limit, store) == (False, False, None, dict)  # not a buffer that writes to disk
-    private = Path(folder).parents[2]
-    assert private.name.startswith("private") and stat.S_IMODE(private.stat().st_mode) == 0o700
-    about = cluster._client.scheduler_info()
-    addresses = [cluster._client.scheduler.address, *about["workers"]]
-    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
-    ports = [about["services"]["dashboard"]] + [own["services"]["dashboard"] for own in about["workers"].values()]
-    for port in ports:
-        for page in ("status", "metrics", "info/main/workers.html", "json/counts.json", ""):
-            with pytest.raises(HTTPError, match="404"):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=10)
-    with pytest.raises((OSError, ssl.SSLError, TypeError)):
-        Client(addresses[0].replace("tls", "tcp"), timeout="1s", set_as_default=False)
-
-
-def test_the_folder_of_the_workers_goes_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(distributed, "LocalCluster", lambda **_: (_ for _ in ()).throw(RuntimeError("no cluster")))
-    folder = tmp_path / "private/workers"
-    with pytest.raises(RuntimeError, match="no cluster"), open_engine("dask", 1, None, folder):
-        pass
-    assert folder.parent.exists() and not folder.exists()
-    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
-
-
-def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
-    with (
-        pytest.raises(EngineError, match=r"engine\.scheduler must be a tls:// address, got 'tcp://a:1'"),
-        open_engine("dask", 1, "tcp://a:1", tmp_path / "w"),
-    ):
-        pass
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with (
-        pytest.raises(EngineError, match=r"not installed\. Run: pip install 'likeness-dp\[dask\]'"),
-        open_engine("dask", 1, None, tmp_path / "w"),
-    ):
-        pass
-    with pytest.raises(ParamsError, match=r"engine\.kind must be one of local, dask"):
-        build(EngineSettings, {"kind": "spark"}, "engine")
-    with pytest.raises(ParamsError, match=r"engine\.workers must be at least 1"):
-        build(EngineSettings, {"workers": 0}, "engine")
-
-
-def test_workers_that_die_again_and_again_are_told_in_plain_words() -> None:
-    pytest.importorskip("distributed")
-    from distributed.scheduler import KilledWorker
-
-    class Future:
-        def result(self) -> None:
-            raise KilledWorker("part", None, 3)
-
-    class Client:
-        def submit(self, *arguments: Any, **keywords: Any) -> Future:
-            return Future()
-
-    with pytest.raises(EngineError, match="died repeatedly") as caught:
-        list(DaskEngine(Client(), 1).stream(doubles, [1]))
-    assert caught.value.__context__ is None
+@pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 2), (64, 2)])
+def test_threads_are_no_more_than_cores(monkeypatch: pytest.MonkeyPatch, cores: int, workers: int) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(cores), raising=False)
+    assert threads().workers == workers
 
 
 @pytest.mark.parametrize("terms", [BucketPairs(4), PositionPairs(2, 0)], ids=["buckets", "positions"])
@@ -364,9 +239,3 @@ def test_another_table_in_its_place_is_refused_in_every_part(rows: EncodedRows) 
     other = replace(rows, manifest={"digest": "other"})
     with pytest.raises(ArtifactError, match="was replaced while it was in use"):
         exact_sum(Query("q", "privatize", Constant()), other, Threefold())
-
-
-def test_the_engine_is_no_part_of_what_was_asked() -> None:
-    params = settings_of(Path("t.csv"))
-    divided = replace(params, engine=EngineSettings("dask", 4, "tls://a:1"))
-    assert public_settings(params) == public_settings(divided)

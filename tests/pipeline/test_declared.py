@@ -43,23 +43,21 @@ SECTIONS: dict[type, str] = {
     params.Train: "train.",
     params.Sample: "sample.",
     params.Evaluate: "evaluate.",
-    params.EngineSettings: "engine.",
     params.Categories: "categories.",
     Marginals: "${method}.",
 }
 _OPENS = {"ledger.home", "ledger.url"}  # the ledger is no file of DVC
 _SPENDS = {*_OPENS, "ledger.cap", "categories.delta_share"}  # these only refuse
-_ENGINE = {"engine.kind", "engine.workers", "engine.scheduler"}  # changes no bit of any result
 _SEED = {"train.seed"}  # among the public facts of a recipe; only the training draws by it
 _UNIT = {"ingest.unit", "privacy.series"}  # only asked whether people have a column, which no schema has
 HARMLESS: dict[str, set[str]] = {
     "fingerprint": {"privacy.population", "privacy.adjacency"},  # refuse another ledger, and folders
-    "ingest": {*_ENGINE, *_OPENS},
+    "ingest": _OPENS,
     "plan": {*_OPENS, *_SEED, "ledger.attempt"},  # refuse another recipe
     "categories": _SPENDS,
     "preprocess": _UNIT,
-    "auxiliary": {*_ENGINE, *_SPENDS, *_SEED},
-    "privatize": {*_ENGINE, *_SPENDS, *_SEED},
+    "auxiliary": {*_SPENDS, *_SEED},
+    "privatize": {*_SPENDS, *_SEED},
     "train": {*_OPENS, *_UNIT},
     "sample": _UNIT,
     "evaluate": _UNIT,

@@ -362,17 +362,6 @@ class Schedule(Section):
     timezone: str = setting("UTC", "of the cron line")
 
 
-@dataclass(frozen=True)
-class EngineSettings(Section):
-    """Section ``engine``: where the passes over rows are worked on. It changes no bit of any result."""
-
-    kind: str = setting(
-        "local", "local: this process | dask: several (pip install 'likeness-dp[dask]')", options=("local", "dask")
-    )
-    workers: int = setting(2, "processes of dask on this machine", least=1)
-    scheduler: str | None = setting(None, "or the tls:// address of a Dask scheduler that runs already")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Params(Section):
     """All of params.yaml.
@@ -389,9 +378,6 @@ class Params(Section):
         Categories(), "of columns whose categories the schema calls private; without such columns, nothing"
     )
     sections: Mapping[str, Any] = setting(dict, longest=None)
-    engine: EngineSettings = setting(
-        EngineSettings(), "of the passes over rows; docs/scale.md. It changes no bit of any sum"
-    )
     train: Train = setting(Train(), "what holds for the training of every method")
     sample: Sample = setting(Sample, "the synthetic table")
     evaluate: Evaluate = setting(Evaluate(), "reads real rows; all but the card stays in reports/internal")

@@ -88,10 +88,6 @@ class ArtifactError(LikenessError):
     """A file of an earlier stage is missing or malformed."""
 
 
-class EngineError(LikenessError):
-    """The processes that share the passes over rows are missing, unsafe or lost."""
-
-
 class MissingPackageError(LikenessError, ImportError):
     """A package of an extra is not installed."""
 

@@ -83,7 +83,6 @@ class ProjectPaths:
     source = ProjectPath("data/private/source.json")
     table = ProjectPath("data/private/typed/table.parquet")
     encoded = ProjectPath("data/private/encoded/table.parquet")
-    workers = ProjectPath("data/private/workers")
     failures = ProjectPath("data/private/errors")
     released = ProjectPath("data/released")
     categories = ProjectPath("data/released/categories")

@@ -1,18 +1,21 @@
-"""Where passes over rows run: in this process, or in processes of Dask.
+"""Where passes over rows run: one thread, or a few of this process.
 
 An engine divides work and returns results in order. It adds nothing up, draws no noise and has no ledger: the door does
-that.
+that. Threads share the memory of one process, so no row is sent anywhere. NumPy and Arrow release the interpreter's
+lock.
 """
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-KINDS = ("local", "dask")
+_MOST = 2  # threads: each holds a part of the rows
 
 
 class Engine(Protocol):
@@ -27,14 +30,14 @@ class Engine(Protocol):
         """All results of ``work`` on all items, in the order of the items.
 
         Args:
-            work: a function of a module.
+            work: a function of one item that changes nothing else.
             items: public values or places of files, never rows.
         """
         ...
 
 
 class Local:
-    """This process, one item after the other. Results pass on as they come."""
+    """One thread, one item after the other. Results pass on as they come."""
 
     workers = 1
 
@@ -44,23 +47,36 @@ class Local:
             yield from work(item)
 
 
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process.
+
+    Attributes:
+        workers: number of threads. Memory holds the results of one item more.
+    """
+
+    workers: int
+
+    def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
+        """All results, in order. An error of an item is raised at its place, and later items are left."""
+        waiting: deque[Future[list[R]]] = deque()
+        with ThreadPoolExecutor(self.workers) as pool:
+            try:
+                for item in items:
+                    waiting.append(pool.submit(lambda item=item: list(work(item))))  # type: ignore[misc]
+                    if len(waiting) > self.workers:
+                        yield from waiting.popleft().result()
+                while waiting:
+                    yield from waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+
 LOCAL = Local()
 
 
-def open_engine(kind: str, workers: int, scheduler: str | None, folder: Path) -> AbstractContextManager[Engine]:
-    """The engine of the settings, for the time of the context.
-
-    Args:
-        kind: one of :data:`KINDS`.
-        workers: number of processes that ``dask`` starts.
-        scheduler: address of a running Dask scheduler; None: start processes.
-        folder: private folder for files of the workers, removed in the end.
-
-    Raises:
-        EngineError: Dask is not installed, or the scheduler cannot be used.
-    """
-    if kind == "local":
-        return nullcontext(LOCAL)
-    from likeness.engine.cluster import open_cluster
-
-    return open_cluster(workers, scheduler, folder)
+def threads() -> Engine:
+    """As many threads as this process may use cores, and at most two; for one core none but its own."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return LOCAL if cores == 1 else Threads(min(cores, _MOST))

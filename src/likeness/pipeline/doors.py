@@ -7,7 +7,6 @@ from likeness.core.errors import ArtifactError
 from likeness.core.paths import of_rows
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import text_columns
-from likeness.engine import LOCAL, Engine
 from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
 from likeness.pipeline.project import Project
 
@@ -36,18 +35,17 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
 
-def door(project: Project, engine: Engine = LOCAL, place: int = 0) -> "Door":
+def door(project: Project, place: int = 0) -> "Door":
     """The door to encoded rows.
 
     Args:
         project: whose rows they are.
-        engine: where parts of the rows are summed.
         place: of the row set.
     """
     from likeness.release.door import Door
 
     plan, ledger = project.written_plan, project.ledger_to_spend
-    return Door(plan, ledger, *rows_of(project, place), project.provenance, engine)
+    return Door(plan, ledger, *rows_of(project, place), project.provenance)
 
 
 def partition_door(project: Project, column: str) -> "Door":

@@ -4,7 +4,6 @@ A stage loads only what it uses of a project, so each property imports what it n
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,6 @@ from likeness.core.files import expanded
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.data.histories.schema import read_schema
-from likeness.engine import open_engine
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.sources import Sources, digest_of
 from likeness.privacy.adjacency import Adjacency
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.schema import Schema
-    from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
@@ -280,11 +277,6 @@ class Project:
         """
         with self.ledger_session.beside_rows():
             return digest_of(self.sources.given, self.ledger.key)
-
-    def engine(self) -> "AbstractContextManager[Engine]":
-        """The engine for the passes over rows."""
-        engine = self.params.engine
-        return open_engine(engine.kind, engine.workers, engine.scheduler, self.paths.workers)
 
     @property
     def ledger_place(self) -> tuple[str | None, str | None]:

@@ -35,7 +35,6 @@ def provenance(root: Path = Path()) -> dict[str, Any]:
 def public_settings(params: Params) -> dict[str, Any]:
     """params.yaml without places, which differ between machines and may hold a password."""
     value = asdict(params)
-    del value["engine"]  # nor how work is divided, which changes nothing
     for section, key in (
         ("ingest", "source"),
         ("ingest", "people"),

@@ -30,7 +30,8 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError, PlanError, ReleaseError
 from likeness.core.format import KNOWN
 from likeness.core.hashing import sha256_bytes, sha256_json
-from likeness.engine import LOCAL, Engine
+from likeness.engine import LOCAL, threads
+from likeness.features.base import CellMap, ProductsMap
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import REDRAW
 from likeness.ledger.reservation import Reservation
@@ -61,7 +62,6 @@ class Door:
         dataset: whose rows.
         read: opens the private rows, or the partitions of a column; called only after the cost is on record.
         provenance: public facts for the ledger, such as user and commit.
-        engine: where parts of the rows are summed, if ``read`` has parts; they are added up here. It changes no bit.
     """
 
     plan: Plan
@@ -69,7 +69,6 @@ class Door:
     dataset: Dataset
     read: Read | ReadPartitions
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    engine: Engine = LOCAL
 
     def release(self, query: AnyQuery) -> bytes:
         """Answer a query once: fetch the stored answer, or reserve its cost, draw it and store it.
@@ -114,7 +113,7 @@ class Door:
         plan, scale = self.plan, receipt.noise_scale
         if isinstance(query, PartitionQuery):
             return _draw_partitions(query, plan, scale, cast(ReadPartitions, self.read), receipt)
-        return _draw(query, plan, scale, cast(Read, self.read), receipt, self.engine)
+        return _draw(query, plan, scale, cast(Read, self.read), receipt)
 
 
 def _check_plan(plan: Plan, query: AnyQuery, dataset: Dataset) -> None:
@@ -201,9 +200,7 @@ def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection
     return dataset
 
 
-def _draw(
-    query: Query | DistanceQuery, plan: Plan, scale: float, read: Read, receipt: Receipt, engine: Engine
-) -> Released:
+def _draw(query: Query | DistanceQuery, plan: Plan, scale: float, read: Read, receipt: Receipt) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
     unit = plan.unit
     summed = query.cells if isinstance(query, DistanceQuery) else query
@@ -211,7 +208,9 @@ def _draw(
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass.
     if unit is None or summed.by_person:
-        exact = exact_sum(summed, read, engine)
+        # Networks have threads of their own.
+        counts = isinstance(summed.feature, CellMap | ProductsMap)
+        exact = exact_sum(summed, read, threads() if counts else LOCAL)
     else:
         exact = exact_sum(summed, lambda: _counted(read(), unit))
     _check_number(plan, exact.records)

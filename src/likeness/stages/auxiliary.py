@@ -17,14 +17,13 @@ def main(project: Project) -> None:
     project.check_known(project.paths.category_files)
     folder = project.paths.auxiliary
     folder.mkdir(parents=True, exist_ok=True)
-    with project.engine() as engine:
-        for place, rows in enumerate(project.row_sets):
-            opened = door(project, engine, place)
+    for place, rows in enumerate(project.row_sets):
+        opened = door(project, place)
 
-            def answer(query: Query, rows: RowSet = rows, door: Door = opened) -> Released:
-                query = rows.scoped(query)
-                data = door.release(query)
-                (folder / f"{query.name}.safetensors").write_bytes(data)
-                return from_bytes(data, query.name)
+        def answer(query: Query, rows: RowSet = rows, door: Door = opened) -> Released:
+            query = rows.scoped(query)
+            data = door.release(query)
+            (folder / f"{query.name}.safetensors").write_bytes(data)
+            return from_bytes(data, query.name)
 
-            project.method.ask(rows.context, answer)
+        project.method.ask(rows.context, answer)

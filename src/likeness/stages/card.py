@@ -20,9 +20,8 @@ def main(project: Project) -> None:
     if card is None:
         return
     project.check_known([*paths.category_files, *paths.auxiliary_files])
-    with project.engine() as engine:
-        opened = door(project, engine)
-        for query in queries:
-            check_tables(opened, query, card.tables)
-        for query in queries:
-            (paths.card / f"{query.name}.safetensors").write_bytes(opened.release(query))
+    opened = door(project)
+    for query in queries:
+        check_tables(opened, query, card.tables)
+    for query in queries:
+        (paths.card / f"{query.name}.safetensors").write_bytes(opened.release(query))

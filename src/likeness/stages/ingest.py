@@ -9,4 +9,4 @@ from likeness.pipeline.project import Project
 def main(project: Project) -> None:
     """Write the typed rows with their split; the manifest has keyed digests of the training rows and of the source."""
     _ = project.written_schema  # or refused
-    project.written_model.ingest(project.sources, project.ledger, project.paths, project.engine())
+    project.written_model.ingest(project.sources, project.ledger, project.paths)

@@ -15,9 +15,8 @@ def main(project: Project) -> None:
     paths = project.paths
     project.check_known([*paths.category_files, *paths.auxiliary_files])
     auxiliary = load_folder(paths.auxiliary)
-    with project.engine() as engine:
-        for place, rows in enumerate(project.row_sets):
-            query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
-            target = of_rows(paths.embedding, rows.prefix)
-            target.parent.mkdir(exist_ok=True)
-            target.write_bytes(door(project, engine, place).release(rows.scoped(query)))
+    for place, rows in enumerate(project.row_sets):
+        query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
+        target = of_rows(paths.embedding, rows.prefix)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(door(project, place).release(rows.scoped(query)))

@@ -1,7 +1,6 @@
 """People with events: a record is a person with all rows of both tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +17,6 @@ from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, W
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.saved_generator import SavedGenerator
@@ -88,9 +86,7 @@ class Histories(DataModel):
         """It hangs on the whole schema, which says how rows are made of events."""
         return sha256_json([encoding_digest(rows), self.schema.published.to_dict()])
 
-    def ingest(
-        self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths, engine: "AbstractContextManager[Engine]"
-    ) -> None:
+    def ingest(self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths) -> None:
         """Write both row sets, all at once: a person's events may lie anywhere."""
         from likeness.pipeline.history_rows import write_histories
 

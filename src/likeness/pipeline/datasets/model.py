@@ -5,7 +5,6 @@ A stage loads only what it uses of a model, so each method imports what it needs
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.data.encoding.frames import FrameType
-    from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
@@ -123,16 +121,13 @@ class DataModel(ABC):
         )
 
     @abstractmethod
-    def ingest(
-        self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths, engine: "AbstractContextManager[Engine]"
-    ) -> None:
+    def ingest(self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths) -> None:
         """Write the private rows of each row set, with split and person, and with a manifest that has their digests.
 
         Args:
             sources: the sources, with their settings.
             ledger: whose key makes the digests.
             paths: where they are written.
-            engine: where the parts of a source are typed.
 
         Raises:
             DataError: a source is missing or does not fit the schema, or a part of the split has no rows.

@@ -1,7 +1,6 @@
 """One table: a record is a row."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
 from likeness.config.params import NONE, Evaluate, Params
@@ -14,7 +13,6 @@ from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, W
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from likeness.engine import Engine
     from likeness.ledger.ledger import Ledger
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline.rows_in_memory import RowsInMemory
@@ -62,11 +60,10 @@ class Table(DataModel):
             )
         return params
 
-    def ingest(
-        self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths, engine: "AbstractContextManager[Engine]"
-    ) -> None:
+    def ingest(self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths) -> None:
         """Write the rows in chunks."""
         from likeness.data.private_tables import write_private_chunks
+        from likeness.engine import threads
         from likeness.pipeline.ingest import IngestedRows, typed_rows
 
         rows = IngestedRows(sources.params, self.schema, ledger)
@@ -77,8 +74,7 @@ class Table(DataModel):
             ledger.check_owner(manifest["identity"], manifest["digest"], manifest["rows_digests"])
             return manifest
 
-        with engine as opened:
-            write_private_chunks(typed_rows(sources, self.schema, rows, opened), paths.table, made)
+        write_private_chunks(typed_rows(sources, self.schema, rows, threads()), paths.table, made)
 
     def evaluate(
         self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False
