@@ -65,6 +65,12 @@ def schema_of(spec: dict[str, Any]) -> Schema:
     return schema_with({"c": column}, name="t")
 
 
+def test_a_category_called_none_takes_no_unknown_text() -> None:
+    schema = schema_with({"a": {"kind": "categorical", "categories": ["None", "u"]}})
+    with pytest.raises(DataError, match="'a' has a value that is not among its public categories"):
+        read_frame(pd.DataFrame({"a": ["None", "v"]}), schema)
+
+
 def test_equal_objects_of_other_types_keep_their_texts() -> None:
     column = schema_of({"kind": "categorical", "categories": ["True", "1", "1.0"]}).column("c")
     for cells in ([True, 1, Decimal("1.0")], [Decimal("1.0"), 1, True]):

@@ -61,7 +61,7 @@ class Categorical(Kind):
     def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
         """The place of each text; of a text without one that of ``other``."""
         places = {category: float(index) for index, category in enumerate(column.categories)}
-        rest = places.get(str(column.other), math.nan)
+        rest = math.nan if column.other is None else places.get(column.other, math.nan)
         found = (places.get(self.spelling(text, column), rest) if isinstance(text, str) else math.nan for text in texts)
         return np.fromiter(found, np.float64)
 
