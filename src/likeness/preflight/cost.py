@@ -238,8 +238,10 @@ def _left(project: Project, budget: Budget, runs: int) -> tuple[Costs, Costs, li
     params = project.params
     records = project.ledger.records() if project.ledger_session.home.database.exists() else []
     composed, attempt = composition(records, budget.population), base_attempt(params.ledger.attempt)
-    spent = composed.series.pop(attempt, np.zeros((2, MOST_NIGHTS + 1)))
-    others = np.array(composed.total)[:, None]
+    spent = np.zeros((2, MOST_NIGHTS + 1))
+    if attempt in composed.series:
+        spent[:, : composed.series[attempt].shape[1]] = composed.series[attempt]
+    others = np.subtract(composed.total, composed.most.get(attempt, (0.0, 0.0)))[:, None]
     night = Series.on_record(records, budget.population, attempt).night
     last = 0 if night is None else night.cohort.last
     nights = range(last + 1, min(last + runs, MOST_NIGHTS) + 1)

@@ -102,13 +102,18 @@ class Cohort:
 class Composition:
     """Costs of releases, all together. Numbers of two kinds, ρ and δ, are each composed.
 
+    Costs only grow. So the largest of each series, and the total, are kept as they grow: a stranger's ledger may have
+    many series.
+
     Attributes:
-        everybody: costs of releases about everybody, by kind.
-        series: costs by kind and first night, shape (2, :data:`MOST_NIGHTS` + 1), of each series by its name.
+        total: ρ and δ of all releases together.
+        series: costs by kind and first night, shape (2, last night + 1), of each series by its name.
+        most: the largest ρ and δ of each series.
     """
 
-    everybody: tuple[float, float] = (0.0, 0.0)
+    total: tuple[float, float] = (0.0, 0.0)
     series: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    most: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def add(self, rho: float, delta: float, series: str = "", cohort: Cohort | None = None) -> Self:
         """Take the cost of a release.
@@ -122,15 +127,14 @@ class Composition:
         Returns:
             itself.
         """
-        if cohort is None:
-            self.everybody = (math.fsum([self.everybody[0], rho]), math.fsum([self.everybody[1], delta]))
-        else:
-            costs = self.series.setdefault(series, np.zeros((2, MOST_NIGHTS + 1)))
-            costs[:, cohort.first : cohort.last + 1] += [[rho], [delta]]
+        if cohort is not None:
+            costs = self.series.get(series, np.zeros((2, 0)))
+            costs = np.pad(costs, ((0, 0), (0, max(0, cohort.last + 1 - costs.shape[1]))))
+            people = costs[:, cohort.first : cohort.last + 1]
+            people += [[rho], [delta]]
+            before, now = self.most.get(series, (0.0, 0.0)), people.max(axis=1).tolist()
+            after = max(before[0], now[0]), max(before[1], now[1])
+            self.series[series], self.most[series] = costs, after
+            rho, delta = (new - old if new > old else 0.0 for old, new in zip(before, after, strict=True))
+        self.total = math.fsum([self.total[0], rho]), math.fsum([self.total[1], delta])
         return self
-
-    @property
-    def total(self) -> tuple[float, float]:
-        """ρ and δ of all releases together."""
-        most = [self.everybody, *(costs.max(axis=1).tolist() for costs in self.series.values())]
-        return math.fsum(rho for rho, _ in most), math.fsum(delta for _, delta in most)

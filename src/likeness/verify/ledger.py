@@ -294,7 +294,7 @@ class _Spending:
             require(here, f"{name} commits no reservation before it")
             require(body["key"] not in self.committed, f"{name} commits a release a second time")
             require(body["sha256"] not in self.files, f"{name} commits the file of another release")
-            for series in self.series.values():
+            if entry is not None and (series := self.series.get(base_attempt(entry.body["slot"]))):
                 series.commit(body["key"])
             self.files.add(body["sha256"])
             self.committed.add(body["key"])
