@@ -96,5 +96,9 @@ def test_a_project_begins_in_any_order_and_a_wrong_label_leaves_none(
     assert begun.exit_code == 0 and f"likeness init {tmp_path}/t.csv --columns {tmp_path}/sheet.csv" in begun.output
     assert "ward" in (tmp_path / "sheet.csv").read_text()
     monkeypatch.chdir(tmp_path / "p")
+    settings = Path("params.yaml").read_text()
+    Path("params.yaml").write_text("privacy: 5\n")
+    assert isinstance(CliRunner().invoke(app, ["ledger", "init"]).exception, LikenessError)
+    Path("params.yaml").write_text(settings)
     assert CliRunner().invoke(app, ["ledger", "init"]).exit_code == 0  # while the population is an open question
     assert Ledger.open(locate())

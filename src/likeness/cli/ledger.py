@@ -40,8 +40,10 @@ def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a le
     there = Chain.exists(home)
     ledger = Ledger.open(home) if there and if_absent else None
     if ProjectPaths.params.exists() and (ledger or not there):
-        population = (read_content(ProjectPaths.params).get("privacy") or {}).get("population")
-        if population is not None:  # else nothing was released here
+        section = read_content(ProjectPaths.params).get("privacy")
+        if (
+            section.get("population") if isinstance(section, dict) else section
+        ) is not None:  # else nothing was released
             Project.load().ledger_session.refuse_other(ledger)
     if ledger is not None:
         say(f"ledger at {home.place}")
