@@ -39,10 +39,6 @@ MAY_LOAD = {
 }
 # Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
-    "ingest": {"workers"},  # scratch space of the engine
-    "auxiliary": {"workers"},
-    "privatize": {"workers"},
-    "card": {"workers"},
     "account": {"report"},  # deleted where there is nothing to state
     "track": {"lock", "markers", "tracked", "private"},  # how each stage ended, and which ones saw rows
 }

@@ -136,8 +136,8 @@ def test_params_change_in_place_and_ask_what_is_to_be_decided(clone: Path) -> No
     assert "max_rows: null} # ? several rows a person" in text
     with pytest.raises(ParamsError, match=r"privacy\.population is an open question"):
         load_params()
-    (clone / "params.yaml").write_text(mine.replace("  workers: 2", "  workers: 0"))
-    with pytest.raises(LikenessError, match=r"engine\.workers must be at least 1"):
+    (clone / "params.yaml").write_text(mine.replace("  threads: 1 ", "  threads: 0 "))
+    with pytest.raises(LikenessError, match=r"train\.threads must be"):
         run("own.csv", "--name", "other")
     assert not (clone / "data/schema/other.yaml").exists()
 

@@ -236,7 +236,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
         on_day(monkeypatch, day)
         memory = model.in_memory({"synthetic": rows}, params, ledger)
         project.paths.table.parent.mkdir(parents=True, exist_ok=True)
-        model.ingest(project.sources, ledger, project.paths, project.engine())
+        model.ingest(project.sources, ledger, project.paths)
         dataset, _ = dataset_of(params, project.paths.table, ledger.id, {})
         assert dataset == replace(memory.dataset, encoding="") and dataset.group == group
         assert len(memory.tables[""][0]) == count == len(read_private(project.paths.table))
