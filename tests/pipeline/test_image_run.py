@@ -22,7 +22,8 @@ def test_the_bundled_digits_become_synthetic_digits(alone: Clone) -> None:
     settings.setdefault("evaluate", {})["classifiers"] = ["logistic_regression"]
     settings["merf_ae"] = {
         "train": {"iterations": 100},
-        "privatize": {"num_frequencies": 400, "code": 32},
+        "privatize": {"num_frequencies": 400},
+        "expert": {"privatize": {"code": 32}},
     }
     settings["privacy"]["epsilon"] = 5.0
     (alone.root / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
