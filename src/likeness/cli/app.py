@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "check:check",
     "doctor": "doctor:doctor",
     "params": "params:params",
+    "sql": "sql:sql",
     "run": "run:run",
     "estimate": "estimate:estimate",
     "summary": "summary:summary",

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from likeness.config.params import _SQLITE, Params
+from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, no_project
 from likeness.core.files import expanded
@@ -77,7 +77,7 @@ def at_home(params: Params, root: Path, home: Path) -> Params:
     git holds: no private source and no ledger of the project's folder. A source that the copy holds is used there.
     """
     ingest, ledger, tracking = params.ingest, params.ledger, params.tracking
-    place = Path(ingest.source.removeprefix(_SQLITE))
+    place = Path(ingest.source.removeprefix(_file_url(ingest.source)))
     if not (root / place).exists() and (home / place).exists():
         ingest = replace(ingest, source=source_at(ingest.source, home))
     people = ingest.people
@@ -85,15 +85,21 @@ def at_home(params: Params, root: Path, home: Path) -> Params:
         ingest = replace(ingest, people=source_at(people, home))
     if ledger.home is not None and not ledger.home.startswith("~"):
         ledger = replace(ledger, home=str(home / ledger.home))
-    database = (tracking.uri or "").removeprefix(_SQLITE)
-    if database != (tracking.uri or "") and not database.startswith("~"):
-        tracking = replace(tracking, uri=f"{_SQLITE}{home / database}")
+    prefix = _file_url(tracking.uri or "")
+    database = (tracking.uri or "").removeprefix(prefix)
+    if prefix and not database.startswith("~"):
+        tracking = replace(tracking, uri=f"{prefix}{home / database}")
     return replace(params, ingest=ingest, ledger=ledger, tracking=tracking)
 
 
 def source_at(source: str, home: Path) -> str:
     """``ingest.source`` for other folders: the path of a file becomes absolute, the URL of a server stays."""
-    if "://" in source and not source.startswith(_SQLITE):
+    prefix = _file_url(source)
+    if "://" in source and not prefix:
         return source
-    prefix = _SQLITE if source.startswith(_SQLITE) else ""
-    return prefix + str((home / expanded(source.removeprefix(_SQLITE))).resolve())
+    return prefix + str((home / expanded(source.removeprefix(prefix))).resolve())
+
+
+def _file_url(source: str) -> str:
+    """What stands before the path of a database that is a file; empty where there is none."""
+    return next((prefix for prefix in ("sqlite:///", "duckdb:///") if source.startswith(prefix)), "")

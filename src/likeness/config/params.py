@@ -12,8 +12,7 @@ from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_texts
 
-_DATABASES = ("sqlite", "postgresql+psycopg")
-_SQLITE = "sqlite:///"  # before the place of a file
+_DATABASES = ("sqlite", "duckdb", "postgresql+psycopg")
 _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a slash too few
     r"^(?!(abfss?|sftp|ssh|hdfs):)[^/]*://[^/]*@|://[^@]*(:|%3A)[^@]*@|://.*[?#;]|://.*::|^[^/]*::|"
     r"^[a-z0-9+]{2,}:/(?!/)",
@@ -21,7 +20,7 @@ _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a sl
 )
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
-DATABASES = ("sqlite:", "postgres", "mysql", "mariadb", "oracle", "mssql")
+DATABASES = ("sqlite:", "duckdb:", "postgres", "mysql", "mariadb", "oracle", "mssql")
 """How URLs of databases begin. Any other URL is that of a file."""
 MOST_PATH = 4096
 """Most characters of a path or a URL."""
@@ -31,6 +30,8 @@ AUTO = "auto"
 """``sample.rows``: as many rows as the noisy count, or the public number, says."""
 NONE, GROWING = "none", "growing"
 """``privacy.series``: each run is about everybody; or each night is about the people who came since another one."""
+COME, STAY = "come", "stay"
+"""``ingest.rows``: the rows of a database are read here; or it counts them, and only counts come."""
 MEASURES = ("mean", "worst", "accuracy")
 """What a card measures: ``evaluate.card.measures``."""
 MOST_ROWS = 10_000
@@ -158,7 +159,8 @@ class Ingest(Section):
     """Section ``ingest``."""
 
     source: str = setting(
-        help="file, folder, s3://... or https://...; or sqlite:///..., postgresql+psycopg://...", longest=MOST_PATH
+        help="file, folder, s3://... or https://...; or sqlite:///..., postgresql+psycopg://...",
+        longest=MOST_PATH,
     )
     schema: str = setting(
         help="public: bounds and categories from the codebook, never from the rows", longest=MOST_PATH
@@ -174,6 +176,9 @@ class Ingest(Section):
     query: str | None = setting(
         None, "of a database: SELECT ..., or the name of a table; read only, rows in any order", longest=None
     )
+    rows: str = setting(
+        COME, "come: the rows of a database are read here | stay: it counts them there", options=(COME, STAY)
+    )
 
     @property
     def from_database(self) -> bool:
@@ -182,6 +187,7 @@ class Ingest(Section):
 
     def __post_init__(self) -> None:
         """Check the source, and the column of people with several rows."""
+        super().__post_init__()
         self._check_source()
         if self.unit is None:
             return
@@ -195,6 +201,8 @@ class Ingest(Section):
     def _check_source(self) -> None:
         """A database's URL has no password, and its query only reads. No error repeats the URL."""
         if not self.from_database:
+            if self.rows == STAY:
+                raise ParamsError("ingest.rows: stay is for a database: ingest.source is a file. Set ingest.rows: come")
             if self.query is not None:
                 raise ParamsError("ingest.query is for a database: ingest.source is a file. Set ingest.query: null")
             key = next((key for key in ("source", "people") if _NOT_PLAIN.search(getattr(self, key) or "")), None)
@@ -218,10 +226,11 @@ class Ingest(Section):
         if (
             not database
             or parts.scheme not in _DATABASES
-            or (parts.scheme == "sqlite" and (parts.netloc or parts.query))
+            or (parts.scheme in ("sqlite", "duckdb") and (parts.netloc or parts.query))
         ):
             raise ParamsError(
-                "ingest.source must be a file, sqlite:///people.db (four slashes before an absolute path), or "
+                "ingest.source must be a file, sqlite:///people.db or duckdb:///people.duckdb (four slashes before an "
+                "absolute path), or "
                 "postgresql+psycopg://user@host:port/database"
             )
         queries = {"query": self.query or ""} | ({} if self.people is None else {"people": self.people})

@@ -11,9 +11,18 @@ release. Raise it when the same settings ask another query, when equal schema an
 same query on the same vectors gives another sum, but for rounding that no noise would let through."""
 COHORT = "[1-9][0-9]{0,4}-[1-9][0-9]{0,4}"
 """Pattern of a composition group: first and last night of a cohort (:mod:`likeness.privacy.cohorts`)."""
-KNOWN: dict[str, Any] = {"format": FORMAT, "recipe": RECIPE, "group": re.compile(f"|{COHORT}"), "backend": "local"}
+COUNTED = re.compile(r"(duckdb|postgres|sqlite) [0-9a-f]{64}", re.ASCII)
+"""A backend that counts the rows in their database, and SHA-256 of the SQL."""
+HERE = "local"
+"""The backend that counts rows in this process."""
+KNOWN: dict[str, Any] = {
+    "format": FORMAT,
+    "recipe": RECIPE,
+    "group": re.compile(f"|{COHORT}"),
+    "backend": re.compile(f"{HERE}|{COUNTED.pattern}", re.ASCII),
+}
 """The values that this version reads, or their pattern. ``group``: of releases whose costs do not add up; empty for a
-release about everybody. ``backend``: what counts the rows."""
+release about everybody. ``backend``: what counts the rows: :data:`HERE`, or a database by :data:`COUNTED`."""
 
 
 def check_known(value: Mapping[str, Any], keys: Iterable[str], where: str, error: type[Exception]) -> None:

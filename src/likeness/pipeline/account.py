@@ -9,6 +9,7 @@ from likeness import __version__
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
+from likeness.core.format import COUNTED
 from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json
 from likeness.data.schema.rule import Rule
@@ -207,7 +208,7 @@ def privacy_json(
         "total": _total(total),
         "rdp_curve": {"orders": total.orders, "total": total.curve, "stages": total.stages},
         "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
-        "notes": [*_nights(receipts), *facts],
+        "notes": [*_nights(receipts), *facts, *_counted_there(receipts)],
         **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"card": card} if card else {}),
         **({"relations": relations} if relations else {}),
@@ -227,6 +228,16 @@ def _nights(receipts: Sequence[Receipt]) -> list[str]:
         f"This run is about the people whom a night of {first} to {last} of a series named first, and about nobody "
         "else. The lifetime counts for each person the runs that are about this person."
         for first, last in (group.split("-") for group in sorted(cohorts))
+    ]
+
+
+def _counted_there(receipts: Sequence[Receipt]) -> list[str]:
+    """Which databases counted the rows."""
+    names = dict.fromkeys(one.backend.split()[0] for one in receipts if COUNTED.fullmatch(one.backend))
+    return [
+        f"The rows stay in their database ({name}), which counted them. Each receipt has SHA-256 of the SQL that "
+        "`likeness sql` prints."
+        for name in names
     ]
 
 

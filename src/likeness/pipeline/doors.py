@@ -7,16 +7,18 @@ from likeness.core.errors import ArtifactError
 from likeness.core.paths import of_rows
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import text_columns
+from likeness.pipeline.counted_rows import CountedRows
 from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
 from likeness.pipeline.project import Project
+from likeness.pipeline.staying_rows import COUNTED, rows_there
 
 if TYPE_CHECKING:
     from likeness.release.door import Door
     from likeness.release.request import Dataset
 
 
-def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
-    """Whose rows an encoded table holds, and the function that opens it once the cost is on record.
+def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | CountedRows]":
+    """Whose rows an encoded table holds, and what opens or counts them once the cost is on record.
 
     Args:
         project: whose rows they are.
@@ -32,6 +34,10 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows]":
     table = of_rows(project.paths.encoded, prefix)
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
     dataset = replace(dataset, beside=tuple(digest for _, digest in encoded.values()))
+    if COUNTED in manifest:
+        return dataset, CountedRows(
+            rows_there(project.sources, project.written_schema), dataset.digest, project.ledger.key
+        )
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params
-from likeness.config.params import AUTO, Params
-from likeness.core.errors import ArtifactError, SchemaError
+from likeness.config.params import AUTO, COME, Params
+from likeness.core.errors import ArtifactError, DataError, SchemaError
 from likeness.core.files import expanded
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.schema import Schema
+    from likeness.data.warehouse.rows import RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
@@ -269,14 +270,38 @@ class Project:
         """The private sources."""
         return Sources(self.root, self.params)
 
+    @cached_property
+    def rows_there(self) -> "RowsThere | None":
+        """The rows that stay in their database, as ``ingest.rows`` asks; None where they come.
+
+        Raises:
+            DataError: settings, schema or a column need the rows here, or the database cannot be reached.
+        """
+        if self.params.ingest.rows == COME:
+            return None
+        from likeness.pipeline.staying_rows import reasons_to_come, rows_there
+
+        reasons = reasons_to_come(self.public_schema, self.complete_params)
+        rows = rows_there(self.sources, self.written_schema)
+        if reasons := reasons or rows.reasons:
+            raise DataError(
+                f"ingest.rows is stay, and rows have to come here: {'; '.join(reasons)}. Nothing was spent. Change "
+                "that, or set ingest.rows: come."
+            )
+        return rows
+
     def source_digest(self) -> str:
-        """Keyed hash of the sources: of a file's bytes, or of a database's rows.
+        """Keyed hash of the sources: of a file's bytes, or of a database's rows. It reads no row that stays there.
 
         Raises:
             DataError: a file does not exist, or the database cannot be read.
         """
         with self.ledger_session.beside_rows():
-            return digest_of(self.sources.given, self.ledger.key)
+            if self.rows_there is None:
+                return digest_of(self.sources.given, self.ledger.key)
+            from likeness.pipeline.staying_rows import source_digest
+
+            return source_digest(self.rows_there.survey()[2], self.ledger.key)
 
     @property
     def ledger_place(self) -> tuple[str | None, str | None]:

@@ -1,9 +1,11 @@
 """Preflight check of the settings of later stages, from public settings alone and before anything is spent."""
 
+from likeness.config.params import STAY
 from likeness.core.errors import ParamsError
 from likeness.evaluation.classifiers import check_installed, select
 from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
+from likeness.pipeline.staying_rows import later_reasons_to_come
 from likeness.pipeline.where import conditions, named
 
 
@@ -39,6 +41,12 @@ def refusals(project: Project) -> list[ParamsError]:
             select(schema.task, params.evaluate.classifiers, schema.image)
         except ParamsError as error:
             refused.append(error)
+    if params.ingest.rows == STAY and method is not None:
+        reasons = later_reasons_to_come(params, project.method.maps)
+        if reasons:
+            refused.append(
+                ParamsError(f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come.")
+            )
     device = params.train.device
     if method is not None and device not in ("auto", "cpu"):  # which every machine has
         try:

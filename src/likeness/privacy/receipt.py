@@ -7,7 +7,7 @@ from typing import Any
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
-from likeness.core.format import FORMAT, KNOWN, RECIPE, check_known
+from likeness.core.format import FORMAT, HERE, KNOWN, RECIPE, check_known
 
 MECHANISM = "discrete_gaussian"
 THRESHOLDED = "thresholded_discrete_gaussian"
@@ -78,7 +78,7 @@ class Receipt:
     plugin: str = ""
     recipe: int = RECIPE
     group: str = ""
-    backend: str = KNOWN["backend"]
+    backend: str = HERE
 
     @property
     def private(self) -> bool:

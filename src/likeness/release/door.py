@@ -28,7 +28,7 @@ import numpy as np
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError, PlanError, ReleaseError
-from likeness.core.format import KNOWN
+from likeness.core.format import HERE
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.engine import LOCAL, threads
 from likeness.features.base import CellMap, ProductsMap
@@ -47,6 +47,7 @@ from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.release.request import AnyQuery, Dataset, request_of
 from likeness.release.store import _drawn_once, _stored
+from likeness.release.sums.backends import CountBackend, counted_tables
 from likeness.release.sums.over_parts import Read, exact_sum
 
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below that of the plan
@@ -60,14 +61,15 @@ class Door:
         plan: noise of every query.
         ledger: an open ledger in which the population has a cap.
         dataset: whose rows.
-        read: opens the private rows, or the partitions of a column; called only after the cost is on record.
+        read: opens the private rows, or the partitions of a column, or counts rows where they are; called only after
+            the cost is on record.
         provenance: public facts for the ledger, such as user and commit.
     """
 
     plan: Plan
     ledger: Ledger
     dataset: Dataset
-    read: Read | ReadPartitions
+    read: Read | ReadPartitions | CountBackend
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def release(self, query: AnyQuery) -> bytes:
@@ -94,13 +96,26 @@ class Door:
             if commit is not None:
                 return _stored(ledger, key, str(commit.body["sha256"]))
             sampler = sampler_name() if plan.private else "none"  # a library that does not load costs nothing
-            reserved = ledger.reserve(_reservation(query, plan, dataset, request, self.provenance))
+            provenance = {**self.provenance, "backend": self._backend(query)}
+            if isinstance(self.read, CountBackend):
+                self.read.check()  # rows that changed meanwhile cost nothing
+            reserved = ledger.reserve(_reservation(query, plan, dataset, request, provenance))
             # A plan that died may have reserved it: then the receipt names that plan.
             receipt = Receipt.of(reserved.body, ledger.id, reserved.seq, sampler)
             data = _drawn_once(ledger, receipt, partial(self._drawn, query))
             digest = sha256_bytes(data)
             ledger.commit(key, digest, data if ledger.keeps_bytes else None)
             return _stored(ledger, key, digest)
+
+    def _backend(self, query: AnyQuery) -> str:
+        """What counts the rows of a query."""
+        if not isinstance(self.read, CountBackend):
+            return HERE
+        if isinstance(query, PartitionQuery):
+            raise ReleaseError(
+                f"{query.name}: texts of private categories are counted here. Read the rows from a file."
+            )
+        return self.read.backend(*counted_tables(query.cells if isinstance(query, DistanceQuery) else query))
 
     def request(self, query: AnyQuery) -> tuple[Dataset, dict[str, Any]]:
         """The rows with the attempt of the newest draw, and the request whose digest is the key. It reads no row."""
@@ -113,7 +128,7 @@ class Door:
         plan, scale = self.plan, receipt.noise_scale
         if isinstance(query, PartitionQuery):
             return _draw_partitions(query, plan, scale, cast(ReadPartitions, self.read), receipt)
-        return _draw(query, plan, scale, cast(Read, self.read), receipt)
+        return _draw(query, plan, scale, cast(Read | CountBackend, self.read), receipt)
 
 
 def _check_plan(plan: Plan, query: AnyQuery, dataset: Dataset) -> None:
@@ -144,7 +159,6 @@ def _reservation(
         "stage": query.stage,
         "method": plan.method,
         "plugin": plan.plugin,
-        "backend": KNOWN["backend"],
         "change": str(query.contributions.change(plan.adjacency)),
         "dimension": _coordinates(query, plan),
         "sensitivity": math.sqrt(squared) * 2.0**-query.lattice_bits,
@@ -200,7 +214,9 @@ def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection
     return dataset
 
 
-def _draw(query: Query | DistanceQuery, plan: Plan, scale: float, read: Read, receipt: Receipt) -> Released:
+def _draw(
+    query: Query | DistanceQuery, plan: Plan, scale: float, read: Read | CountBackend, receipt: Receipt
+) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
     unit = plan.unit
     summed = query.cells if isinstance(query, DistanceQuery) else query
@@ -211,8 +227,11 @@ def _draw(query: Query | DistanceQuery, plan: Plan, scale: float, read: Read, re
         # Networks have threads of their own.
         counts = isinstance(summed.feature, CellMap | ProductsMap)
         exact = exact_sum(summed, read, threads() if counts else LOCAL)
+    elif isinstance(read, CountBackend):
+        raise ReleaseError(f"{query.name}: rows of people with several rows are bounded here. Read them from a file.")
     else:
-        exact = exact_sum(summed, lambda: _counted(read(), unit))
+        opened = read  # known to open rows
+        exact = exact_sum(summed, lambda: _counted(opened(), unit))
     _check_number(plan, exact.records)
     total = query.distances(exact.total) if isinstance(query, DistanceQuery) else exact.total
     noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total

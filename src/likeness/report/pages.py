@@ -137,6 +137,17 @@ def write_internal(root: Path | str, name: str) -> None:
     (Path(root) / ProjectPaths.internal_report).write_bytes(padded_html(page))
 
 
+def write_without_rows(root: Path | str, name: str) -> None:
+    """Write in the place of ``reports/internal/index.html`` that rows stay in their database.
+
+    Args:
+        root: the project's folder.
+        name: of the data.
+    """
+    page = _page("stayed", title=name, stamped=False, name=name)
+    (Path(root) / ProjectPaths.internal_report).write_bytes(padded_html(page))
+
+
 def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> None:
     """Read the artifacts below ``root``, and write ``reports/index.html``.
 

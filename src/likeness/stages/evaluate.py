@@ -9,14 +9,23 @@ import shutil
 from likeness.config.params import NONE
 from likeness.core.errors import DataError
 from likeness.core.files import make_private_folder
+from likeness.data.private_tables import read_manifest
 from likeness.pipeline.project import Project
+from likeness.pipeline.staying_rows import COUNTED
 from likeness.report.padding import padded_html
-from likeness.report.pages import write_internal
+from likeness.report.pages import write_internal, write_without_rows
 
 
 def main(project: Project) -> None:
-    """Compare with real training rows and with shuffled ones, where nothing depends on anything."""
+    """Compare with real training rows and with shuffled ones, where nothing depends on anything.
+
+    Rows that stay in their database are compared with nothing, and the page says so.
+    """
     make_private_folder(project.paths.internal)
+    if COUNTED in read_manifest(project.paths.table):
+        make_private_folder(project.paths.evaluation)
+        write_without_rows(project.root, project.params.privacy.population)
+        return
     halved = not project.params.ingest.split.holds_out
     paths, params = project.paths, project.params
     try:

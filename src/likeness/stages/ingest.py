@@ -3,10 +3,17 @@
 Reads: the private source, data/schema. Writes: data/private/typed. Spends: nothing.
 """
 
+from likeness.pipeline.counted_rows import ingest_counts
 from likeness.pipeline.project import Project
 
 
 def main(project: Project) -> None:
-    """Write the typed rows with their split; the manifest has keyed digests of the training rows and of the source."""
+    """Write the typed rows with their split; the manifest has keyed digests of the training rows and of the source.
+
+    Rows that stay in their database are not written: only the manifest is.
+    """
     _ = project.written_schema  # or refused
-    project.written_model.ingest(project.sources, project.ledger, project.paths)
+    if project.rows_there is None:
+        project.written_model.ingest(project.sources, project.ledger, project.paths)
+    else:
+        ingest_counts(project, project.rows_there)

@@ -79,28 +79,38 @@ def typed_column(
         numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
     missing = missing | kind.means_missing(texts, numbers, column, decimal)
     if not column.nullable and (missing.any() or (places < 0).any()):
-        raise DataError(
-            f"{file}: column '{column.name}' has a missing value, but is not nullable. "
-            "Set nullable: true in the schema."
-        )
+        raise refusal("missing", column, file)
     if column.open:
         cells = texts.mask(_invalid_texts(texts), str(column.other)).mask(missing).astype(TEXT)
         return pd.Series(cells.array.take(places, allow_fill=True), values.index)
     if not np.isfinite(numbers[~missing]).all():
-        raise DataError(f"{file}: column '{column.name}' has a value that is not {kind.unreadable(column)}")
+        raise refusal("unreadable", column, file)
     numbers = np.where(missing, np.nan, numbers)
     if not kind.is_categorical:
         numbers = _bounded(numbers, column, file, exact)
     return column.typed(np.append(numbers, np.nan)[places]).set_axis(values.index)
 
 
+def refusal(fault: str, column: Column, where: str) -> DataError:
+    """The refusal of a column with a cell that breaks a rule.
+
+    Args:
+        fault: ``missing``, ``unreadable`` or ``not whole``.
+        column: of the schema.
+        where: name of the source.
+    """
+    words = {
+        "missing": "has a missing value, but is not nullable. Set nullable: true in the schema.",
+        "unreadable": f"has a value that is not {column.type.unreadable(column)}",
+        "not whole": f"has a value that is not whole, but its kind is {column.kind}. Or use numeric.",
+    }
+    return DataError(f"{where}: column '{column.name}' {words[fault]}")
+
+
 def _bounded(numbers: NDArray[np.float64], column: Column, file: str, exact: bool) -> NDArray[np.float64]:
     """Numbers within the bounds; NaN for missing."""
     if column.is_integral and (np.nan_to_num(numbers) % 1 != 0).any():
-        raise DataError(
-            f"{file}: column '{column.name}' has a value that is not whole, but its kind is {column.kind}. Or use "
-            "numeric."
-        )
+        raise refusal("not whole", column, file)
     lower, upper = column.bounds
     if exact and ((numbers < lower) | (numbers > upper)).any():
         raise DataError(f"{file}: column '{column.name}' has a value beyond {column.range_text}. Correct it.")

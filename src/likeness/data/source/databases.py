@@ -6,7 +6,7 @@ password. Messages quote a driver only while connecting, where no row can be in 
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +27,12 @@ from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
 
 _ROWS = 16_384  # rows of a chunk
-_SQLITE = "sqlite:///"
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
+# Read only, and with the meaning of texts and numbers in SQL that PostgreSQL has by default.
+_SESSION = "-c default_transaction_read_only=on -c standard_conforming_strings=on -c extra_float_digits=1"
 T = TypeVar("T")
+Ask = Callable[[str], list[tuple[Any, ...]]]
+"""From a statement to its whole answer."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ class Database:
     def name(self) -> str:
         """Name for messages, without user and host."""
         return Path(urlsplit(self.url).path).name
+
+    @property
+    def dialect(self) -> str:
+        """The database's words, see :mod:`likeness.data.warehouse.dialects`."""
+        return "postgres" if self.url.startswith("postgres") else self.url.partition(":")[0]
 
     @property
     def statement(self) -> str:
@@ -125,12 +133,69 @@ class Database:
         self._answer(summed)
         return source.digest(key)
 
+    def in_snapshot(self, use: "Callable[[Ask], T]", functions: Mapping[str, Callable[[Any], Any]]) -> T:
+        """Apply a function to a way to ask statements, which all see the rows of one moment.
+
+        Args:
+            use: gets a function from a statement to its whole answer.
+            functions: of one argument, which SQLite lacks. They work in this process, which reads the file anyway.
+
+        Raises:
+            DataError: as :meth:`columns`.
+        """
+
+        def asked(connection: Connection) -> T:
+            if self.dialect == "postgres":
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            else:
+                connection.exec_driver_sql("BEGIN")
+            if self.dialect == "sqlite":
+                driver: Any = connection.connection.driver_connection
+                for name, function in functions.items():
+                    driver.create_function(name, 1, function, deterministic=True)
+            connection = connection.execution_options(no_parameters=True)
+            return use(lambda statement: [tuple(row) for row in connection.exec_driver_sql(statement).fetchall()])
+
+        return self._used(asked)
+
+    def types(self) -> dict[str, tuple[str, str]]:
+        """Each column's name and type as the database has them, by the normal form of the name.
+
+        Raises:
+            DataError: as :meth:`columns`.
+        """
+
+        def found(result: CursorResult[Any]) -> dict[str, tuple[str, str]]:
+            described = result.cursor.description if result.cursor is not None else ()
+            codes = [str(column[1]) for column in described]
+            if self.dialect == "postgres":
+                from psycopg import postgres
+
+                known = [postgres.types.get(int(str(column[1]))) for column in described]
+                codes = [
+                    one.name if one is not None and one.oid == column[1] else ""  # that of a list names its elements
+                    for one, column in zip(known, described, strict=True)
+                ]
+            return {
+                name: (str(own), code) for name, own, code in zip(_names(result), result.keys(), codes, strict=True)
+            }
+
+        return self._answer(found)
+
     def _answer(self, use: Callable[[CursorResult[Any]], T]) -> T:
-        """Apply a function to the answer; a driver's error becomes a DataError without values."""
+        """Apply a function to the answer."""
+
+        def asked(connection: Connection) -> T:
+            options = {"stream_results": True, "max_row_buffer": _ROWS, "no_parameters": True}
+            return use(connection.execution_options(**options).exec_driver_sql(self.statement))
+
+        return self._used(asked)
+
+    def _used(self, use: Callable[[Connection], T]) -> T:
+        """Apply a function to a connection; a driver's error becomes a DataError without values."""
         with self._connected() as connection:
             try:
-                options = {"stream_results": True, "max_row_buffer": _ROWS, "no_parameters": True}
-                return use(connection.execution_options(**options).exec_driver_sql(self.statement))
+                return use(connection)
             except (LikenessError, MemoryError):
                 raise
             except Exception as error:  # each driver has errors of its own
@@ -145,11 +210,13 @@ class Database:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        connection, fault, cause = None, "", None
+        connection: Connection | None = None
+        fault, cause = "", None
         try:
-            connection = self._engine().connect()
+            connection = self._duckdb() if self.dialect == "duckdb" else self._engine().connect()
         except ImportError:
-            fault = "the PostgreSQL driver is not installed. Run: pip install 'likeness-dp[postgres]'"
+            extra = "duckdb" if self.dialect == "duckdb" else "postgres"
+            fault = f"the database's driver is not installed. Run: pip install 'likeness-dp[{extra}]'"
         except SQLAlchemyError as error:
             cause = getattr(error, "orig", None)
             reason = (str(cause or "").strip().splitlines() or [type(error).__name__])[0]
@@ -160,17 +227,22 @@ class Database:
         with connection:
             yield connection
 
+    def _duckdb(self) -> Any:
+        return _DuckConnection(self._file())
+
+    def _file(self) -> Path:
+        path = Path(self.url.partition(":///")[2])
+        if not path.is_file():
+            raise DataError(f"{path.name}: no such file. Give the path of the database in params.yaml, ingest.source.")
+        return path
+
     def _engine(self) -> Any:
-        if self.url.startswith(_SQLITE):
-            path = Path(self.url.removeprefix(_SQLITE))
-            if not path.is_file():
-                raise DataError(
-                    f"{path.name}: no such file. Give the path of the database in params.yaml, ingest.source."
-                )
+        if self.dialect == "sqlite":
             # Read only: else SQLite would make a missing database, and a query could write.
-            address = f"file:{quote(str(path.resolve()))}?mode=ro"
+            address = f"file:{quote(str(self._file().resolve()))}?mode=ro"
+
             return create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool)
-        read_only = {"options": "-c default_transaction_read_only=on", "connect_timeout": 10}
+        read_only = {"options": _SESSION, "connect_timeout": 10}
         return create_engine(self.url, poolclass=NullPool, hide_parameters=True, connect_args=read_only)
 
     def _chunks(
@@ -187,3 +259,47 @@ class Database:
 
 def _names(result: CursorResult[Any]) -> list[str]:
     return [normal_text(str(name)) for name in result.keys()]  # noqa: SIM118 (it is no mapping)
+
+
+class _DuckConnection:
+    """A DuckDB file as the few words of SQLAlchemy that are used here. It reads only, and reads no other file."""
+
+    def __init__(self, path: Path) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(str(path), read_only=True, config={"enable_external_access": "false"})
+        self.cursor = self._connection
+
+    def __enter__(self) -> "_DuckConnection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def execution_options(self, **_: object) -> "_DuckConnection":
+        return self
+
+    def exec_driver_sql(self, statement: str) -> "_DuckConnection":
+        self._connection.execute(statement)
+        return self
+
+    def keys(self) -> list[str]:
+        return [column[0] for column in self._connection.description]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return list(self._connection.fetchall())
+
+    def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
+        """Rows. A number of 32 bits stays one: its text has fewer digits."""
+        single = [str(column[1]) == "FLOAT" for column in self._connection.description]
+        return [
+            tuple(
+                np.float32(cell) if short and cell is not None else cell
+                for short, cell in zip(single, row, strict=True)
+            )
+            for row in self._connection.fetchmany(count)
+        ]
+
+    def partitions(self, count: int) -> Iterator[list[tuple[Any, ...]]]:
+        while rows := self.fetchmany(count):
+            yield rows

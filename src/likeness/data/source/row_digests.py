@@ -75,11 +75,14 @@ class TypedDigest:
 
     def add(self, hashes: Hashes) -> None:
         """Add rows by their hashes, from :func:`row_hashes`."""
-        self.count += len(hashes)
         if self._ordered:
             self._state.update(hashes.tobytes())
-        else:
-            self._total = (self._total + _sum(hashes)) % _MODULUS
+        self.put(_sum(hashes), len(hashes))
+
+    def put(self, total: int, count: int) -> None:
+        """Add rows in any order by the sum of their hashes, and their number."""
+        self.count += count
+        self._total = (self._total + total) % _MODULUS
 
     def digest(self, key: bytes) -> str:
         """HMAC-SHA256 of columns and rows.

@@ -1,6 +1,6 @@
 """Which round step the values of a column have, as one mean embedding: one-hot steps, side by side."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -52,6 +52,25 @@ class Steps:
         if width > MOST_MULTIPLES * self.steps[-1]:
             raise ValueError("steps are too small for the bounds")
 
+    @property
+    def size(self) -> int:
+        """Zero and missing, each step, and no step."""
+        return len(self.steps) + 2
+
+    def expression(self, unit: str, number: Callable[[float], str]) -> str:
+        """The place as SQL, by the same arithmetic in float64; see :mod:`likeness.data.warehouse.dialects`.
+
+        Args:
+            unit: name of the coordinate, NULL where the number is missing.
+            number: writes a float64.
+        """
+        value = f"({number(self.lower)} + {unit} * {number(self.upper - self.lower)})"
+        cases = [f"{unit} IS NULL OR ABS({value}) < {number(_NEAR * self.steps[-1])} THEN 0"]
+        for place, step in enumerate(self.steps, 1):
+            multiples = f"({value} / {number(step)})"
+            cases.append(f"ABS({multiples} - L_NEAR({multiples})) < {number(_NEAR)} THEN {place}")
+        return f"CASE {' '.join(f'WHEN {case}' for case in cases)} ELSE {self.size - 1} END"
+
     def places(self, x: Inputs) -> NDArray[np.int64]:
         """Of each row, shape (n,): 0 for zero and missing, i for the i-th step, the last for a value of no step.
 
@@ -101,7 +120,12 @@ class ColumnSteps(OneHotMap):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """One part a column."""
-        return tuple(Part(len(column.steps) + 2, Fraction(1), nonnegative=True) for column in self.columns)
+        return tuple(Part(column.size, Fraction(1), nonnegative=True) for column in self.columns)
+
+    @property
+    def counted_tables(self) -> tuple[tuple[Steps, ...], ...]:
+        """One column a part."""
+        return tuple((column,) for column in self.columns)
 
     def places(self, x: Inputs) -> NDArray[np.int64]:
         """The step of each column of a row, shape (n, columns)."""

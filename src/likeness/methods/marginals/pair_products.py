@@ -102,6 +102,11 @@ class PairProducts(Map):
         features = (feature[cells.places(x)] for cells, feature in zip(self.columns, self.features, strict=True))
         return np.zeros((len(x), 0)), tuple(features)
 
+    @property
+    def counted_tables(self) -> tuple[tuple[Cells, Cells], ...]:
+        """The two columns of each part."""
+        return tuple((self.columns[i], self.columns[j]) for i, j in self.pairs)
+
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """All products side by side, shape (n, width)."""
         _, features = self.paired(x)

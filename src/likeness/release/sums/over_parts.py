@@ -10,6 +10,7 @@ from likeness.core.errors import DataError, ReleaseError
 from likeness.engine import LOCAL, Engine
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
+from likeness.release.sums.backends import CountBackend, counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
 
 Read = Callable[[], Iterable[Records]]
@@ -42,8 +43,8 @@ class Partial:
     records: int
 
 
-def exact_sum(query: Query, read: Read, engine: Engine = LOCAL) -> Partial:
-    """The lattice sum of all rows, and their number.
+def exact_sum(query: Query, read: Read | CountBackend, engine: Engine = LOCAL) -> Partial:
+    """The lattice sum of all rows, and their number. Rows that are counted where they are do not come.
 
     The engine's workers share the rows where the contributions of a table are those of its parts together
     (``contributions.splits``). Then the sum of the partial sums is the sum: integers add up to the same in every order,
@@ -54,6 +55,8 @@ def exact_sum(query: Query, read: Read, engine: Engine = LOCAL) -> Partial:
         DataError: more than 2**32 records, where the sum might not fit 64 bits.
         ReleaseError: the rows carry people, whom nobody has counted.
     """
+    if isinstance(read, CountBackend):
+        return Partial(*counted_sum(query, read))
     splits = getattr(query.contributions, "splits", False)
     parts: Sequence[Read] = [read]
     if engine.workers > 1 and splits and isinstance(read, InParts):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.linalg.blas import dgemm
 
+from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OuterMap, PairedMap, ProductsMap, evaluate
 from likeness.release.query import Query
@@ -64,10 +65,12 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     if len(bounds) != 1 or [part.width for part in products] != [sizes[i] * sizes[j] for i, j in pairs]:
         raise ReleaseError(f"{query.name}: products of pairs must have one bound and the widths of their columns")
     (bound_squared,) = bounds
-    nonnegative = {place for part, pair in zip(products, pairs, strict=True) if part.nonnegative for place in pair}
-    signs = [place in nonnegative for place in range(len(sizes))]
     if isinstance(feature, ProductsMap):
-        return _products_of_cells(query, feature, signs, bound_squared, records)
+        axes = [(feature.columns[i], feature.columns[j]) for i, j in pairs]
+        ends = np.cumsum([first.size * second.size for first, second in axes])
+        counts = table_counts(query, axes, [1] * len(axes), records)
+        return products_of_cells(query, feature, np.split(counts, ends[:-1], axis=1))
+    signs = _signs(products, feature)
     widths, columns = (sum(part.width for part in head), *sizes), sum(sizes)
     rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(widths)))
     plain = np.zeros((query.num_groups, widths[0]), dtype=np.int64)
@@ -87,30 +90,38 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     return np.concatenate([plain, *blocks_of_pairs], axis=1)
 
 
-def _products_of_cells(
-    query: Query, feature: ProductsMap, signs: Sequence[bool], bound_squared: int, records: Iterable[Records]
-) -> np.ndarray:
-    """The sum of products of two columns' features that depend on the cells of the columns alone, by counting.
+def _signs(products: Sequence[Part], feature: PairedMap) -> list[bool]:
+    """Whether a column has no negative feature, for each column of a map."""
+    pairs = zip(products, feature.pairs, strict=True)
+    nonnegative = {place for part, pair in pairs if part.nonnegative for place in pair}
+    return [place in nonnegative for place in range(len(feature.column_sizes))]
+
+
+def products_of_cells(query: Query, feature: ProductsMap, counts: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of products of two columns' features that depend on the cells of the columns alone, from counts.
 
     :func:`~likeness.release.sums.clipping.paired_lattice` makes integers of each feature by itself. So a record in
     cells a and b of two columns adds the product of the integers of a and of b, and a pair's sum is that of these
     products times the records in a and b: a product of integer matrices. It fits an int64, as the sum over records
     does.
 
+    Args:
+        query: the query.
+        feature: its map.
+        counts: of each pair, shape (num_groups, cells of the first column · cells of the second).
+
     Raises:
-        ReleaseError: a column has features of another shape than its cells and its size.
+        ReleaseError: a column has features of another shape than its cells and its size, or the parts differ.
     """
     shapes = [(cells.size, size) for cells, size in zip(feature.columns, feature.column_sizes, strict=True)]
-    if [one.shape for one in feature.features] != shapes or len(query.parts) != len(feature.pairs):
+    bounds = {part.lattice_bound_squared(query.lattice_bits) for part in query.parts}
+    if [one.shape for one in feature.features] != shapes or len(query.parts) != len(feature.pairs) or len(bounds) != 1:
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
+    (bound_squared,), signs = bounds, _signs(query.parts, feature)
     steps = [
         paired_lattice([one], [sign], bound_squared).astype(np.int64)
         for one, sign in zip(feature.features, signs, strict=True)
     ]
-    axes = [(feature.columns[i], feature.columns[j]) for i, j in feature.pairs]
-    counts = np.split(
-        table_counts(query, axes, [1] * len(axes), records), np.cumsum([a.size * b.size for a, b in axes])[:-1], axis=1
-    )
     sums = [
         steps[i].T @ count.reshape(-1, shapes[i][0], shapes[j][0]) @ steps[j]
         for (i, j), count in zip(feature.pairs, counts, strict=True)

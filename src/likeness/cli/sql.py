@@ -1,0 +1,42 @@
+"""``likeness sql``: what a database is asked, for a reviewer."""
+
+from collections.abc import Iterator
+
+from likeness.cli.console import say
+from likeness.core.errors import DataError
+from likeness.pipeline.project import Project
+from likeness.release.query import Query
+from likeness.release.released import Released, load_folder
+from likeness.release.sums.backends import counted_tables
+
+
+def sql() -> None:
+    """Print the SQL that types, hashes and counts the rows where they are. It runs none of it and spends nothing.
+
+    First the statement of the stages fingerprint and ingest, then those of each query. Before a run only queries that
+    depend on no answer are known. Receipts have the SHA-256 that stands above each. Exit code 2 if
+    rows come.
+    """
+    project = Project.load()
+    if (rows := project.rows_there) is None:
+        raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
+    say(f"-- fingerprint and ingest\n{rows.statements.survey()};")
+    for query in _queries(project):
+        asked = counted_tables(query)
+        say(f"\n-- {query.name}: {rows.digest_of_statements(*asked)}")
+        for statement in rows.statements.counts(*asked):
+            say(f"{statement};")
+
+
+def _queries(project: Project) -> Iterator[Query]:
+    """The queries of a method up to the first one without an answer."""
+    known = load_folder(project.paths.auxiliary)
+    for row_set in project.row_sets:
+        released: dict[str, Released] = {}
+        for query in project.method.auxiliary_queries(row_set.context, released):
+            yield query
+            if query.name not in known:
+                say(f"\n-- Later queries depend on the answer of {query.name}.")
+                return
+            released[query.name] = known[query.name]
+        yield project.method.embedding_query(row_set.context, released)

@@ -1,0 +1,234 @@
+"""A column of the schema as SQL: from a raw cell to its typed value, what is wrong with it, and its text in a row.
+
+The steps are those of :func:`likeness.data.source.cells.typed_column`, and a test compares both on hostile cells. In
+the names of a statement, k is the place of the column in the schema:
+
+- ``r_k``: the raw cell, as a text in its normal form, as a float64, or as the number of a date or time
+- ``u_k``: its number, or the place of its category; NULL where it is missing or means none
+- ``v_k``: the typed value: within the bounds; NULL where it is missing
+- ``f_k``: what is wrong with the cell, a place in :data:`FAULTS`; 0: nothing
+
+The *form* of a cell follows from the type that the database declares for its column, which is public: ``text``,
+``whole``, ``decimal``, ``single``, ``real``, ``truth``, ``date``, ``moment``, ``zoned``, ``clock``; ``any`` in SQLite,
+where cells have types and columns have none.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from sqlglot import exp
+
+from likeness.core.text import folded
+from likeness.data.booleans import FALSE_WORDS, NUMBERS, TRUE_WORDS
+from likeness.data.schema.column import Column
+from likeness.data.schema.kinds import day_of
+from likeness.data.schema.kinds.categories import whole_text
+
+FAULTS = ("", "not whole", "unreadable", "missing")
+"""What may be wrong with a cell; of several faults the last counts. See :func:`likeness.data.source.cells.refusal`."""
+_TEXTS = ("text", "any")
+_DAYS, _SECONDS = (-719_162, 2_932_896), 86_400  # 0001-01-01 to 9999-12-31; in a day
+_UNKNOWN = "\0"  # the text of no category
+
+
+def name(identifier: str) -> str:
+    """A name in quotes."""
+    return str(exp.to_identifier(identifier, quoted=True).sql("postgres"))
+
+
+def literal(text: str) -> str:
+    """A text in quotes."""
+    return str(exp.Literal.string(text).sql("postgres"))
+
+
+def number(value: float) -> str:
+    """A float64, exact."""
+    return f"L_FLOAT('{value!r}')"
+
+
+def listed(values: Iterable[str]) -> str:
+    """A list for ``IN``."""
+    return f"({', '.join(values)})"
+
+
+def reason_against(column: Column, form: str | None) -> str:
+    """Why a database cannot type a column of this form exactly; empty where it can."""
+    cast = "CAST it in ingest.query"
+    if column.open:
+        return "its categories are private, and texts have no cells"
+    if column.format is not None:
+        return "it has a format, which SQL does not read as Python does"
+    if column.is_categorical:
+        if form not in (*_TEXTS, "whole", "decimal", "truth"):
+            return f"its type has no text that is the same in each database. {cast}"
+        words = [*column.categories, *column.missing_values]
+        return "" if column.kind == "categorical" or "".join(words).isascii() else "its two words are not ASCII"
+    read = {
+        "numeric": (*_TEXTS, "whole", "decimal", "single", "real"),
+        "date": (*_TEXTS, "date", "moment"),
+        "datetime": ("any", "date", "moment", "zoned"),
+        "time": ("any", "clock"),
+    }
+    read["integer"] = read["numeric"]
+    if column.kind not in read:
+        return f"its kind {column.kind} has no SQL"
+    if form not in read[column.kind]:
+        return f"its type cannot be read as {column.kind} there. {cast}"
+    if any(word.lstrip("+-") in ("inf", "infinity") for word in column.missing_values):
+        return "an infinite number means missing"
+    return ""
+
+
+def raw(column: Column, form: str, source: str) -> str:
+    """``r_k``.
+
+    Args:
+        column: of the schema.
+        form: of its cells.
+        source: the quoted name of the column in the source.
+    """
+    if form == "any":
+        return f"L_TEXT({source})"
+    if form == "text":
+        return f"L_TEXT(L_ORDER(CAST({source} AS TEXT)))"
+    if column.is_categorical:
+        return source_text(form, source)
+    numbers = {
+        "whole": f"CAST({source} AS DOUBLE PRECISION)",
+        "decimal": f"L_DECIMAL({source})",
+        "single": f"CAST(CAST({source} AS TEXT) AS DOUBLE PRECISION)",
+        "real": source,
+        "date": f"L_DAYS({source})",
+        "moment": f"L_SECONDS({source})",
+        "zoned": f"L_SECONDS({source})",
+        "clock": f"L_CLOCK({source})",
+    }
+    if column.kind == "date" and form == "moment":  # another time of day than midnight is no date
+        day = f"CAST({source} AS DATE)"
+        return f"CASE WHEN CAST({day} AS TIMESTAMP) <> {source} THEN {_DAYS[1] + 1} ELSE L_DAYS({day}) END"
+    if column.kind == "datetime" and form == "date":
+        return f"CAST({numbers[form]} AS BIGINT) * {_SECONDS}"
+    return numbers[form]
+
+
+def source_text(form: str, source: str) -> str:
+    """The text of a cell in the source, as :func:`likeness.data.source.python_cells.text_of`; NULL where it is missing.
+
+    Args:
+        form: of the cell.
+        source: the quoted name of the column in the source.
+    """
+    texts = {
+        "any": f"L_RAW({source})",
+        "text": f"L_ORDER(CAST({source} AS TEXT))",
+        "single": f"L_REPR(CAST(CAST({source} AS TEXT) AS DOUBLE PRECISION))",
+        "real": f"L_REPR({source})",
+        "date": f"L_DAY(L_DAYS({source}))",
+        "moment": f"L_WHEN({source})",
+        "zoned": f"L_WHEN({source} AT TIME ZONE 'UTC') || 'Z'",
+        "clock": f"L_HOUR({source})",
+        "whole": f"CAST({source} AS TEXT)",
+        "decimal": f"CASE WHEN CAST({source} AS TEXT) <> 'NaN' THEN L_PLAIN({source}) END",
+        "truth": f"CASE WHEN {source} THEN 'True' WHEN NOT {source} THEN 'False' END",
+    }
+    return texts[form]
+
+
+def read(column: Column, form: str, cell: str) -> str:
+    """``u_k``, from the name of ``r_k``."""
+    if column.is_categorical:
+        return _place(column, cell)
+    if form in _TEXTS:
+        found = {"date": "L_DAYS_OF", "datetime": "L_SECONDS_OF", "time": "L_CLOCK_OF"}.get(column.kind, "L_PARSE")
+        found = f"{found}({cell})"
+    else:
+        found = cell
+    if column.type.numeric_source:
+        return f"{found} + 0.0"  # one zero, whatever its sign
+    first, last = _DAYS if column.kind == "date" else (day * _SECONDS for day in (_DAYS[0], _DAYS[1] + 1))
+    if column.kind == "time":
+        first, last = 0, _SECONDS - 1
+    elif column.kind == "datetime":
+        last -= 1
+    return f"CASE WHEN {found} BETWEEN {first} AND {last} THEN CAST({found} AS DOUBLE PRECISION) END"
+
+
+def _place(column: Column, cell: str) -> str:
+    """The place of a category by the text of a cell: every text that means one is listed."""
+    rest = float(column.type.read([_UNKNOWN], column)[0])
+    otherwise = "CAST(NULL AS INTEGER)" if np.isnan(rest) else f"{rest:.0f}"
+    if column.kind == "boolean":
+        pairs = [(column.categories[:1], FALSE_WORDS, "0.0"), (column.categories[1:], TRUE_WORDS, "1.0")]
+        own = " ".join(f"WHEN {cell} = {literal(words[0])} THEN {at}" for at, (words, _, _) in enumerate(pairs))
+        usual = " ".join(
+            f"WHEN {cell} = '{decimal}' OR L_FOLD({cell}) IN "
+            f"{listed(map(literal, dict.fromkeys([*usual, *map(folded, words)])))} THEN {at}"
+            for at, (words, usual, decimal) in enumerate(pairs)
+        )
+        assert {*NUMBERS} == {"0.0", "1.0"}
+        return f"CASE {own} {usual} ELSE {otherwise} END"
+    texts = list(column.categories)
+    days = dict.fromkeys(day for day in map(day_of, texts) if day)
+    texts += [f"{day}{end}" for day in days for end in ("", " 00:00:00", " 00:00:00Z")]
+    places = {text: column.categories.index(column.type.spelling(text, column)) for text in texts}
+    cases = " ".join(f"WHEN {literal(text)} THEN {place}" for text, place in places.items())
+    return f"CASE {cell} {cases} ELSE {otherwise} END"
+
+
+def is_missing(column: Column, form: str, cell: str, value: str) -> str:
+    """The condition that a cell is missing, from the names of ``r_k`` and ``u_k``."""
+    conditions = [f"{cell} IS NULL"]
+    if column.is_categorical or form in _TEXTS:
+        conditions.append(f"{cell} IN {listed(map(literal, ['', *column.missing_values]))}")
+    if column.is_categorical:
+        alike = [_like(code, cell) for code in sorted({whole_text(word) for word in column.missing_values})]
+        if alike:
+            known = listed(map(literal, column.categories))
+            conditions.append(f"(({' OR '.join(alike)}) AND {cell} NOT IN {known})")
+        return " OR ".join(conditions)
+    if form in ("decimal", "single", "real"):
+        conditions.append(f"L_NAN({value})")
+    if words := column.type.missing_numbers(column):
+        conditions.append(f"{value} IN {listed(map(number, words))}")
+    return " OR ".join(conditions)
+
+
+def _like(code: str, cell: str) -> str:
+    """The condition that a text is a code, also with decimals that are zeros, or with midnight."""
+    ends = (" 00:00:00", " 00:00:00Z") if day_of(code) else ()
+    texts = listed(map(literal, [code, *(f"{code}{end}" for end in ends)]))
+    whole = code.lstrip("+-") if code[:1] in "+-" else code
+    zeros = f" OR (RTRIM({cell}, '0') = {literal(f'{code}.')} AND {cell} <> {literal(f'{code}.')})"
+    return f"{cell} IN {texts}" + (
+        zeros if whole.isdecimal() and whole.isascii() and len(code) - len(whole) < 2 else ""
+    )
+
+
+def fault(column: Column, missing: str, value: str) -> str:
+    """``f_k``, from the condition that the cell is missing and the name of ``u_k``."""
+    unreadable = f"{value} IS NULL"
+    if not column.is_categorical:
+        unreadable += f" OR ABS({value}) > {number(np.finfo(np.float64).max.item())}"
+    whole = f" WHEN {value} <> L_NEAR({value}) THEN 1" if column.is_integral else ""
+    return f"CASE WHEN {missing} THEN {0 if column.nullable else 3} WHEN {unreadable} THEN 2{whole} ELSE 0 END"
+
+
+def typed(column: Column, missing: str, value: str) -> str:
+    """``v_k``, from the condition that the cell is missing and the name of ``u_k``."""
+    if column.is_categorical:
+        return f"CASE WHEN NOT ({missing}) THEN {value} END"
+    lower, upper = map(number, column.bounds)
+    clipped = f"CASE WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper} ELSE {value} END"
+    clipped = f"CAST({clipped} AS BIGINT)" if column.is_integral else clipped
+    return f"CASE WHEN NOT ({missing}) THEN {clipped} END"
+
+
+def framed(column: Column, value: str) -> str:
+    """The cell of a row's text (:mod:`likeness.data.source.row_texts`), from the name of ``v_k``."""
+    if column.is_categorical:
+        texts = [f"{len(text.encode())}:{text}" for text in column.categories]
+        cases = " ".join(f"WHEN {place} THEN {literal(text)}" for place, text in enumerate(texts))
+        return f"CASE {value} {cases} ELSE '-' END"
+    function = {"date": "L_DAY", "datetime": "L_MOMENT", "time": "L_TIME", "numeric": "L_EXACT"}.get(column.kind)
+    text = f"CAST({value} AS TEXT)" if function is None else f"{function}({value})"
+    return f"COALESCE(CAST(LENGTH({text}) AS TEXT) || ':' || {text}, '-')"

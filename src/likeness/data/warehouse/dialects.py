@@ -1,0 +1,273 @@
+"""One SQL for all databases: that of PostgreSQL, with functions ``L_...`` that each database has in its own words.
+
+sqlglot parses the text, takes in the words of the database, and writes its dialect. A trial chose it and not ibis: it
+needs no other package and no connection, and shows plain SQL. ibis wants a backend for each database, and none calls
+functions of our own process in SQLite.
+
+=====================================  =============================================================================
+``L_TEXT(x)``                          the normal form of a text (:func:`likeness.core.text.normal_text`)
+``L_RAW(x)``                           a cell of SQLite as text (:func:`likeness.data.source.python_cells.text_of`)
+``L_PLAIN(x)``                         a decimal as text, without zeros at the end of its fraction
+``L_DECIMAL(x)``, ``L_PARSE(t)``       the float64 nearest to a decimal, to a text; NULL where a text is no number
+``L_FLOAT('0.1')``, ``L_NAN(v)``       a float64 by its text; whether one is not a number
+``L_NEAR(v)``                          a nearest whole number
+``L_EXACT(v)``                         the text of a float64 in a row (``Numeric.exact_texts``)
+``L_FOLD(t)``                          a text in lower case, where ASCII has it (:func:`likeness.core.text.folded`)
+``L_DAYS(x)``, ``L_SECONDS(x)``        the number of a date, of a timestamp
+``L_CLOCK(x)``                         the number of a time of day
+``L_DAYS_OF(t)``                       the number of a text that is a date, or midnight of one; NULL where it is none
+``L_SECONDS_OF(t)``, ``L_CLOCK_OF(t)``  the same of a time, in SQLite only
+``L_DAY(n)``, ``L_MOMENT(n)``,         the text of a number of days, of seconds, of seconds of a day
+``L_TIME(n)``
+``L_ORDER(t)``                         hexadecimal digits that are compared as they are, whatever the language
+``L_REPR(v)``                          a float64 as Python writes it, whole ones as digits
+``L_WHEN(x)``, ``L_HOUR(x)``           a timestamp, a time of day as text, without zeros at the end of its fraction
+``L_BYTES(t)``                         the number of bytes of a text in UTF-8
+``L_SHA(t)``, ``L_HEX(t)``             the 64 hexadecimal digits of SHA-256; the number of eight of them
+=====================================  =============================================================================
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from types import MappingProxyType
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from likeness.core.text import folded, normal_text
+from likeness.data.libraries import pa
+from likeness.data.schema.dtypes import NUMBER
+from likeness.data.schema.kinds import KINDS
+from likeness.data.source.python_cells import text_of
+
+_SPACES = r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+_UNSEEN = r"[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\ufeff\u202a-\u202e\u2060-\u206f]"
+_BLANKS = r"[\u0009-\u000d\u001c-\u0020\u0085\u2028\u2029]+"
+_NUMBER = "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
+_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T]00:00(:00([.,]0+)?)?)?$"
+
+# The fewest digits that are read back, as a database prints them: without the sign; before the power, and the power.
+_BODY = "LTRIM(CAST(@0 AS TEXT), '-')"
+_MANTISSA, _POWER = f"SPLIT_PART({_BODY}, 'e', 1)", f"SPLIT_PART({_BODY}, 'e', 2)"
+_DIGITS = f"LTRIM(REPLACE({_MANTISSA}, '.', ''), '0')"
+_SHIFT = f"LENGTH({_DIGITS}) - LENGTH(RTRIM({_DIGITS}, '0')) - LENGTH(SPLIT_PART({_MANTISSA}, '.', 2))"
+_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_FOLDS = {"ß": "ss", "ẞ": "ss", "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+"""Letters that folding makes two of ASCII. A test compares them with all of Unicode."""
+_TEXTS = {
+    "L_FOLD": reduce(
+        lambda text, pair: f"REPLACE({text}, '{pair[0]}', '{pair[1]}')",
+        [*_FOLDS.items(), ("i\u0307", "i")],
+        f"TRANSLATE(@0, '{_CAPITALS}İıſ', '{_CAPITALS.lower()}iis')",
+    ),
+    "L_EXACT": "CASE WHEN @0 = 0 THEN '0e0' ELSE CASE WHEN @0 < 0 THEN '-' ELSE '' END || "
+    f"RTRIM({_DIGITS}, '0') || 'e' || CAST(CAST('0' || LTRIM({_POWER}, '+-') AS INTEGER)"
+    f" * CASE WHEN {_POWER} LIKE '-%' THEN -1 ELSE 1 END + {_SHIFT} AS TEXT) END",
+    "L_REPR": "CASE WHEN L_NAN(@0) THEN NULL WHEN ABS(@0) < 9007199254740992 AND @0 = L_NEAR(@0) "
+    "THEN CAST(CAST(@0 AS BIGINT) AS TEXT) ELSE L_SHOWN(@0) END",
+    "L_PLAIN": "CASE WHEN CAST(@0 AS TEXT) LIKE '%.%' THEN RTRIM(RTRIM(CAST(@0 AS TEXT), '0'), '.') "
+    "ELSE CAST(@0 AS TEXT) END",
+}
+
+
+def _normal(form: str, replaced: Callable[[str], str] = str) -> str:
+    """The normal form by regular expressions: spaces, signs without a width, NFC, and no blanks around it."""
+    steps = (("@0", _UNSEEN, ""), ("", _SPACES, " "), (form, f"^{_BLANKS}|{_BLANKS}$", ""))
+    text = "@0"
+    for before, pattern, plain in steps:
+        text = before.replace("@0", text) if before else text
+        text = f"REGEXP_REPLACE({text}, '{replaced(pattern)}', '{plain}', 'g')"
+    return text
+
+
+_REAL, _WHOLE = "DOUBLE PRECISION", "CAST(CAST(CAST(@0 AS TEXT) AS NUMERIC) AS TEXT)"
+_POSTGRES = _TEXTS | {
+    "L_TEXT": _normal("NORMALIZE(@0, NFC)"),
+    "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
+    "L_PARSE": f"CASE WHEN @0 ~ '{_NUMBER}' THEN CAST(@0 AS DOUBLE PRECISION) END",
+    "L_FLOAT": "CAST(@0 AS DOUBLE PRECISION)",
+    "L_NAN": "(@0 = CAST('NaN' AS DOUBLE PRECISION))",
+    "L_NEAR": "ROUND(@0)",
+    "L_DAYS": "(@0 - DATE '1970-01-01')",
+    "L_SECONDS": "FLOOR(EXTRACT(EPOCH FROM @0))",
+    "L_CLOCK": "FLOOR(EXTRACT(EPOCH FROM @0))",
+    "L_DAYS_OF": f"CASE WHEN @0 ~ '{_DATE}' THEN CAST(SUBSTRING(@0 FROM 1 FOR 10) AS DATE) - DATE '1970-01-01' END",
+    "L_DAY": "TO_CHAR(DATE '1970-01-01' + CAST(@0 AS INTEGER), 'YYYY-MM-DD')",
+    "L_MOMENT": "TO_CHAR(TO_TIMESTAMP(@0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')",
+    "L_TIME": "TO_CHAR(TO_TIMESTAMP(@0) AT TIME ZONE 'UTC', 'HH24:MI:SS')",
+    "L_SHA": "ENCODE(SHA256(CONVERT_TO(@0, 'UTF8')), 'hex')",
+    "L_ORDER": '(@0 COLLATE "C")',
+    # It writes powers of ten from 1e15 on, and Python from 1e16 on.
+    "L_SHOWN": f"CASE WHEN ABS(@0) = CAST('Infinity' AS {_REAL}) THEN REPLACE(CAST(@0 AS TEXT), 'Infinity', 'inf') "
+    f"WHEN ABS(@0) >= 1E15 AND ABS(@0) < 1E16 THEN {_WHOLE} || CASE WHEN {_WHOLE} LIKE '%.%' THEN '' ELSE '.0' END "
+    "ELSE CAST(@0 AS TEXT) END",
+    "L_WHEN": "RTRIM(RTRIM(TO_CHAR(@0, 'YYYY-MM-DD HH24:MI:SS.US'), '0'), '.')",
+    "L_HOUR": "RTRIM(RTRIM(TO_CHAR(@0, 'HH24:MI:SS.US'), '0'), '.')",
+    "L_BYTES": "OCTET_LENGTH(CONVERT_TO(@0, 'UTF8'))",
+    "L_HEX": "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)",
+}
+_DUCKDB = _TEXTS | {
+    "L_TEXT": _normal("NFC_NORMALIZE(@0)", lambda pattern: re.sub(r"\\u(\w{4})", r"\\x{\1}", pattern)),
+    "L_DECIMAL": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
+    "L_PARSE": f"CASE WHEN REGEXP_MATCHES(@0, '{_NUMBER}') THEN CAST(LTRIM(@0, '+') AS DOUBLE) END",
+    "L_FLOAT": "CAST(@0 AS DOUBLE)",
+    "L_NAN": "ISNAN(@0)",
+    "L_NEAR": "ROUND(@0)",
+    "L_DAYS": "DATE_DIFF('day', DATE '1970-01-01', @0)",
+    "L_SECONDS": "DATE_DIFF('second', TIMESTAMP '1970-01-01', @0)",
+    "L_CLOCK": "DATE_DIFF('second', TIME '00:00:00', @0)",
+    "L_DAYS_OF": f"CASE WHEN REGEXP_MATCHES(@0, '{_DATE}') THEN "
+    "DATE_DIFF('day', DATE '1970-01-01', TRY_CAST(SUBSTRING(@0, 1, 10) AS DATE)) END",
+    "L_DAY": "CAST(DATE '1970-01-01' + CAST(@0 AS INTEGER) AS TEXT)",
+    "L_MOMENT": "STRFTIME(MAKE_TIMESTAMP(CAST(@0 AS BIGINT) * 1000000), '%Y-%m-%d %H:%M:%S')",
+    "L_TIME": "STRFTIME(MAKE_TIMESTAMP(CAST(@0 AS BIGINT) * 1000000), '%H:%M:%S')",
+    "L_SHA": "SHA256(@0)",
+    "L_ORDER": '(@0 COLLATE "C")',
+    "L_SHOWN": "CAST(@0 AS TEXT)",
+    "L_WHEN": "RTRIM(RTRIM(STRFTIME(@0, '%Y-%m-%d %H:%M:%S.%f'), '0'), '.')",
+    "L_HOUR": "CAST(@0 AS TEXT)",
+    "L_BYTES": "STRLEN(@0)",
+    "L_HEX": "CAST('0x' || @0 AS BIGINT)",
+}
+
+
+def _text(cell: Any) -> str | None:
+    """The normal text of a cell of SQLite. Bytes without one stop the statement."""
+    text = text_of(cell)
+    return None if text is None else normal_text(text)
+
+
+def _raw(cell: Any) -> str | None:
+    """The text of a cell of SQLite; None also where it has none."""
+    try:
+        return text_of(cell)
+    except ValueError:
+        return None
+
+
+def _number_of(kind: str) -> Callable[[str | None], float | None]:
+    return lambda text: None if text is None else KINDS[kind].number(text)
+
+
+def _parsed(text: str | None) -> float | None:
+    return float(text) if text is not None and NUMBER.fullmatch(text) else None
+
+
+def _written(kind: str) -> Callable[[float | None], str | None]:
+    return lambda number: None if number is None else KINDS[kind].text(number)
+
+
+def _exact(number: float | None) -> str | None:
+    return None if number is None else str(KINDS["numeric"].exact_texts(pa.array([number]))[0])
+
+
+_IN_PROCESS: dict[str, Callable[[Any], Any]] = {
+    "L_RAW": _raw,
+    "L_TEXT": _text,
+    "L_PARSE": _parsed,
+    "L_FLOAT": float,
+    "L_EXACT": _exact,
+    "L_FOLD": lambda text: None if text is None else folded(text),
+    "L_DAYS_OF": _number_of("date"),
+    "L_SECONDS_OF": _number_of("datetime"),
+    "L_CLOCK_OF": _number_of("time"),
+    "L_DAY": _written("date"),
+    "L_MOMENT": _written("datetime"),
+    "L_TIME": _written("time"),
+    "L_SHA": lambda text: None if text is None else hashlib.sha256(text.encode()).hexdigest(),
+    "L_HEX": lambda text: int(text, 16),
+}
+
+
+def sqlite_functions() -> dict[str, Callable[[Any], Any]]:
+    """What SQLite calls in this process. Most cells come again, so answers are kept as long as the functions are."""
+    return {name.lower(): lru_cache(1 << 16, typed=True)(function) for name, function in _IN_PROCESS.items()}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The words of one database.
+
+    Attributes:
+        name: as sqlglot knows it.
+        words: what stands for each function ``L_...``, with ``@0`` for its argument.
+        forms: of the types of columns, by a pattern of their names: see :mod:`likeness.data.warehouse.columns`.
+    """
+
+    name: str
+    words: Mapping[str, str]
+    forms: Mapping[str, str]
+
+    def form(self, type_name: str) -> str | None:
+        """The form of cells of a type; None where Likeness does not read it there."""
+        found = (form for pattern, form in self.forms.items() if re.fullmatch(pattern, type_name, re.IGNORECASE))
+        return next(found, None)
+
+    def written(self, sql: str) -> str:
+        """The SQL of this database for a text of ours.
+
+        Args:
+            sql: in PostgreSQL's words, with functions ``L_...``.
+        """
+
+        def own(node: exp.Expression) -> exp.Expression:
+            if not (isinstance(node, exp.Anonymous) and node.name in self.words):
+                return node
+            words = self.words[node.name]
+            for inner in ("L_NAN", "L_NEAR", "L_SHOWN"):
+                words = words.replace(f"{inner}(@0)", self.words.get(inner, ""))
+            for place, argument in enumerate(node.expressions):
+                words = words.replace(f"@{place}", argument.transform(own).sql(self.name))
+            return exp.Var(this=words)
+
+        return str(sqlglot.parse_one(sql, read="postgres").transform(own).sql(self.name, pretty=True))
+
+
+_SQLITE_WORDS = {name: f"{name.lower()}(@0)" for name in _IN_PROCESS}
+_SQLITE_WORDS |= {"L_NAN": "(@0 <> @0)", "L_NEAR": "ROUND(@0)"}  # it knows no NaN
+_SQLITE_WORDS |= {"L_ORDER": "@0", "L_BYTES": "LENGTH(CAST(@0 AS BLOB))"}
+POSTGRES = Dialect(
+    "postgres",
+    MappingProxyType(_POSTGRES),
+    MappingProxyType(
+        {
+            "text|varchar|name|uuid": "text",
+            "int2|int4|int8": "whole",
+            "numeric": "decimal",
+            "float4": "single",
+            "float8": "real",
+            "bool": "truth",
+            "date": "date",
+            "timestamp": "moment",
+            "timestamptz": "zoned",
+            "time": "clock",
+        }
+    ),
+)
+DUCKDB = Dialect(
+    "duckdb",
+    MappingProxyType(_DUCKDB),
+    MappingProxyType(
+        {
+            r"varchar|uuid|enum\(.*\)": "text",
+            "tinyint|smallint|integer|bigint|utinyint|usmallint|uinteger": "whole",
+            r"decimal\(.*\)|hugeint|ubigint": "decimal",
+            "float": "single",
+            "double": "real",
+            "boolean": "truth",
+            "date": "date",
+            "timestamp|timestamp_s|timestamp_ms": "moment",
+            "time": "clock",
+        }
+    ),
+)
+SQLITE = Dialect(
+    "sqlite",
+    MappingProxyType(_SQLITE_WORDS),
+    MappingProxyType({".*": "any"}),
+)
+DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE)}

@@ -1,0 +1,167 @@
+"""Rows that stay in a database: what is asked there, and the few numbers that come back."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import DataError
+from likeness.core.hashing import sha256_bytes
+from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import refusal
+from likeness.data.source.databases import Database
+from likeness.data.source.names import check_names
+from likeness.data.warehouse import columns
+from likeness.data.warehouse.dialects import DIALECTS, sqlite_functions
+from likeness.data.warehouse.statements import LIMBS, Axis, Split, Statements
+
+_MOST_COLUMNS = 500  # whose texts SQLite and DuckDB join in one expression
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Some rows, as a number and a sum of their hashes. Private.
+
+    Attributes:
+        count: number of rows.
+        total: sum of SHA-256 of their texts.
+    """
+
+    count: int
+    total: int
+
+
+@dataclass(frozen=True)
+class RowsThere:
+    """The rows of a query, which stay in their database.
+
+    Attributes:
+        database: with its query.
+        schema: public, without open columns, images and rules.
+        split: of the settings, by the name of its column.
+    """
+
+    database: Database
+    schema: Schema
+    split: Split
+
+    @cached_property
+    def _types(self) -> dict[str, tuple[str, str]]:
+        """Name and type of each column in the database."""
+        types, others = self.database.types(), [self.split.name] if self.split.name else []
+        wanted = list(dict.fromkeys([*self.schema.names, *others]))
+        check_names(self.database.columns(), wanted, self.database.name, f"{self.database.key} must give")
+        return types
+
+    @cached_property
+    def _forms(self) -> dict[str, str | None]:
+        dialect = DIALECTS[self.database.dialect]
+        return {name: dialect.form(code) for name, (_, code) in self._types.items()}
+
+    @cached_property
+    def reasons(self) -> list[str]:
+        """Why the rows must come, a sentence a column; empty where they can stay.
+
+        Raises:
+            DataError: the database cannot be reached, or a column is missing.
+        """
+        found = [(one.name, columns.reason_against(one, self._forms[one.name])) for one in self.schema.columns]
+        others = [name for name, form in self._forms.items() if form is None and name not in self.schema.names]
+        found += [(name, "its type has no text there, and all columns are hashed. CAST it") for name in others]
+        if self.database.dialect != "postgres":  # whose names in quotes differ by case
+            alike = Counter(name.casefold() for name, _ in self._types.values())
+            found += [(name, "another name differs in case only") for name in self._types if alike[name.casefold()] > 1]
+        if self.split.name and self._forms[self.split.name] not in ("text", "any"):
+            found.append((self.split.name, "it splits the rows and holds no texts"))
+        many = [f"the query has over {_MOST_COLUMNS} columns"] if len(self._types) > _MOST_COLUMNS else []
+        return [*many, *(f"column '{name}': {reason}" for name, reason in found if reason)]
+
+    @cached_property
+    def statements(self) -> Statements:
+        """What is asked.
+
+        Raises:
+            DataError: the rows must come.
+        """
+        if self.reasons:
+            raise DataError(f"{self.database.name}: rows cannot be counted there: {'; '.join(self.reasons)}.")
+        names = {name: columns.name(own) for name, (own, _) in self._types.items()}
+        split = replace(self.split, column=names[self.split.name] if self.split.name else "")
+        forms = {name: form for name, form in self._forms.items() if form is not None}
+        dialect, query = DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
+        return Statements(dialect, query, self.schema, forms, names, split)
+
+    def survey(self) -> tuple[Sums, Sums, int]:
+        """The training rows, the test rows, and the sum of the hashes of all rows with all columns of the source.
+
+        Raises:
+            DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
+        """
+        ((*numbers,),) = self.database.in_snapshot(lambda ask: ask(self.statements.survey()), sqlite_functions())
+        found = [int(number or 0) for number in numbers]
+        faults, split_fault = found[: len(self.schema.columns)], found[len(self.schema.columns)]
+        refused = [
+            str(refusal(columns.FAULTS[fault], column, self.database.name))
+            for column, fault in zip(self.schema.columns, faults, strict=True)
+            if fault
+        ]
+        if split_fault:
+            refused.append(
+                f"split column '{self.split.name}' has a value other than '{self.split.train}' and "
+                f"'{self.split.test}'. Correct ingest.split."
+            )
+        if refused:
+            raise DataError("\n".join(refused))
+        sums = found[len(self.schema.columns) + 1 :]
+        parts = sums[: LIMBS + 1], sums[LIMBS + 1 : 2 * LIMBS + 2]
+        train, test = (Sums(part[0], _total(part[1:])) for part in parts)
+        return train, test, _total(sums[2 * LIMBS + 2 :])
+
+    def counts(
+        self, tables: Sequence[Sequence[Axis]], num_groups: int, by_class: bool
+    ) -> tuple[list[NDArray[np.int64]], Sums]:
+        """The counts of training rows in each cell of some tables, and the rows that were counted.
+
+        All counts see the rows of one moment. Rows of a class beyond the groups count nowhere.
+
+        Args:
+            tables: axes of each.
+            num_groups: number of classes.
+            by_class: whether classes are counted apart.
+
+        Returns:
+            for each table an array of shape (num_groups, cells), its last axis side by side; and the sums.
+
+        Raises:
+            DataError: the rows must come, the database refuses, or two statements saw other rows.
+        """
+        asked = list(self.statements.counts(tables, by_class))
+        answers = self.database.in_snapshot(lambda ask: [ask(statement) for statement in asked], sqlite_functions())
+        sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
+        counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
+        seen = set()
+        for answer in answers:
+            limbs, records = [0] * LIMBS, 0
+            for place, group, cell, count in answer:
+                if place == -1:
+                    limbs[int(cell)] = int(count or 0)
+                elif place == -2:
+                    records = int(count)
+                elif group is not None and 0 <= group < num_groups and 0 <= cell < sizes[place]:
+                    counts[place][int(group), int(cell)] = int(count)
+            seen.add(Sums(records, _total(limbs)))
+        if len(seen) > 1:
+            raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
+        return counts, seen.pop()
+
+    def digest_of_statements(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> str:
+        """SHA-256 of the text of all statements that count some tables."""
+        return sha256_bytes("\n;\n".join(self.statements.counts(tables, by_class)).encode())
+
+
+def _total(limbs: Sequence[int]) -> int:
+    """The sum of hashes from the sums of their numbers of 32 bits."""
+    return sum(limb << (32 * place) for place, limb in enumerate(reversed(limbs)))

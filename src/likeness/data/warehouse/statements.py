@@ -1,0 +1,297 @@
+"""The statements that type, hash, split and count the rows of a source. Their answers hold no cell of a row.
+
+Each is one ``SELECT``. Its first steps are the same:
+
+1. ``likeness_source``: the query of the settings, as it is written there
+2. ``likeness_raw``, ``likeness_read``, ``likeness_typed``: the columns (:mod:`likeness.data.warehouse.columns`)
+3. ``likeness_rows``: ``h``, SHA-256 of each row's text (:mod:`likeness.data.source.row_texts`)
+4. ``likeness_parts``: ``train``, 1 for a training row and 0 for a test row (:mod:`likeness.data.source.split`)
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import DataError
+from likeness.data.encoding.layout import Layout
+from likeness.data.schema.column import Column
+from likeness.data.schema.schema import Schema
+from likeness.data.warehouse import columns
+from likeness.data.warehouse.dialects import Dialect
+
+LIMBS = 8
+"""Numbers of 32 bits that a hash has. Sums of each are exact for 2**31 rows in any database."""
+_TABLES = 300  # of a statement: SQLite takes 500 parts of a UNION
+_TINY = "1E-290"  # a smaller number would make PostgreSQL refuse a quotient, and lies in the same cell as 0
+_NEIGHBORS = 2_000  # floats around an edge at which a logarithm may turn back by the error of its last digits
+
+
+class Axis(Protocol):
+    """The cells of one column, as maps of cells have them.
+
+    ``start`` is the first coordinate of the column in the dense row, and ``size`` the number of cells. ``places`` gives
+    the cell of each row, shape (n,), from dense rows (n, d): it never falls as the coordinate of a number rises. An
+    axis whose cell falls has a method ``expression``, which gives SQL from the name of the coordinate.
+    """
+
+    start: int
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        ...
+
+    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Cell of each row."""
+        ...
+
+
+@dataclass(frozen=True)
+class Split:
+    """The split of the settings.
+
+    Attributes:
+        fraction: of test rows, by content; 0: there are none.
+        seed: of the split by content.
+        column: the quoted name of the public column that splits; empty: by content.
+        name: its name.
+        train: text of training rows there.
+        test: text of test rows.
+    """
+
+    fraction: float
+    seed: int
+    column: str = ""
+    name: str = ""
+    train: str = ""
+    test: str = ""
+
+
+@dataclass(frozen=True)
+class Statements:
+    """What one database is asked about the rows of one query.
+
+    Attributes:
+        dialect: of the database.
+        query: the query of the settings.
+        schema: public, without open columns, images and rules.
+        forms: of the cells of each column, by its name.
+        names: of each column in the source, by its name; the quoted one. Also of columns that the schema lacks.
+        split: into training and test rows.
+    """
+
+    dialect: Dialect
+    query: str
+    schema: Schema
+    forms: Mapping[str, str]
+    names: Mapping[str, str]
+    split: Split
+
+    def survey(self) -> str:
+        """A statement whose answer is one row: faults, numbers and sums.
+
+        First the largest fault of each column, and that of the split. Then, of training rows and of test rows, their
+        number and the sums of the limbs of their hashes. Then those limbs of all rows of the source with all columns.
+        """
+        places = range(len(self.schema.columns))
+        faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
+        sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *_limbs())]
+        sums += [f"SUM({limb})" for limb in _limbs("o")]
+        return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM likeness_parts", with_source=True)
+
+    def counts(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> Iterator[str]:
+        """Statements that count the training rows in each cell of some tables.
+
+        Their rows are: the table, the class, the cell, and a count that is not 0. The cells of the last axis of a table
+        are side by side. The rows of table -1 are the sums of the limbs of the hashes, a limb a cell. That of table -2
+        is the number of rows.
+
+        Args:
+            tables: axes of each.
+            by_class: whether classes are counted apart; else their number is 0.
+
+        Raises:
+            DataError: an edge between cells cannot be found exactly.
+        """
+        axes = {
+            axis: f"c_{place}" for place, axis in enumerate(dict.fromkeys(axis for table in tables for axis in table))
+        }
+        label = f"v_{self.schema.names.index(str(self.schema.label))}" if by_class else "0"
+        cells = [f"{self._cell(axis)} AS {name}" for axis, name in axes.items()]
+        steps = [
+            ("likeness_units", f"SELECT *, {', '.join(self._units())} FROM likeness_parts WHERE train = 1"),
+            ("likeness_cells", f"SELECT {', '.join([f'{label} AS g', *cells])} FROM likeness_units"),
+        ]
+        asked = [_counted(place, [(axes[axis], axis.size) for axis in table]) for place, table in enumerate(tables)]
+        whole = ["SELECT -2, 0, 0, COUNT(*) FROM likeness_parts WHERE train = 1"]
+        whole += [
+            f"SELECT -1, 0, {k}, SUM({limb}) FROM likeness_parts WHERE train = 1" for k, limb in enumerate(_limbs())
+        ]
+        for start in range(0, max(1, len(asked)), _TABLES):
+            yield self._written(steps, " UNION ALL ".join([*asked[start : start + _TABLES], *whole]))
+
+    def _written(self, steps: Sequence[tuple[str, str]], last: str, with_source: bool = False) -> str:
+        """A statement in the dialect. The query of the settings stands in it as it is."""
+        chain = [
+            f"{name} AS MATERIALIZED ({text})" if name in _HELD else f"{name} AS ({text})"
+            for name, text in [*self._steps(with_source), *steps]
+        ]
+        ours = self.dialect.written(f"WITH {', '.join(chain)} {last}")
+        return f"WITH likeness_source AS (\n{self.query}\n), {ours.removeprefix('WITH ')}"
+
+    def _steps(self, with_source: bool) -> list[tuple[str, str]]:
+        raw, read, typed = [], [], []
+        if with_source:
+            raw.append(f"L_SHA({self._source_row()}) AS o")
+            typed.append("o")
+        for k, column in enumerate(self.schema.columns):
+            form = self.forms[column.name]
+            raw.append(f"{columns.raw(column, form, self.names[column.name])} AS r_{k}")
+            read.append(f"{columns.read(column, form, f'r_{k}')} AS u_{k}")
+            missing = columns.is_missing(column, form, f"r_{k}", f"u_{k}")
+            typed.append(f"{columns.typed(column, missing, f'u_{k}')} AS v_{k}")
+            typed.append(f"{columns.fault(column, missing, f'u_{k}')} AS f_{k}")
+        row = " || ".join(columns.framed(column, f"v_{k}") for k, column in enumerate(self.schema.columns))
+        kept, split = ["s"] if self.split.column else [], self.split
+        if split.column:
+            text = split.column if self.forms[split.name] == "any" else f"L_ORDER({split.column})"
+            raw.append(f"L_TEXT({text}) AS s")
+            words = f"WHEN {columns.literal(split.train)} THEN 1 WHEN {columns.literal(split.test)} THEN 0"
+            train = f"CASE s {words} END"
+        else:
+            train = self._by_content()
+        return [
+            ("likeness_raw", f"SELECT {', '.join(raw)} FROM likeness_source"),
+            ("likeness_read", f"SELECT *, {', '.join(read)} FROM likeness_raw"),
+            ("likeness_typed", f"SELECT {', '.join([*typed, *kept])} FROM likeness_read"),
+            ("likeness_rows", f"SELECT *, L_SHA({row}) AS h FROM likeness_typed"),
+            ("likeness_copies", "SELECT *, ROW_NUMBER() OVER (PARTITION BY h ORDER BY h) - 1 AS n FROM likeness_rows"),
+            ("likeness_parts", f"SELECT *, {train} AS train FROM likeness_copies"),
+        ]
+
+    def _source_row(self) -> str:
+        """The text of a row with all columns, as :class:`likeness.data.source.row_digests.SourceDigest`."""
+        names = sorted(self.names)
+        cells = []
+        for name in names:
+            text = columns.source_text(self.forms[name], self.names[name])
+            cells.append(f"COALESCE(CAST(L_BYTES(NULLIF({text}, '')) AS TEXT) || ':' || {text}, '-')")
+        return " || ".join([columns.literal(json.dumps(names)), *cells])
+
+    def _by_content(self) -> str:
+        """As :class:`likeness.data.source.split.SplitByContent`, whose number has 13 digits and is exact in float64."""
+        below = math.ceil(self.split.fraction * 2.0**52)
+        if not below:
+            return "1"
+        start = columns.literal(f"likeness split {self.split.seed} ")
+        digits = f"SUBSTRING(L_SHA({start} || h || ' ' || CAST(n AS TEXT)), 1, 13)"
+        return f"CASE WHEN L_ORDER({digits}) < '{below:013x}' THEN 0 ELSE 1 END"
+
+    def _units(self) -> list[str]:
+        """``x_k``: a number on its column's unit scale, as :meth:`likeness.data.schema.kinds.Kind.encode`."""
+        units = ["0 AS x"]
+        for k, column in enumerate(self.schema.columns):
+            if not column.is_categorical and column.transform == "none":
+                lower, upper = column.bounds
+                above, width = f"(v_{k} - {columns.number(lower)})", columns.number(upper - lower)
+                unit = f"CASE WHEN {above} < {_TINY} THEN 0.0 ELSE {above} / {width} END"
+                units.append(f"CASE WHEN v_{k} IS NOT NULL THEN {unit} END AS x_{k}")
+        return units
+
+    def _cell(self, axis: Axis) -> str:
+        """The cell of an axis, from ``v_k`` and ``x_k``."""
+        schema = self.schema
+        starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
+        column = schema.column(starts[axis.start])
+        k = schema.names.index(column.name)
+        if column.is_categorical:
+            return f"COALESCE(v_{k}, {len(column.categories)})"
+        if (expression := getattr(axis, "expression", None)) is not None:
+            return str(expression(f"x_{k}", columns.number))
+        shown = str if column.is_integral else columns.number
+        firsts = [shown(first) for first in first_values(column, axis)]
+        found = _searched(f"v_{k}", firsts, 0)
+        return f"CASE WHEN v_{k} IS NULL THEN {axis.size - 1} ELSE {found} END" if column.nullable else found
+
+
+_HELD = ("likeness_raw", "likeness_read", "likeness_typed", "likeness_rows", "likeness_parts", "likeness_cells")
+"""Steps that are computed once, though later ones use them several times."""
+
+
+def _limbs(name: str = "h") -> list[str]:
+    """The numbers of 32 bits of a hash, the first digits first."""
+    return [f"L_HEX(SUBSTRING({name}, {8 * place + 1}, 8))" for place in range(LIMBS)]
+
+
+def _counted(place: int, axes: Sequence[tuple[str, int]]) -> str:
+    """The counts of one table."""
+    cell = "0"
+    for name, size in axes:
+        cell = name if cell == "0" else f"({cell}) * {size} + {name}"
+    by = "g" if cell == "0" else f"g, {cell}"
+    return f"SELECT {place} AS part, g AS class, {cell} AS cell, COUNT(*) AS count FROM likeness_cells GROUP BY {by}"
+
+
+def _searched(value: str, firsts: Sequence[str], least: int) -> str:
+    """The number of firsts that are at most a value, plus ``least``: by halves."""
+    if not firsts:
+        return str(least)
+    middle = len(firsts) // 2
+    below, above = _searched(value, firsts[:middle], least), _searched(value, firsts[middle + 1 :], least + middle + 1)
+    return f"CASE WHEN {value} < {firsts[middle]} THEN {below} ELSE {above} END"
+
+
+def first_values(column: Column, axis: Axis) -> list[int] | list[float]:
+    """The smallest typed value of each cell of a number but the first; a cell without a value has that of the next one.
+
+    Each is found by halves among all values within the bounds, with the encoder itself: whole numbers, or float64 in
+    their order. This is exact where the cell never falls as the value rises. Differences, quotients and comparisons in
+    float64 never fall. A logarithm errs in its last digits: around each edge all neighbors are tried.
+
+    Raises:
+        DataError: a neighbor of an edge lies on its other side.
+    """
+    lower, upper = column.bounds
+    inner = axis.size - int(column.nullable)
+    wanted = np.arange(1, inner)
+    moved = replace(axis, start=0)  # type: ignore[type-var]
+
+    def places(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        values = keys.astype(np.float64) if column.is_integral else _floats(keys)
+        x = np.zeros((len(keys), 2))
+        x[:, 0] = column.type.encode(column.typed(values), column)
+        return moved.places(x)
+
+    ends = (
+        np.array([math.ceil(lower), math.floor(upper)]) if column.is_integral else _keys(np.array([lower, upper]) + 0.0)
+    )
+    low, high = np.full(inner - 1, ends[0] - 1), np.full(inner - 1, ends[1] + 1)  # below, and at or above
+    while (high > low + 1).any():
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # a difference could overflow
+        inside = (middle > low) & (middle < high)
+        reached = np.zeros(len(middle), bool)
+        reached[inside] = places(middle[inside]) >= wanted[inside]
+        high, low = np.where(inside & reached, middle, high), np.where(inside & ~reached, middle, low)
+    if column.transform != "none":
+        for first, place in zip(high.tolist(), wanted.tolist(), strict=True):
+            near = np.arange(max(ends[0], first - _NEIGHBORS), min(ends[1], first + _NEIGHBORS) + 1)
+            if ((places(near) >= place) != (near >= first)).any():
+                raise DataError(f"column '{column.name}': an edge of its cells is no value. Use transform: none.")
+    firsts = high.astype(np.float64) if column.is_integral else _floats(high)
+    return [int(first) for first in high.tolist()] if column.is_integral else firsts.tolist()
+
+
+def _keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole numbers in the order of float64 numbers, one for each."""
+    bits = np.ascontiguousarray(values, np.float64).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _floats(keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    bits = np.where(keys < 0, np.int64(-(2**63)) - keys, keys)
+    return bits.view(np.float64) + 0.0

@@ -1,0 +1,86 @@
+"""What a project keeps of rows that stay in their database, and how the door counts them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from likeness.core.errors import DataError
+from likeness.core.hashing import sha256_bytes
+from likeness.data.beside import with_columns
+from likeness.data.private_tables import write_private
+from likeness.data.schema.column import SPLIT_COLUMN
+from likeness.data.source.cells import typed
+from likeness.pipeline.ingest import manifest_of
+from likeness.pipeline.staying_rows import COUNTED, digest_of_sums, source_digest
+
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    from likeness.data.warehouse.rows import RowsThere, Sums
+    from likeness.pipeline.project import Project
+
+
+def ingest_counts(project: "Project", rows: "RowsThere") -> None:
+    """Write a typed table without rows, with the manifest of those that stay in the database.
+
+    Raises:
+        DataError: a cell there breaks a rule of the schema, or there is no training row.
+    """
+    params, schema, ledger = project.params, project.written_schema, project.ledger
+    train, test, source = rows.survey()
+    digest = digest_of_sums(schema, train, ledger.key)
+    manifest = manifest_of(params, ledger.id, digest, train.count, [source_digest(source, ledger.key)], test.count)
+    ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])
+    survey = sha256_bytes(rows.statements.survey().encode())
+    empty = typed(pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names}), schema, rows.database.name)
+    table = with_columns(empty, {SPLIT_COLUMN: pd.Series(dtype=object)})
+    write_private(table, project.paths.table, {**manifest, COUNTED: survey})
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """The training rows in a database, for the door: a :class:`likeness.release.sums.backends.CountBackend`.
+
+    Attributes:
+        rows: in the database.
+        digest: of the rows that the cost is for.
+        key: of the ledger.
+    """
+
+    rows: "RowsThere"
+    digest: str
+    key: bytes
+
+    def counts(
+        self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool
+    ) -> "tuple[list[NDArray[int64]], int]":
+        """The counts, if they are about the rows that the cost is for. The same statement sums up both.
+
+        Raises:
+            DataError: the rows are others, or the database refuses.
+        """
+        counts, sums = self.rows.counts(tables, num_groups, by_class)
+        self._compare(sums, "Nothing was released, and the cost of this query stays on record")
+        return counts, sums.count
+
+    def check(self) -> None:
+        """Refuse rows that changed, before their cost is on record.
+
+        Raises:
+            DataError: they changed, or the database refuses.
+        """
+        self._compare(self.rows.survey()[0], "Nothing was spent on this query")
+
+    def _compare(self, sums: "Sums", fate: str) -> None:
+        if digest_of_sums(self.rows.schema, sums, self.key) != self.digest:
+            raise DataError(
+                f"{self.rows.database.name}: the rows changed since they were ingested. {fate}. Name a table that "
+                "nobody writes to during a run, such as a snapshot, in ingest.query. Then run: likeness run"
+            )
+
+    def backend(self, tables: Sequence[Sequence[Any]], by_class: bool) -> str:
+        """The database, and SHA-256 of the statements."""
+        return f"{self.rows.database.dialect} {self.rows.digest_of_statements(tables, by_class)}"

@@ -1,0 +1,94 @@
+"""Rows that stay in their database: when they may, where they are, and how they are recognized.
+
+The typed and the encoded table then hold no row. Their manifest says so, and has the keyed digest of the training rows,
+which the database summed up. It is that of :class:`likeness.data.source.row_digests.TypedDigest`: the ledger recognizes
+the rows wherever they come from.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from likeness.config.params import NONE
+from likeness.data.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from likeness.config.params import Params
+    from likeness.data.histories.schema import HistorySchema
+    from likeness.data.warehouse.rows import RowsThere, Sums
+    from likeness.pipeline.sources import Sources
+
+COUNTED = "counted"
+"""The key of a manifest whose rows stay in their database."""
+
+
+def reasons_to_come(schema: "Schema | HistorySchema", params: "Params") -> list[str]:
+    """Why rows have to come to be ingested, by schema and settings alone; empty where they may stay.
+
+    Args:
+        schema: as it is written.
+        params: the settings.
+    """
+    if not isinstance(schema, Schema):
+        return ["people with histories are counted here"]
+    found = {
+        "ingest.unit bounds the rows of each person": params.ingest.unit is not None,
+        "privacy.series chooses people for each night": params.privacy.series != NONE,
+        "the schema has rules": bool(schema.rules),
+        "the schema has private categories": bool(schema.open_columns),
+        "the schema is one of images": schema.image is not None,
+    }
+    return [reason for reason, holds in found.items() if holds]
+
+
+def later_reasons_to_come(params: "Params", maps: Iterable[type]) -> list[str]:
+    """Why rows have to come for a later stage.
+
+    Args:
+        params: the settings.
+        maps: that the method may ask.
+    """
+    found = {
+        "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
+        "a quality card looks at rows": params.evaluate.card is not None,
+        f"method {params.method} asks for more than counts of cells": not all(map(_is_counted, maps)),
+    }
+    return [reason for reason, holds in found.items() if holds]
+
+
+def _is_counted(feature: type) -> bool:
+    return hasattr(feature, "counted_tables") or hasattr(feature, "axes")
+
+
+def rows_there(sources: "Sources", schema: Schema) -> "RowsThere":
+    """The rows of sources that are a database. Nothing is asked yet.
+
+    Args:
+        sources: with their settings.
+        schema: as it is written.
+    """
+    from likeness.data.warehouse.rows import RowsThere
+    from likeness.data.warehouse.statements import Split
+
+    database, split = sources.database, sources.ingest.split
+    assert database is not None
+    column = "" if split.column is None else split.column
+    fraction = 0.0 if column else split.test_fraction
+    return RowsThere(database, schema, Split(fraction, split.seed, "", column, split.train, split.test))
+
+
+def digest_of_sums(schema: Schema, sums: "Sums", key: bytes) -> str:
+    """The keyed digest of rows, from the sum of their hashes: a database has no order of rows."""
+    from likeness.data.source.row_digests import TypedDigest
+
+    digest = TypedDigest(schema, ordered=False)
+    digest.put(sums.total, sums.count)
+    return digest.digest(key)
+
+
+def source_digest(total: int, key: bytes) -> str:
+    """The keyed digest of all rows with all columns of the source, from the sum of their hashes."""
+    from likeness.data.source.row_digests import SourceDigest
+
+    digest = SourceDigest()
+    digest.put(total)
+    return digest.digest(key)

@@ -1,0 +1,97 @@
+r"""Exact sums from counts of cells: rows that stay where they are need not come.
+
+A map of cells puts a record into one cell of each part. There the door adds :math:`S_p = \lfloor \sqrt{L_p} \rfloor`
+lattice steps, L_p the part's bound (:func:`likeness.release.sums.lattice_sum.cell_sum`). So the coordinate of a cell in
+the sum is :math:`S_p` times the number of records in it, and nothing else about the rows enters.
+
+A map of products (:class:`likeness.features.base.ProductsMap`) follows from counts of pairs of cells
+(:func:`likeness.release.sums.products.products_of_cells`).
+
+Both are equal to the sum of :func:`~likeness.release.sums.lattice_sum.lattice_sum` to the last bit, so bounds,
+sensitivity and noise are those of every release. A backend that counts wrong releases another table's sum. It has to
+count each record once, in one cell of each table, by that record alone: as a map does.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import DataError, ReleaseError
+from likeness.features.base import CellMap, ProductsMap
+from likeness.release.query import MAX_SUMMED, Query
+from likeness.release.records import AllRecords, EachRecord
+from likeness.release.sums.products import products_of_cells
+
+
+@runtime_checkable
+class CountBackend(Protocol):
+    """Rows that are counted where they are."""
+
+    def counts(
+        self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool
+    ) -> tuple[list[NDArray[np.int64]], int]:
+        """The number of records in each cell of some tables, and the number of all records.
+
+        Args:
+            tables: of each table its axes, as :class:`likeness.features.cells.Cells`.
+            num_groups: number of classes; records of others count nowhere.
+            by_class: whether classes are counted apart; else all records are in the first group.
+
+        Returns:
+            for each table an array of shape (num_groups, cells), where the cells of its last axis are side by side.
+        """
+        ...
+
+    def check(self) -> None:
+        """Refuse rows that are not those on record, before their cost is.
+
+        Raises:
+            DataError: they changed.
+        """
+        ...
+
+    def backend(self, tables: Sequence[Sequence[Any]], by_class: bool) -> str:
+        """What counts the records, for the receipt: one of :data:`likeness.core.format.BACKENDS`, and a digest."""
+        ...
+
+
+def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
+    """The tables whose counts give the sum of a query, and whether classes are counted apart.
+
+    Raises:
+        ReleaseError: the sum does not follow from counts.
+    """
+    terms = type(query.contributions)
+    feature: Any = query.feature
+    if terms in (EachRecord, AllRecords) and isinstance(feature, CellMap | ProductsMap):
+        tables = getattr(feature, "counted_tables", None) or getattr(feature, "axes", None)
+        if tables is not None:
+            return tables, terms is EachRecord and query.num_groups > 1
+    raise ReleaseError(f"{query.name}: counts of cells do not give this sum. Read the rows from a file.")
+
+
+def counted_sum(query: Query, rows: CountBackend) -> tuple[NDArray[np.int64], int]:
+    """The lattice sum of a query from counts, int64, shape (num_groups, width), and the number of records.
+
+    Raises:
+        DataError: more than 2**32 records, where the sum might not fit 64 bits.
+        ReleaseError: the sum does not follow from counts, or the counts have other shapes.
+    """
+    tables, by_class = counted_tables(query)
+    counts, records = rows.counts(tables, query.num_groups, by_class)
+    if records > MAX_SUMMED:
+        raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
+    if len(counts) != len(query.parts) or any((table < 0).any() or table.sum() > records for table in counts):
+        raise ReleaseError(f"{query.name}: a table of counts holds more records than there are")
+    widths = [part.width for part in query.parts]
+    if isinstance(query.feature, ProductsMap):
+        total = products_of_cells(query, query.feature, counts)
+    else:
+        steps = [part.steps(query.lattice_bits) for part in query.parts]
+        total = np.concatenate([table * step for table, step in zip(counts, steps, strict=True)], axis=1)
+        widths = [table.shape[1] for table in counts]
+    if widths != [part.width for part in query.parts] or total.shape != (query.num_groups, query.width):
+        raise ReleaseError(f"{query.name}: counts have another shape than the parts of the map")
+    return total, records

@@ -1,0 +1,396 @@
+"""Rows that stay in their database: SQL and Python make the same of every cell, hash the same texts, count the same."""
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from postgres import server
+from sqlalchemy import create_engine
+from toys import schema_with
+
+from likeness.core.errors import DataError, ReleaseError
+from likeness.core.text import _SPACES as SPACES
+from likeness.core.text import _UNSEEN as UNSEEN
+from likeness.core.text import folded
+from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.data.source.cells import cells_of, typed
+from likeness.data.source.databases import Database
+from likeness.data.source.files import read_frame
+from likeness.data.source.row_digests import SourceDigest, _sum, row_hashes
+from likeness.data.source.row_texts import row_texts
+from likeness.data.source.split import SplitByContent
+from likeness.data.warehouse import columns, dialects
+from likeness.data.warehouse.rows import RowsThere, Sums, _total
+from likeness.data.warehouse.statements import Split, _limbs
+from likeness.features.cells import Cells
+from likeness.features.column_marginals import ColumnMarginals
+from likeness.features.constant import Constant
+from likeness.features.low_order_marginals import LowOrderMarginals
+from likeness.methods.marginals.column_steps import ColumnSteps, Steps
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.pair_products import PairProducts
+from likeness.release.query import Query
+from likeness.release.records import AllRecords, EachPerson, Records
+from likeness.release.sums.backends import counted_sum
+from likeness.release.sums.lattice_sum import lattice_sum
+
+ALL, CAST = Split(0.0, 0), "CAST it in ingest.query"
+WORDS = ["-9", "NA", "2020-01-02"]
+NUMBERS = "0 -0 -0.0 007 1 1.0 1.50 +5 -5 .5 5. 1e5 1E-5 0.1 1e22 9007199254740993 -9 -9.0 -9. 1e308 5e-324 123e-3 3,5"
+NUMBERS = [*NUMBERS.split(), "99.99999999999999", "12345678901234567890"]
+NO_NUMBERS = ["None", "nan", "inf", "-Infinity", "0x10", "1_0", "١", "--1", "1e", "", "1 "]
+TEXTS = [
+    *(
+        "",
+        " ",
+        "u",
+        " u ",
+        "u\u00a0",
+        "\ufeffu",
+        "e\u0301",
+        "é",
+        "\u200bu",
+        "o'k",
+        "o''k",
+        '"',
+        "U",
+        "NA",
+        "na",
+        "-9.00",
+    ),
+    *(
+        "-9.00",
+        "-9.0 ",
+        "-9.x",
+        "None",
+        "\u2028u",
+        "u\x1c",
+        "u\x85",
+        "a\u3000b",
+        "a b",
+        "a\u200db",
+        "2020-01-02",
+        "1.0",
+        "Å",
+    ),
+    *("2020-01-02 00:00:00Z", "\u212b", "2021-05-05", "2021-05-05 00:00:00", "2021-05-05T00:00:00", "%", "_", "\\"),
+    *("x" * 300, "TRUE", "True", "t", "yeſ", "FALſE", "no", "0.0", "1", "0", "İ", "ß", "-0.5"),
+]
+MIDNIGHTS = ["2020-01-02 00:00:00", "2020-01-02T00:00", "2020-01-02 00:00:00.000", "2020-01-02Z", "2020-01-02 10:00:00"]
+DATES = ["2020-01-02", "0999-06-10", "1969-12-31", "9999-12-31"]
+DAYS = [*DATES, *MIDNIGHTS, "02.01.2020", "2020-13-01", "2020-1-2", "0001-01-01", "", "u", *NUMBERS[:2]]
+MOMENTS = ["1969-12-31 23:59:59.5", "2003-11-29 17:45:00", "0999-06-10 01:02:03.999999", "2020-01-02 00:00:00"]
+REALS = ["0", "-0.0", "nan", "inf", "-inf", "0.1", "5e-324", "1e300", "-9", "1e15", "123456789012345680", "1e-5", "2.5"]
+TINY = {"kind": "numeric", "lower": -1e-3, "upper": 1e-3}
+DATE = {"lower": "0900-01-01", "upper": "2030-01-01", "nullable": True}
+CATEGORIES = ["\\", "u", "é", "o'k", "a b", "2021-05-05", "1", "-0.5", "None", "Å"]
+KINDS: dict[str, dict[str, Any]] = {
+    "categories": {"kind": "categorical", "categories": CATEGORIES, "nullable": True},
+    "other": {"kind": "categorical", "categories": ["u", "rest"], "other": "rest"},
+    "boolean": {"kind": "boolean", "nullable": True},
+    "words": {"kind": "boolean", "categories": ["nein", "ja"]},
+    "integer": {"kind": "integer", "lower": -5, "upper": 100, "nullable": True},
+    "numeric": {"kind": "numeric", "lower": -1.5, "upper": 1e6, "nullable": True},
+    "tiny": TINY,
+    "huge": TINY | {"lower": -1e300, "upper": 1e300},
+    "date": DATE | {"kind": "date"},
+    "datetime": DATE | {"kind": "datetime"},
+}
+TABLES = [  # type in DuckDB and PostgreSQL, hostile cells of it, and kinds of columns that it can be
+    ("text", [*TEXTS, "random"], ["categories", "boolean"]),
+    ("text", [*TEXTS[:12], "random"], ["other", "words"]),
+    ("text", [*NUMBERS, *NO_NUMBERS], ["integer", "numeric"]),
+    ("text", NUMBERS, ["tiny", "huge"]),
+    ("text", DAYS, ["date"]),
+    ("bigint", ["0", "-9", "1", "101", str(2**53 + 1), str(-(2**63))], ["categories", "boolean", "integer", "numeric"]),
+    ("numeric(38,10)", ["0", "-9", "-0.50", "1.00", "99999999999999999.0123456789"], ["categories", "integer", "huge"]),
+    ("double precision", REALS, ["integer", "numeric", "tiny", "huge"]),
+    ("real", ["0.1", "1e-5", "16777216", "nan", "-9", "3.4e38"], ["numeric", "huge"]),
+    ("boolean", ["true", "false"], ["categories", "boolean", "other"]),
+    ("date", DATES, ["date", "datetime"]),
+    ("timestamp", MOMENTS, ["date", "datetime"]),
+]
+OF_SQLITE = [b"u", 1, 1.0, 2**62, float(2**62), 0.1, 1e300, float("inf"), -9, -9.0]
+
+
+def databases(folder: Path, tables: "list[tuple[str, list[Any]]]", postgres: str | None) -> Iterator[str]:
+    """Databases with these tables t0, t1, ... of an id and a cell, from the type of each and its cells."""
+    if postgres is None:
+        with closing(sqlite3.connect(folder / "t.db")) as connection:
+            for place, (_, cells) in enumerate(tables):
+                connection.execute(f"CREATE TABLE t{place} (id integer, c)")
+                connection.executemany(
+                    f"INSERT INTO t{place} VALUES (?, ?)", list(enumerate(cells + OF_SQLITE + [b"\xff"] * (place == 0)))
+                )
+            connection.commit()
+        yield f"sqlite:///{folder}/t.db"
+        with duckdb.connect(str(folder / "t.duckdb")) as duck:
+            for place, (kind, cells) in enumerate(tables):
+                duck.execute(f"CREATE TABLE t{place} (id integer, c {kind})")
+                duck.executemany(f"INSERT INTO t{place} VALUES (?, CAST(? AS {kind}))", list(enumerate(cells)))
+        yield f"duckdb:///{folder}/t.duckdb"
+    else:
+        engine = create_engine(postgres)
+        with engine.begin() as connection:
+            for place, (kind, cells) in enumerate(tables):
+                connection.exec_driver_sql(f"CREATE TABLE t{place} (id integer, c {kind})")
+                for row in enumerate(cells):
+                    connection.exec_driver_sql(f"INSERT INTO t{place} VALUES (%s, CAST(%s AS {kind}))", row)
+        engine.dispose()
+        yield postgres
+
+
+@cache
+def python_makes(kind: str, missing: tuple[str, ...], _: type, shown: str, cell: Any) -> str:
+    """The text of a row with this cell; empty where it breaks a rule. The text of a cell tells 1.0 from 1."""
+    schema = schema_with({"c": {**KINDS[kind], "missing_values": list(missing)}})
+    try:
+        table = typed(cells_of(["c"], [[cell]], ["c"], "db"), schema, "db")
+    except DataError:
+        return ""
+    return str(next(row_texts(table, schema))[0].as_py().decode())
+
+
+def database_makes(database: Database, places: list[int], schema: Schema) -> dict[int, str]:
+    """The same of the cells at some places, by their places. Where a database stops at a cell, each is asked alone."""
+    query = f"SELECT c, id AS k FROM ({database.statement}) AS t WHERE id IN ({', '.join(map(str, [*places, -1]))})"
+    rows = RowsThere(Database(database.url, query), schema, ALL)
+    assert rows.reasons == [], (database, schema)
+    text = columns.framed(schema.columns[0], "v_0")
+    statement = rows.statements._written([], f"SELECT v_1, f_0, {text} FROM likeness_rows")
+    try:
+        answers = rows.database.in_snapshot(lambda ask: ask(statement), dialects.sqlite_functions())
+    except DataError:
+        if len(places) == 1:
+            return {places[0]: ""}
+        half = len(places) // 2
+        return database_makes(database, places[:half], schema) | database_makes(database, places[half:], schema)
+    return {at: "" if fault else text for at, fault, text in answers}
+
+
+def compare(url: str, table: str, kinds: list[str]) -> int:
+    """Compare what SQL and Python make of each cell of a table; the number of cells."""
+    database, count = Database(url, f'SELECT id, c FROM "{table}"'), 0
+    raw = database.first(1_000)
+    for kind in kinds:
+        missing = {"date": WORDS[2:], "datetime": []}.get(kind, WORDS[:2] if "lower" in KINDS[kind] else WORDS)
+        columns = {
+            "c": {**KINDS[kind], "missing_values": missing},
+            "k": {"kind": "integer", "lower": 0, "upper": 1_000},
+        }
+        schema = schema_with(columns)
+        python = {at: python_makes(kind, tuple(missing), type(cell), repr(cell), cell) for at, cell in raw}
+        found: dict[int, str] = {}
+        for refused in (False, True):
+            places = [at for at, digest in python.items() if (digest == "") is refused]
+            found |= database_makes(database, places, schema)
+        wrong = [(cell, python[at], found.get(at)) for at, cell in raw if python[at] != found.get(at)]
+        assert not wrong, (url, table, kind, wrong)
+        count += len(raw)
+    rows = RowsThere(database, schema_with({"id": {"kind": "integer", "lower": 0, "upper": 1_000}}), ALL)
+    sums = ", ".join(f"SUM({limb})" for limb in _limbs("o"))
+    statement = rows.statements._written([], f"SELECT {sums} FROM likeness_raw", with_source=True)
+    (limbs,) = database.in_snapshot(lambda ask: ask(statement), dialects.sqlite_functions())
+    check_source(rows, _total([*map(int, limbs)]))
+    return count
+
+
+def check_cells(folder: Path, postgres: str | None = None) -> None:
+    alphabet = [*"ue1-. '", "\u00a0", "\u0301", "\u200b", "\u2028", "\ufeff", "É", "😀"]
+    draw = np.random.default_rng(5)
+    random = ["".join(draw.choice(alphabet, size)) for size in draw.integers(1, 5, 40)]
+    tables = [(kind, [None, *(cells if cells[-1] != "random" else cells[:-1] + random)]) for kind, cells, _ in TABLES]
+    for url in databases(folder, tables, postgres):
+        of_text = 5 if url.startswith("sqlite") else len(TABLES)  # in SQLite columns have no type
+        compared = sum(compare(url, f"t{place}", kinds) for place, (_, _, kinds) in enumerate(TABLES[:of_text]))
+        assert compared > 450
+
+
+@pytest.mark.long
+def test_sql_and_python_make_the_same_of_each_hostile_cell(tmp_path: Path) -> None:
+    check_cells(tmp_path)
+
+
+@pytest.mark.process
+def test_postgresql_makes_the_same_of_each_hostile_cell_and_counts_the_same(tmp_path: Path) -> None:
+    with server() as folder:
+        url = f"postgresql+psycopg://owner@/postgres?host={folder}"
+        engine = create_engine(url)
+        with engine.begin() as connection:  # which would change what texts and numbers mean
+            connection.exec_driver_sql("ALTER DATABASE postgres SET standard_conforming_strings = off")
+            connection.exec_driver_sql("ALTER DATABASE postgres SET extra_float_digits = 0")
+            connection.exec_driver_sql("CREATE TABLE lists AS SELECT ARRAY['u'] AS c, 1 AS k")
+        engine.dispose()
+        schema = schema_with({"k": {"kind": "integer", "lower": 0, "upper": 1}, "c": KINDS["other"]})
+        lists = RowsThere(Database(url, "lists"), schema, ALL)
+        assert lists.reasons == [f"column 'c': its type has no text that is the same in each database. {CAST}"]
+        apart = replace(lists, schema=replace(schema, columns=schema.columns[:1]))
+        assert apart.reasons == ["column 'c': its type has no text there, and all columns are hashed. CAST it"]
+        check_cells(tmp_path, url)
+        check_counts(url)
+
+
+FOLDED = {letter: folded(letter) for letter in map(chr, range(0x80, 0x110000)) if folded(letter).isascii()}
+
+
+def test_the_letters_that_sql_folds_are_those_of_unicode() -> None:
+    normal = {letter: fold for letter, fold in FOLDED.items() if unicodedata.normalize("NFC", letter) == letter}
+    assert {letter: fold for letter, fold in normal.items() if len(fold) > 1} == dialects._FOLDS
+    assert {letter: fold for letter, fold in normal.items() if len(fold) == 1} == dict(zip("İıſ", "iis", strict=True))
+    matched = "".join(letter for letter in map(chr, range(0x3100)) if re.fullmatch(dialects._SPACES, letter))
+    unseen = "".join(letter for letter in map(chr, range(0x10000)) if re.fullmatch(dialects._UNSEEN, letter))
+    assert (matched, unseen) == ("".join(sorted(SPACES)), "".join(sorted(UNSEEN)))
+    blank = [letter for letter in map(chr, range(0x110000)) if letter.isspace() and letter not in SPACES]
+    assert all(re.fullmatch(dialects._BLANKS, letter) for letter in blank)
+
+
+@dataclass
+class Rows:
+    """A table in a database, and its typed training rows in memory."""
+
+    there: RowsThere
+    train: pd.DataFrame
+    hashes: NDArray[np.uint8]
+
+    def __call__(self) -> Iterator[Records]:
+        encoder = Encoder(self.there.schema)
+        codes = encoder.encode(self.train)
+        yield Records(encoder.expand(codes), encoder.labels(codes))
+
+    def counts(self, tables: Any, num_groups: int, by_class: bool) -> Any:
+        counts, sums = self.there.counts(tables, num_groups, by_class)
+        return counts, sums.count
+
+    backend = None
+
+
+VISITS = schema_with(
+    {
+        **{"a": KINDS["integer"], "x": {"kind": "numeric", "lower": 0, "upper": 1}, "c": KINDS["other"]},
+        "seen": DATE | {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
+        "log": {"kind": "integer", "lower": 0, "upper": 99_999, "transform": "log1p"},
+        "l": {"kind": "categorical", "categories": ["n", "y"]},
+    },
+    label="l",
+)
+
+
+def visits(url: str) -> Rows:
+    """Rows in a database that has none yet: some are equal, and of some cells are missing or beyond the bounds."""
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "a": pd.array(draw.integers(-7, 9, 900), "Int64"),
+            "x": draw.integers(0, 200, 900) / 200,
+            "c": draw.choice(["u", "w"], 900),
+            "seen": draw.choice(["2020-02-03", "2020-11-05", None], 900),
+            "log": np.exp(draw.uniform(0, 12, 900)).astype(int),
+            "l": draw.choice(["n", "y"], 900),
+        }
+    )
+    table.loc[draw.random(900) < 0.1, "a"] = pd.NA
+    table = pd.concat([table, table.iloc[:40]], ignore_index=True)
+    if url.startswith("duckdb"):
+        with duckdb.connect(url.removeprefix("duckdb:///")) as connection:
+            connection.register("given", table)
+            connection.execute("CREATE TABLE visits AS SELECT * FROM given")
+    else:
+        engine = create_engine(url)
+        table.to_sql("visits", engine, index=False)
+        engine.dispose()
+    there = RowsThere(Database(url, "visits"), VISITS, Split(0.25, 7))
+    typed_rows = read_frame(table, VISITS)
+    hashes = row_hashes(typed_rows, VISITS)
+    is_train = SplitByContent(0.25, 7).parts(hashes) == "train"
+    return Rows(there, typed_rows[is_train].reset_index(drop=True), hashes[is_train])
+
+
+def check_source(rows: RowsThere, total: int) -> None:
+    """The sum of all rows with all columns is that of rows that come."""
+    digest = SourceDigest()
+    digest.put(total)
+    assert digest.digest(b"key") == rows.database.fingerprint(b"key"), rows
+
+
+def check_counts(url: str) -> None:
+    """The sums of all maps that are counted are those of the rows, and so is the sum of their hashes."""
+    rows, starts = visits(url), Encoder(VISITS).layout.starts
+    train, _, total = rows.there.survey()
+    assert train == Sums(len(rows.train), _sum(rows.hashes))
+    check_source(rows.there, total)
+    cells = (
+        Cells(starts["a"], 5, (0.2, 0.5, 0.75), True),
+        Cells(starts["x"], 4, (0.1, 0.3, 0.77)),
+        Cells(starts["c"], 2),
+        Cells(starts["seen"], 3, (0.5,), True),
+        Cells(starts["log"], 4, (0.2, 0.5, 0.9)),
+    )
+    steps = ColumnSteps((Steps(starts["x"], 0.0, 1.0, (0.1, 0.05, 0.01)), Steps(starts["a"], -5, 100, (10, 5), True)))
+    slots = tuple(tuple(min(place, 1) for place in range(column.size)) for column in cells)
+    scores = tuple(tuple((-0.9) ** place for place in range(column.size)) for column in cells)
+    pairs = PairMarginals(cells, tables=((0,), (1, 2, 4)), squared_weights=tuple(range(1, 11)))
+    together = AllRecords()
+    for query in (
+        Query("class_counts", "auxiliary", Constant(), 2),
+        Query("steps", "auxiliary", steps, contributions=together),
+        Query("columns", "auxiliary", ColumnMarginals(cells), contributions=together),
+        Query("products", "auxiliary", PairProducts(cells, slots, scores), contributions=together),
+        Query("card", "card", LowOrderMarginals(cells), 2),
+        Query("embedding", "privatize", pairs, 2),
+    ):
+        sums, records = counted_sum(query, rows)
+        assert (sums == lattice_sum(query, rows())).all() and records == len(rows.train), (url, query.name)
+    with pytest.raises(ReleaseError, match="counts of cells do not give this sum"):
+        counted_sum(Query("people", "auxiliary", Constant(), contributions=EachPerson()), rows)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+def test_counts_in_a_database_give_the_sums_of_the_rows(scheme: str, tmp_path: Path) -> None:
+    check_counts(f"{scheme}:///{tmp_path}/t.db")
+
+
+def test_a_column_that_sql_cannot_type_exactly_is_named(tmp_path: Path) -> None:
+    rows = visits(f"duckdb:///{tmp_path}/t.db").there
+    known = [replace(column, format="%d.%m.%Y") if column.name == "seen" else column for column in VISITS.columns]
+    other = replace(rows, schema=replace(VISITS, columns=tuple(known)))
+    assert other.reasons == ["column 'seen': it has a format, which SQL does not read as Python does"]
+    with pytest.raises(DataError, match="rows cannot be counted there: column 'seen'"):
+        other.survey()
+    words = [replace(column, other=None, categories=("u", "rest")) for column in VISITS.columns if column.name == "c"]
+    strict = replace(rows, schema=replace(VISITS, columns=(*words, VISITS.columns[-1])))
+    with pytest.raises(DataError, match="column 'c' has a value that is not among its public categories"):
+        strict.survey()
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+def test_columns_that_differ_in_case_only_have_to_come(scheme: str, tmp_path: Path) -> None:
+    rows = visits(f"{scheme}:///{tmp_path}/t.db").there
+    turned = Database(rows.database.url, 'SELECT *, 10 * x AS "X" FROM visits')
+    assert replace(rows, database=turned).reasons == [
+        f"column '{name}': another name differs in case only" for name in "xX"
+    ]
+
+
+def test_a_collation_changes_no_category_and_no_part(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (c VARCHAR COLLATE NOCASE, part VARCHAR COLLATE NOCASE)")
+        connection.execute("INSERT INTO t VALUES ('U', 'train'), ('u', 'train'), ('u', 'test')")
+    schema, url = schema_with({"c": KINDS["other"]}), f"duckdb:///{tmp_path}/t.duckdb"
+    rows = RowsThere(Database(url, "t"), schema, Split(0.0, 0, name="part", train="train", test="test"))
+    (counts,), sums = rows.counts([(Cells(0, 2),)], 1, False)
+    assert counts.tolist() == [[1, 1]] and sums.count == 2
+    other = replace(rows, split=replace(rows.split, train="TRAIN"))
+    with pytest.raises(DataError, match="split column 'part' has a value other than 'TRAIN' and 'test'"):
+        other.survey()

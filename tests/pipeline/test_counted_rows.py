@@ -1,0 +1,134 @@
+"""A run whose rows stay in their database: nothing of a row is kept, and the ledger knows the rows from elsewhere."""
+
+import sqlite3
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+
+import duckdb
+import pytest
+import yaml
+from small_project import assign
+from test_two_projects import write
+from typer.testing import CliRunner
+from verdicts import verify
+
+from likeness.bundle.write import write_bundle
+from likeness.cli.app import app
+from likeness.core.errors import BudgetError, DataError, ParamsError
+from likeness.core.paths import ProjectPaths, read_json
+from likeness.data.private_tables import read_private
+from likeness.ledger.ledger import Ledger
+from likeness.pipeline.project import Project
+from likeness.pipeline.run_stage import run_stage
+from likeness.preflight.downstream_checks import check_ahead
+from likeness.release.released import load_released
+from likeness.stages import auxiliary, ingest, settings
+
+ASKED = ["settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"]
+LATER = ["train", "sample", "card", "evaluate", "account", "report"]
+
+
+CSV, SQLITE = ("rows.csv", None), ("sqlite:///rows.db", "staff")
+
+
+def run(root: Path, stages: list[str]) -> None:
+    for name in stages:
+        run_stage(name, import_module(f"stages.{name}").main, root)
+
+
+def change(root: Path, **ingest: object) -> None:
+    """Set keys of ``ingest``."""
+    content = yaml.safe_load((root / "params.yaml").read_text())
+    for key, value in ingest.items():
+        assign(content, ("ingest", key), value)
+    (root / "params.yaml").write_text(yaml.safe_dump(content))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a DuckDB file and, with the same rows, an SQLite file and a CSV file."""
+    for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
+        monkeypatch.delenv(name)
+    root = tmp_path / "people"
+    table = write(
+        root,
+        {"categories": ["clerk", "nurse"]},
+        source="duckdb:///rows.duckdb",
+        query="SELECT * FROM staff",
+        rows="stay",
+    )
+    table.to_csv(root / "rows.csv", index=False)
+    with closing(sqlite3.connect(root / "rows.db")) as connection:
+        table.to_sql("staff", connection, index=False)
+    with duckdb.connect(str(root / "rows.duckdb")) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE staff AS SELECT * FROM given")
+    Ledger.create(Project.load(root).ledger_session.home)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.mark.long
+def test_a_whole_run_leaves_the_rows_where_they_are(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as nobody_reads:
+        nobody_reads.setattr("likeness.data.source.databases.Database.read", None)
+        nobody_reads.setattr("likeness.data.source.databases.Database.fingerprint", None)
+        run(project, [*ASKED, *LATER])
+    paths = ProjectPaths(project)
+    assert len(read_private(paths.table)) == len(read_private(paths.encoded)) == 0
+    receipts = [load_released(path).receipt for path in paths.released_files]
+    assert all(receipt.backend.startswith("duckdb ") for receipt in receipts)
+    printed = CliRunner().invoke(app, ["sql"], catch_exceptions=False).output
+    assert all(f"-- {receipt.query}: {receipt.backend.split()[1]}" in printed for receipt in receipts)
+    notes = read_json(paths.privacy)["notes"]
+    assert any("stay in their database (duckdb)" in note for note in notes)
+    assert "no comparison with real rows" in paths.internal_report.read_text()
+    write_bundle(Project.load(project), project / "bundle.zip")
+    assert not [check for check in verify(project / "bundle.zip") if check.passed is False]
+    ledger, released = Project.load(project).ledger, [path.read_bytes() for path in paths.released_files]
+    spent = len(ledger.records())
+    for source, query, rows in ((*CSV, "come"), (*SQLITE, "come"), (*SQLITE, "stay")):
+        change(project, source=source, query=query, rows=rows)
+        run(project, ASKED)
+        again = [path.read_bytes() for path in paths.released_files]
+        assert again == released and len(Project.load(project).ledger.records()) == spent
+    assert len(read_private(paths.table)) == 0
+    content = yaml.safe_load(paths.params.read_text())
+    assign(content, ("privacy", "population"), "others")
+    assign(content, ("ingest", "split"), {"test_fraction": 0.3, "seed": 99})
+    paths.params.write_text(yaml.safe_dump(content))
+    for source, query, rows in ((*SQLITE, "stay"), (*CSV, "come")):
+        change(project, source=source, query=query, rows=rows)
+        settings.main(Project.load(project))
+        with pytest.raises(BudgetError, match="accounted under population"):
+            ingest.main(Project.load(project))
+
+
+def test_rows_that_change_after_ingest_are_not_released(project: Path) -> None:
+    run(project, ASKED[:6])
+    with duckdb.connect(str(project / "rows.duckdb")) as connection:
+        connection.execute("UPDATE staff SET x = 0.5 WHERE x = (SELECT MIN(x) FROM staff)")
+    with pytest.raises(DataError, match=r"rows\.duckdb: the rows changed since they were ingested\. Nothing was spent"):
+        auxiliary.main(Project.load(project))
+    assert "reserve" not in {record.kind for record in Project.load(project).ledger.records()}
+    assert not ProjectPaths(project).auxiliary_files
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "reason"),
+    [
+        (("evaluate", "card"), {"share": 0.1}, "a quality card looks at rows"),
+        (("tracking", "internal_metrics"), True, "tracking.internal_metrics asks for comparisons with real rows"),
+        (("method",), "merf", "method merf asks for more than counts of cells"),
+        (("ingest", "query"), "SELECT 'u' AS job, CAST(1 AS bit) AS x, sick FROM staff", "column 'x': its type"),
+    ],
+    ids=["card", "metrics", "method", "type"],
+)
+def test_why_rows_have_to_come_is_said(project: Path, keys: tuple[str, ...], value: object, reason: str) -> None:
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    assign(content, keys, value)
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises((DataError, ParamsError), match=reason):
+        CliRunner().invoke(app, ["sql"], catch_exceptions=False)
+        check_ahead(Project.load(project))
