@@ -22,21 +22,21 @@ def sql() -> None:
         raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
     say(f"-- fingerprint and ingest\n{rows.statements.survey()};")
     for query in _queries(project):
-        asked = counted_tables(query)
-        say(f"\n-- {query.name}: {rows.digest_of_statements(*asked)}")
-        for statement in rows.statements.counts(*asked):
+        counted = counted_tables(query)
+        say(f"\n-- {query.name}: {rows.digest_of_statements(*counted)}")
+        for statement in rows.statements.counts(*counted):
             say(f"{statement};")
 
 
 def _queries(project: Project) -> Iterator[Query]:
     """The queries of a method up to the first one without an answer."""
-    known = load_folder(project.paths.auxiliary)
+    answers = load_folder(project.paths.auxiliary)
     for row_set in project.row_sets:
         released: dict[str, Released] = {}
         for query in project.method.auxiliary_queries(row_set.context, released):
             yield query
-            if query.name not in known:
+            if query.name not in answers:
                 say(f"\n-- Later queries depend on the answer of {query.name}.")
                 return
-            released[query.name] = known[query.name]
+            released[query.name] = answers[query.name]
         yield project.method.embedding_query(row_set.context, released)

@@ -30,14 +30,14 @@ def reasons_to_come(schema: "Schema | HistorySchema", params: "Params") -> list[
     """
     if not isinstance(schema, Schema):
         return ["people with histories are counted here"]
-    found = {
+    conditions = {
         "ingest.unit bounds the rows of each person": params.ingest.unit is not None,
         "privacy.series chooses people for each night": params.privacy.series != NONE,
         "the schema has rules": bool(schema.rules),
         "the schema has private categories": bool(schema.open_columns),
         "the schema is one of images": schema.image is not None,
     }
-    return [reason for reason, holds in found.items() if holds]
+    return [reason for reason, holds in conditions.items() if holds]
 
 
 def later_reasons_to_come(params: "Params", maps: Iterable[type]) -> list[str]:
@@ -47,12 +47,12 @@ def later_reasons_to_come(params: "Params", maps: Iterable[type]) -> list[str]:
         params: the settings.
         maps: that the method may ask.
     """
-    found = {
+    conditions = {
         "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
         "a quality card looks at rows": params.evaluate.card is not None,
         f"method {params.method} asks for more than counts of cells": not all(map(_is_counted, maps)),
     }
-    return [reason for reason, holds in found.items() if holds]
+    return [reason for reason, holds in conditions.items() if holds]
 
 
 def _is_counted(feature: type) -> bool:

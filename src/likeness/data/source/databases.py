@@ -171,13 +171,13 @@ class Database:
             if self.dialect == "postgres":
                 from psycopg import postgres
 
-                known = [postgres.types.get(int(str(column[1]))) for column in described]
+                types = [postgres.types.get(int(str(column[1]))) for column in described]
                 codes = [
                     one.name if one is not None and one.oid == column[1] else ""  # that of a list names its elements
-                    for one, column in zip(known, described, strict=True)
+                    for one, column in zip(types, described, strict=True)
                 ]
             return {
-                name: (str(own), code) for name, own, code in zip(_names(result), result.keys(), codes, strict=True)
+                name: (str(there), code) for name, there, code in zip(_names(result), result.keys(), codes, strict=True)
             }
 
         return self._answer(found)

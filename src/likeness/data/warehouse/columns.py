@@ -139,18 +139,18 @@ def read(column: Column, form: str, cell: str) -> str:
     if column.is_categorical:
         return _place(column, cell)
     if form in _TEXTS:
-        found = {"date": "L_DAYS_OF", "datetime": "L_SECONDS_OF", "time": "L_CLOCK_OF"}.get(column.kind, "L_PARSE")
-        found = f"{found}({cell})"
+        number = {"date": "L_DAYS_OF", "datetime": "L_SECONDS_OF", "time": "L_CLOCK_OF"}.get(column.kind, "L_PARSE")
+        number = f"{number}({cell})"
     else:
-        found = cell
+        number = cell
     if column.type.numeric_source:
-        return f"{found} + 0.0"  # one zero, whatever its sign
+        return f"{number} + 0.0"  # one zero, whatever its sign
     first, last = _DAYS if column.kind == "date" else (day * _SECONDS for day in (_DAYS[0], _DAYS[1] + 1))
     if column.kind == "time":
         first, last = 0, _SECONDS - 1
     elif column.kind == "datetime":
         last -= 1
-    return f"CASE WHEN {found} BETWEEN {first} AND {last} THEN CAST({found} AS DOUBLE PRECISION) END"
+    return f"CASE WHEN {number} BETWEEN {first} AND {last} THEN CAST({number} AS DOUBLE PRECISION) END"
 
 
 def _place(column: Column, cell: str) -> str:
@@ -159,14 +159,14 @@ def _place(column: Column, cell: str) -> str:
     otherwise = "CAST(NULL AS INTEGER)" if np.isnan(rest) else f"{rest:.0f}"
     if column.kind == "boolean":
         pairs = [(column.categories[:1], FALSE_WORDS, "0.0"), (column.categories[1:], TRUE_WORDS, "1.0")]
-        own = " ".join(f"WHEN {cell} = {literal(words[0])} THEN {at}" for at, (words, _, _) in enumerate(pairs))
+        cases = " ".join(f"WHEN {cell} = {literal(words[0])} THEN {at}" for at, (words, _, _) in enumerate(pairs))
         usual = " ".join(
             f"WHEN {cell} = '{decimal}' OR L_FOLD({cell}) IN "
             f"{listed(map(literal, dict.fromkeys([*usual, *map(folded, words)])))} THEN {at}"
             for at, (words, usual, decimal) in enumerate(pairs)
         )
         assert {*NUMBERS} == {"0.0", "1.0"}
-        return f"CASE {own} {usual} ELSE {otherwise} END"
+        return f"CASE {cases} {usual} ELSE {otherwise} END"
     texts = list(column.categories)
     days = dict.fromkeys(day for day in map(day_of, texts) if day)
     texts += [f"{day}{end}" for day in days for end in ("", " 00:00:00", " 00:00:00Z")]
@@ -183,8 +183,8 @@ def is_missing(column: Column, form: str, cell: str, value: str) -> str:
     if column.is_categorical:
         alike = [_like(code, cell) for code in sorted({whole_text(word) for word in column.missing_values})]
         if alike:
-            known = listed(map(literal, column.categories))
-            conditions.append(f"(({' OR '.join(alike)}) AND {cell} NOT IN {known})")
+            categories = listed(map(literal, column.categories))
+            conditions.append(f"(({' OR '.join(alike)}) AND {cell} NOT IN {categories})")
         return " OR ".join(conditions)
     if form in ("decimal", "single", "real"):
         conditions.append(f"L_NAN({value})")

@@ -204,8 +204,8 @@ class Dialect:
 
     def form(self, type_name: str) -> str | None:
         """The form of cells of a type; None where Likeness does not read it there."""
-        found = (form for pattern, form in self.forms.items() if re.fullmatch(pattern, type_name, re.IGNORECASE))
-        return next(found, None)
+        forms = (form for pattern, form in self.forms.items() if re.fullmatch(pattern, type_name, re.IGNORECASE))
+        return next(forms, None)
 
     def written(self, sql: str) -> str:
         """The SQL of this database for a text of ours.
@@ -214,17 +214,17 @@ class Dialect:
             sql: in PostgreSQL's words, with functions ``L_...``.
         """
 
-        def own(node: exp.Expression) -> exp.Expression:
+        def in_dialect(node: exp.Expression) -> exp.Expression:
             if not (isinstance(node, exp.Anonymous) and node.name in self.words):
                 return node
             words = self.words[node.name]
             for inner in ("L_NAN", "L_NEAR", "L_SHOWN"):
                 words = words.replace(f"{inner}(@0)", self.words.get(inner, ""))
             for place, argument in enumerate(node.expressions):
-                words = words.replace(f"@{place}", argument.transform(own).sql(self.name))
+                words = words.replace(f"@{place}", argument.transform(in_dialect).sql(self.name))
             return exp.Var(this=words)
 
-        return str(sqlglot.parse_one(sql, read="postgres").transform(own).sql(self.name, pretty=True))
+        return str(sqlglot.parse_one(sql, read="postgres").transform(in_dialect).sql(self.name, pretty=True))
 
 
 _SQLITE_WORDS = {name: f"{name.lower()}(@0)" for name in _IN_PROCESS}

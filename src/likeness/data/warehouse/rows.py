@@ -68,16 +68,18 @@ class RowsThere:
         Raises:
             DataError: the database cannot be reached, or a column is missing.
         """
-        found = [(one.name, columns.reason_against(one, self._forms[one.name])) for one in self.schema.columns]
+        reasons = [(one.name, columns.reason_against(one, self._forms[one.name])) for one in self.schema.columns]
         others = [name for name, form in self._forms.items() if form is None and name not in self.schema.names]
-        found += [(name, "its type has no text there, and all columns are hashed. CAST it") for name in others]
+        reasons += [(name, "its type has no text there, and all columns are hashed. CAST it") for name in others]
         if self.database.dialect != "postgres":  # whose names in quotes differ by case
             alike = Counter(name.casefold() for name, _ in self._types.values())
-            found += [(name, "another name differs in case only") for name in self._types if alike[name.casefold()] > 1]
+            reasons += [
+                (name, "another name differs in case only") for name in self._types if alike[name.casefold()] > 1
+            ]
         if self.split.name and self._forms[self.split.name] not in ("text", "any"):
-            found.append((self.split.name, "it splits the rows and holds no texts"))
+            reasons.append((self.split.name, "it splits the rows and holds no texts"))
         many = [f"the query has over {_MOST_COLUMNS} columns"] if len(self._types) > _MOST_COLUMNS else []
-        return [*many, *(f"column '{name}': {reason}" for name, reason in found if reason)]
+        return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
     @cached_property
     def statements(self) -> Statements:
@@ -88,7 +90,7 @@ class RowsThere:
         """
         if self.reasons:
             raise DataError(f"{self.database.name}: rows cannot be counted there: {'; '.join(self.reasons)}.")
-        names = {name: columns.name(own) for name, (own, _) in self._types.items()}
+        names = {name: columns.name(there) for name, (there, _) in self._types.items()}
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
         dialect, query = DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
@@ -100,9 +102,9 @@ class RowsThere:
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
-        ((*numbers,),) = self.database.in_snapshot(lambda ask: ask(self.statements.survey()), sqlite_functions())
-        found = [int(number or 0) for number in numbers]
-        faults, split_fault = found[: len(self.schema.columns)], found[len(self.schema.columns)]
+        ((*answer,),) = self.database.in_snapshot(lambda ask: ask(self.statements.survey()), sqlite_functions())
+        numbers = [int(number or 0) for number in answer]
+        faults, split_fault = numbers[: len(self.schema.columns)], numbers[len(self.schema.columns)]
         refused = [
             str(refusal(columns.FAULTS[fault], column, self.database.name))
             for column, fault in zip(self.schema.columns, faults, strict=True)
@@ -115,7 +117,7 @@ class RowsThere:
             )
         if refused:
             raise DataError("\n".join(refused))
-        sums = found[len(self.schema.columns) + 1 :]
+        sums = numbers[len(self.schema.columns) + 1 :]
         parts = sums[: LIMBS + 1], sums[LIMBS + 1 : 2 * LIMBS + 2]
         train, test = (Sums(part[0], _total(part[1:])) for part in parts)
         return train, test, _total(sums[2 * LIMBS + 2 :])
@@ -138,8 +140,10 @@ class RowsThere:
         Raises:
             DataError: the rows must come, the database refuses, or two statements saw other rows.
         """
-        asked = list(self.statements.counts(tables, by_class))
-        answers = self.database.in_snapshot(lambda ask: [ask(statement) for statement in asked], sqlite_functions())
+        statements = list(self.statements.counts(tables, by_class))
+        answers = self.database.in_snapshot(
+            lambda ask: [ask(statement) for statement in statements], sqlite_functions()
+        )
         sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
         counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
         seen = set()

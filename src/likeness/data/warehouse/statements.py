@@ -127,13 +127,13 @@ class Statements:
             ("likeness_units", f"SELECT *, {', '.join(self._units())} FROM likeness_parts WHERE train = 1"),
             ("likeness_cells", f"SELECT {', '.join([f'{label} AS g', *cells])} FROM likeness_units"),
         ]
-        asked = [_counted(place, [(axes[axis], axis.size) for axis in table]) for place, table in enumerate(tables)]
+        questions = [_counted(place, [(axes[axis], axis.size) for axis in table]) for place, table in enumerate(tables)]
         whole = ["SELECT -2, 0, 0, COUNT(*) FROM likeness_parts WHERE train = 1"]
         whole += [
             f"SELECT -1, 0, {k}, SUM({limb}) FROM likeness_parts WHERE train = 1" for k, limb in enumerate(_limbs())
         ]
-        for start in range(0, max(1, len(asked)), _TABLES):
-            yield self._written(steps, " UNION ALL ".join([*asked[start : start + _TABLES], *whole]))
+        for start in range(0, max(1, len(questions)), _TABLES):
+            yield self._written(steps, " UNION ALL ".join([*questions[start : start + _TABLES], *whole]))
 
     def _written(self, steps: Sequence[tuple[str, str]], last: str, with_source: bool = False) -> str:
         """A statement in the dialect. The query of the settings stands in it as it is."""
@@ -157,7 +157,7 @@ class Statements:
             typed.append(f"{columns.typed(column, missing, f'u_{k}')} AS v_{k}")
             typed.append(f"{columns.fault(column, missing, f'u_{k}')} AS f_{k}")
         row = " || ".join(columns.framed(column, f"v_{k}") for k, column in enumerate(self.schema.columns))
-        kept, split = ["s"] if self.split.column else [], self.split
+        split_column, split = ["s"] if self.split.column else [], self.split
         if split.column:
             text = split.column if self.forms[split.name] == "any" else f"L_ORDER({split.column})"
             raw.append(f"L_TEXT({text}) AS s")
@@ -168,7 +168,7 @@ class Statements:
         return [
             ("likeness_raw", f"SELECT {', '.join(raw)} FROM likeness_source"),
             ("likeness_read", f"SELECT *, {', '.join(read)} FROM likeness_raw"),
-            ("likeness_typed", f"SELECT {', '.join([*typed, *kept])} FROM likeness_read"),
+            ("likeness_typed", f"SELECT {', '.join([*typed, *split_column])} FROM likeness_read"),
             ("likeness_rows", f"SELECT *, L_SHA({row}) AS h FROM likeness_typed"),
             ("likeness_copies", "SELECT *, ROW_NUMBER() OVER (PARTITION BY h ORDER BY h) - 1 AS n FROM likeness_rows"),
             ("likeness_parts", f"SELECT *, {train} AS train FROM likeness_copies"),
@@ -215,8 +215,8 @@ class Statements:
             return str(expression(f"x_{k}", columns.number))
         shown = str if column.is_integral else columns.number
         firsts = [shown(first) for first in first_values(column, axis)]
-        found = _searched(f"v_{k}", firsts, 0)
-        return f"CASE WHEN v_{k} IS NULL THEN {axis.size - 1} ELSE {found} END" if column.nullable else found
+        place = _searched(f"v_{k}", firsts, 0)
+        return f"CASE WHEN v_{k} IS NULL THEN {axis.size - 1} ELSE {place} END" if column.nullable else place
 
 
 _HELD = ("likeness_raw", "likeness_read", "likeness_typed", "likeness_rows", "likeness_parts", "likeness_cells")
