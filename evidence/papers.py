@@ -37,7 +37,7 @@ from evidence.common import (
     on_page,
     score,
 )
-from evidence.papers_list import listing
+from evidence.papers_list import PAPERS, listing
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.evaluation.utility import shuffle_columns
@@ -55,24 +55,24 @@ SHOWN = {
     "image": ["logistic_regression", "mlp", "cnn", "cnn_long", "resnet", "fid", "kid"],
 }
 COSTS = ("seconds", "peak_mb")
+IMAGES = (60_000, 6000, 600, 60)  # synthetic ones, as in DP-HP's figure 3
+TABLES = ("adult", "adult_rebalanced", "census", "census_rebalanced", "covtype")
 
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
     """A method with other settings than those shipped.
 
-    These are clusters, where images are measured from, how drawn ones change, more rows, and keys of sections that are
-    ``changed``. ``tables`` names the only data sets; empty: all.
+    Attributes:
+        method: its name.
+        changed: keys of its sections ``auxiliary``, ``plan``, ``privatize`` and ``train``.
+        rows: synthetic rows; None: as the settings say.
+        tables: the only data sets; empty: all.
     """
 
     method: str
-    splits: int = 0
-    center: str | None = None
-    warp: float = 0.0
-    variety: float = 0.0
-    coefficients: int | None = None
-    rows: int | None = None
     changed: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    rows: int | None = None
     tables: tuple[str, ...] = ()
 
     def meant_for(self, name: str, table: Table) -> bool:
@@ -82,24 +82,49 @@ class Variant:
         return able and (not self.tables or name in self.tables)
 
 
+def _from_classes(
+    splits: int = 0, rows: int | None = 60_000, coefficients: int | None = None, **train: float
+) -> Variant:
+    """``moments`` measured from the means of classes; with clusters, and changes of drawn images."""
+    privatize = {} if coefficients is None else {"privatize": {"num_coefficients": coefficients}}
+    return Variant("moments", {"auxiliary": {"center": "classes", "splits": splits}, "train": train, **privatize}, rows)
+
+
+BLACK = {"auxiliary": {"center": "black"}, "train": {"mirror": False}}
+LONG = {"iterations": 8000, "schedule": "cosine"}
+MODES = {
+    "plan": {"shares": {"class_counts": 0.05, "mixture": 0.15, "mean_pairwise_distance": 0.05, "embedding": 0.75}},
+    "auxiliary": {"mixture": {"components": 5, "iterations": 8}},
+}  # of docs/pearl.md
 VARIANTS = {
-    "moments with clusters": Variant("moments", splits=2),
-    "moments from black": Variant("moments", center="black"),  # and without the mirror
-    "moments from classes": Variant("moments", center="classes"),
-    "moments from classes with clusters": Variant("moments", center="classes", splits=2),
-    "moments from classes, 60,000 images": Variant("moments", center="classes", rows=60_000),
-    "moments bent": Variant("moments", center="classes", warp=0.05, rows=60_000),
-    "moments bent with clusters": Variant("moments", splits=3, warp=0.06, coefficients=150, rows=60_000),
-    "moments varied": Variant("moments", center="classes", variety=0.3, rows=60_000),
-    "moments varied with clusters": Variant("moments", center="classes", splits=2, variety=0.3, rows=60_000),
-    "merf, 60,000 images": Variant("merf", rows=60_000),
-    "moments, 60,000 images": Variant("moments", rows=60_000),
+    "moments with clusters": Variant("moments", {"auxiliary": {"splits": 2}}),
+    "moments from black": Variant("moments", BLACK),
+    "moments from classes": _from_classes(rows=None),
+    "moments from classes with clusters": _from_classes(2, rows=None),
+    "moments from classes, 60,000 images": _from_classes(),
+    "moments bent": _from_classes(warp=0.05),
+    "moments bent with clusters": Variant(
+        "moments", {"auxiliary": {"splits": 3}, "privatize": {"num_coefficients": 150}, "train": {"warp": 0.06}}, 60_000
+    ),
+    "moments varied": _from_classes(variety=0.3),
+    "moments varied with clusters": _from_classes(2, variety=0.3),
+    **{
+        f"{method}, {count:,} images": Variant(method, rows=count)
+        for method in ("merf", "hp", "moments")
+        for count in IMAGES
+    },
+    "merf, best": Variant(
+        "merf", {"privatize": {"num_frequencies": 2000, "lengthscale": [0.1, 0.5, 2.0]}, "train": LONG}, tables=TABLES
+    ),
+    "hp, best": Variant("hp", {"train": LONG}, tables=TABLES),
+    "pearl, best": Variant("pearl", {**MODES, "train": {**LONG, "critic": False}}, tables=TABLES),
+    "ntk, best": Variant("ntk", {"train": LONG}, tables=TABLES),
     "ntk by cnn_2l": Variant(
-        "ntk", changed={"privatize": {"architecture": "cnn_2l", "widths": [30, 200]}}, tables=("adult_rebalanced",)
+        "ntk", {"privatize": {"architecture": "cnn_2l", "widths": [30, 200]}}, tables=("adult_rebalanced",)
     ),  # DP-NTK, table 5
     "ntk by a residual network": Variant(
         "ntk",
-        changed={
+        {
             "privatize": {"architecture": "fc_2l", "widths": [3000, 200], "max_coordinates": 100_000_000},
             "train": {
                 "network": "residual",
@@ -111,66 +136,33 @@ VARIANTS = {
         },
         tables=("cifar10",),
     ),  # DP-NTK, its settings of CIFAR-10: python -m evidence.cifar
-    "pearl without critic": Variant("pearl", changed={"train": {"critic": False}}, tables=("digits", "mnist")),
-    "hp, 4,000 steps": Variant("hp", changed={"train": {"iterations": 4000}}, tables=("mixture",)),
-    "hp, 16,000 steps": Variant("hp", changed={"train": {"iterations": 16_000}}, tables=("mixture",)),
+    **{
+        f"ntk, width {width:,}": Variant("ntk", {"privatize": {"widths": [width]}}, tables=("mnist", "fashion_mnist"))
+        for width in (100, 400, 1000)
+    },  # DP-NTK, table 1; 800 is the default
+    "pearl without critic": Variant("pearl", {"train": {"critic": False}}, tables=("digits", "mnist")),
+    **{
+        f"{method}, {steps:,} steps": Variant(method, {"train": {"iterations": steps}}, tables=("mixture",))
+        for method in ("merf", "hp", "pearl", "ntk")
+        for steps in (4000, 16_000, 64_000)
+    },
+    **{
+        f"hp, γ = {gamma:g}": Variant("hp", {"train": {"gamma": gamma}}, tables=("adult_discretized",))
+        for gamma in (0.001, 1.0, 1000.0)
+    },  # DP-HP, table 5
+    **{
+        f"hp, 10 products of {size} columns": Variant(
+            "hp",
+            {"privatize": {"product_dimension": size, "num_subsets": 10, "product_order": 5}},
+            tables=("adult_discretized",),
+        )
+        for size in (2, 5)
+    },  # DP-HP, table 8
 }
 RUN = sorted([*METHODS, *VARIANTS])
 ADJACENCIES = ("add_remove_one", "replace_one")
 PICTURED = {"cifar10": 10}  # where the papers show images at another ε than 1
 PRECISIONS = ("float32", "bfloat16")
-_TUNED = "best of several settings on test rows"
-# At (1, 1e-5) and replace_one, as the papers print them, each with its table; the paper of the method comes first.
-# Tables: hard ROC AUC and PRC, Covertype weighted F1; images: accuracy of logistic regression / MLP. The notes say what
-# a number rests on that this project does not do.
-PAPERS = {
-    ("adult_rebalanced", "real"): "DP-MERF table 3: ROC .730, PRC .639; PEARL table 2: .765, .654; DP-HP table 2 and "
-    "DP-NTK table 4: .786, .683",
-    (
-        "adult_rebalanced",
-        "merf",
-    ): "DP-MERF table 3: ROC .650, PRC .564; run again in DP-HP table 2: .642, .524 (integer "
-    "codes: 99.9 % of records exceed the noise's bound)",
-    ("adult_rebalanced", "hp"): f"DP-HP table 2: ROC .688, PRC .632 (scale from private rows; {_TUNED})",
-    ("adult_rebalanced", "ntk"): f"DP-NTK table 4: ROC .695, PRC .557 (exact label counts; {_TUNED})",
-    (
-        "adult_rebalanced",
-        "ntk by cnn_2l",
-    ): f"DP-NTK table 4, with this network (table 5): ROC .695, PRC .557 ({_TUNED})",
-    ("adult_rebalanced", "pearl"): "PEARL table 2: ROC .721, PRC .618 (10 classifiers)",
-    ("census_rebalanced", "real"): "DP-MERF table 3: ROC .747, PRC .415; DP-HP table 2 and DP-NTK table 4: .776, .433",
-    ("census_rebalanced", "merf"): "DP-MERF table 3: ROC .686, PRC .358; run again in DP-HP table 2: .685, .236",
-    ("census_rebalanced", "hp"): f"DP-HP table 2: ROC .699, PRC .328 (scale from private rows; {_TUNED})",
-    ("census_rebalanced", "ntk"): f"DP-NTK table 4: ROC .710, PRC .424 (exact label counts; {_TUNED})",
-    ("covtype", "real"): "DP-MERF table 3: F1 .643; DP-HP table 2 and DP-NTK table 4: .820",
-    ("covtype", "merf"): "DP-MERF table 3: F1 .467",
-    ("covtype", "hp"): "DP-HP table 2: F1 .537",
-    ("covtype", "ntk"): "DP-NTK table 4: F1 .552",
-    ("cervical", "real"): "DP-MERF table 3: ROC .786, PRC .493; DP-HP table 2 and DP-NTK table 4: .959, .858",
-    ("cervical", "merf"): "DP-MERF table 3: ROC .545, PRC .184; run again in DP-HP table 2: .531, .176",
-    ("cervical", "hp"): f"DP-HP table 2: ROC .616, PRC .312 ({_TUNED})",
-    ("cervical", "ntk"): f"DP-NTK table 4: ROC .631, PRC .335 ({_TUNED})",
-    ("epileptic", "real"): "DP-MERF table 3: ROC .797, PRC .617; DP-HP table 2 and DP-NTK table 4: .808, .636",
-    ("epileptic", "merf"): "DP-MERF table 3: ROC .611, PRC .340; run again in DP-HP table 2: .605, .316",
-    ("epileptic", "hp"): f"DP-HP table 2: ROC .609, PRC .554 ({_TUNED})",
-    ("epileptic", "ntk"): f"DP-NTK table 4: ROC .648, PRC .326 ({_TUNED})",
-    ("intrusion", "real"): "DP-MERF table 3: F1 .963; DP-HP table 2 and DP-NTK table 4: .971",
-    ("intrusion", "merf"): "DP-MERF table 3: F1 .850",
-    ("intrusion", "hp"): "DP-HP table 2: F1 .890",
-    ("intrusion", "ntk"): "DP-NTK table 4: F1 .717",
-    ("mixture", "real"): "DP-HP figure 2: 3.1e5 as published",
-    ("mixture", "merf"): "DP-HP figure 2: 4.1e5 as published",
-    ("mixture", "hp"): "DP-HP figure 2: 3.7e5 as published",
-    ("mixture", "hp, 16,000 steps"): "DP-HP figure 2: 3.7e5 as published",
-    ("mnist", "merf"): "DP-NTK table 2, which ran it again: .769 / .807",
-    ("mnist", "hp"): "DP-NTK table 2, which ran it again: .807 / .801",
-    ("mnist", "pearl"): "DP-NTK table 2: .76 / .796; PEARL table 1: FID 3.52, KID .0705, by another network",
-    ("mnist", "ntk"): "DP-NTK table 2: .832 / .862",
-    ("fashion_mnist", "merf"): "DP-NTK table 2, which ran it again: .728 / .738",
-    ("fashion_mnist", "hp"): "DP-NTK table 2, which ran it again: .739 / .722",
-    ("fashion_mnist", "pearl"): "DP-NTK table 2: .744 / .740; PEARL table 1: FID 1.92, KID .0269, by another network",
-    ("fashion_mnist", "ntk"): "DP-NTK table 2: .760 / .765",
-}
 
 
 def main() -> None:
@@ -279,9 +271,14 @@ def one_draw(name: str, table: Table, arguments: argparse.Namespace, method: str
     options += [] if arguments.threads is None else ["--threads", arguments.threads]
     synthetic, cost = in_a_process("evidence.papers", *options, "--one", draw)
     variant = VARIANTS.get(method, Variant(method))
-    more = variant.rows is not None and not (variant.warp or variant.variety)  # of the same look
+    more = variant.rows is not None and not {"warp", "variety"} & {*variant.changed.get("train", {})}  # of equal look
     if arguments.epsilon == PICTURED.get(name, 1) and arguments.adjacency == ADJACENCIES[0] and not more:
         picture(name, method, synthetic, table)
+    smaller = IMAGES[1:] if method == f"{variant.method}, {IMAGES[0]:,} images" else ()
+    for count in smaller:  # of the same images
+        keys = [name, f"{variant.method}, {count:,} images", arguments.epsilon, arguments.adjacency, draw]
+        if RESULTS.of(*keys).empty:
+            RESULTS.add(keys, {**cost, **score(synthetic.head(count), table)})
     return {**cost, **score(synthetic, table)}
 
 
@@ -310,21 +307,14 @@ def picture(name: str, method: str, images: pd.DataFrame, table: Table) -> None:
 def settings(table: Table, method: str, epsilon: float, adjacency: str) -> Params:
     """Settings as shipped or a variant's, another method, ε and adjacency."""
     params = adjacent(table.params, adjacency, len(table.train))
-    own = VARIANTS.get(method, Variant(method))
-    changed = {
-        "auxiliary": {"splits": own.splits, "center": own.center},
-        "privatize": {"num_coefficients": own.coefficients},
-        "train": {"warp": own.warp, "variety": own.variety, **({"mirror": False} if own.center == "black" else {})},
-    }
-    section = copy.deepcopy(params.sections[own.method])
-    for name, values in changed.items():
-        given = {key: value for key, value in values.items() if value or value is False}
-        given |= own.changed.get(name, {})
-        section |= {name: section[name] | given} if given else {}
-    params = dataclasses.replace(params, sections={**params.sections, own.method: section})
-    sample = dataclasses.replace(params.sample, rows=own.rows or params.sample.rows)
+    variant = VARIANTS.get(method, Variant(method))
+    section = copy.deepcopy(params.sections[variant.method])
+    for name, values in variant.changed.items():
+        section[name] |= values
+    params = dataclasses.replace(params, sections={**params.sections, variant.method: section})
+    sample = dataclasses.replace(params.sample, rows=variant.rows or params.sample.rows)
     privacy = dataclasses.replace(params.privacy, epsilon=epsilon)
-    return dataclasses.replace(params, method=own.method, privacy=privacy, sample=sample)
+    return dataclasses.replace(params, method=variant.method, privacy=privacy, sample=sample)
 
 
 def write_page(results: pd.DataFrame) -> None:
@@ -338,7 +328,7 @@ def section(name: str, rows: pd.DataFrame) -> str:
     has = {c for c in rows if rows[c].notna().any()}
     columns = SHOWN[_shown(has)]
     columns = [*(c for c in columns if c in has), *COSTS]
-    header = ["method", "ε", "adjacency", "draws", *columns, "the paper (ε = 1, replace_one)"]
+    header = ["method", "ε", "adjacency", "draws", *columns, "the paper (replace_one)"]
     lines = ["| " + " | ".join(header) + " |", "| --- | ---: | --- |" + " ---: |" * (1 + len(columns)) + " --- |"]
     places = [*CONTROLS, *RUN]
     groups = sorted(
@@ -351,7 +341,8 @@ def section(name: str, rows: pd.DataFrame) -> str:
             _cell(own[column], column) if not control or column not in ("seconds", "peak_mb") else ""
             for column in columns
         ]
-        paper = PAPERS.get((name, method), "") if control or (epsilon, adjacency) == (1, "replace_one") else ""
+        paper = PAPERS.get((name, method) if control or epsilon == 1 else (name, method, epsilon), "")
+        paper = paper if control or adjacency == "replace_one" else ""
         named = adjacency if adjacency != last and not control else ""  # once for the rows below it
         last = named or last
         lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", named, str(len(own))]
