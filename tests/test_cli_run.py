@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The stages of each run of a project that is ready. Nothing runs."""
     stages: list[list[str]] = []
-    monkeypatch.setattr("likeness.pipeline.project.Project.check_ready", lambda project: None)
+    monkeypatch.setattr("likeness.pipeline.ledger_session.LedgerSession.check_ready", lambda session, sources: None)
     monkeypatch.setattr("likeness.cli.run.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, of, force: stages.append([*of]))
     monkeypatch.setattr("likeness.cli.run.summary_text", lambda folder: "the summary")

@@ -182,7 +182,11 @@ def test_replace_one_refuses_names_that_a_record_decides(
     words = "privacy.adjacency is replace_one, but ingest.source is a folder of images or of partitions"
     found = [fault for fault in examine(tmp_path).faults if words in fault.text]
     assert [fault.file for fault in found] == ["params.yaml"] * refused
-    for action in (asked.check_ready, asked.source_digest, lambda: ingest.main(asked)):
+    for action in (
+        lambda: asked.ledger_session.check_ready(asked.sources),
+        asked.source_digest,
+        lambda: ingest.main(asked),
+    ):
         told = ""
         try:
             action()
@@ -193,4 +197,4 @@ def test_replace_one_refuses_names_that_a_record_decides(
     assert Ledger.open(locate()).head() == ledger.head()
     usual = project(tmp_path, source, schema)
     assert not any(words in fault.text for fault in examine(tmp_path).faults)
-    usual.check_ready()
+    usual.ledger_session.check_ready(usual.sources)

@@ -117,9 +117,8 @@ def test_no_ledger_starts_and_none_spends_beside_what_names_another(
     assert not Ledger.exists(locate())
     ledger = Ledger.start()  # in Python it is for any people
     project = Project.load()
-    for action in (lambda: project.ledger_to_spend, project.check_ready):
-        if action == project.check_ready:
-            Path("rows.csv").touch()
+    Path("rows.csv").touch()
+    for action in (lambda: project.ledger_to_spend, lambda: project.ledger_session.check_ready(project.sources)):
         with pytest.raises(LedgerError, match=f"names ledger {first} about 'people', and this is ledger {ledger.id}"):
             action()
     assert [record.kind for record in ledger.records()] == ["genesis"]
@@ -177,7 +176,7 @@ def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], co
     code, _, error = command("ledger", "init")
     assert code == 2 and "dvc.lock of git commit" in error and "dvc pull" in error
     with pytest.raises(DataError, match=r"rows.csv does not exist.* The rows are elsewhere: dvc.lock of .* Ask 'Ada'"):
-        Project.load().check_ready()
+        Project.load().ledger_session.check_ready(Project.load().sources)
     ledger = ledger_of_people()
     home = locate()
     assert other_ledger(Path(), "people", home, ledger) == Named("dvc.lock of git commit", "people", None)._replace(

@@ -51,7 +51,7 @@ def run(
     if bundle is not None and "account" in out:
         raise LikenessError(f"--bundle needs account, and --without leaves out {', '.join(out)}. Give one of both.")
     project = Project.load()
-    project.check_ready()  # now, not in the first stage
+    project.ledger_session.check_ready(project.sources)  # now, not in the first stage
     if "evaluate" in graph and "evaluate" not in out:
         check_estimators(project)
     if out:

@@ -22,6 +22,7 @@ from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import sample_request
 from likeness.pipeline.written_tables import check_synthetic
 from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
@@ -115,7 +116,7 @@ def account_of(
         receipts,
         composed(params, receipts),
         standing or Standing.of(project.ledger, params.privacy.population),
-        project.request if with_table else _NO_TABLE,
+        sample_request(project.sample) if with_table else _NO_TABLE,
         check_synthetic(project) if with_table else {},
         notes(project.method, row_sets, auxiliary_of(released)),
         {one.receipt.query: len(one.keys) for one in released},

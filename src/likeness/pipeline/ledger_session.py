@@ -16,6 +16,7 @@ from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
+from likeness.pipeline.sources import Sources
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 
@@ -87,6 +88,20 @@ class LedgerSession:
             other = other_ledger(self.root, self.params.privacy.population, home, ledger)
             raise DataError(f"{error}{rows_elsewhere(self.root, other)}") from None
 
+    def check_ready(self, sources: Sources) -> None:
+        """Refuse a run, before its first stage, where the rows or their ledger are elsewhere.
+
+        Args:
+            sources: of the project.
+
+        Raises:
+            DataError: a source does not exist here.
+            LedgerError: there is no ledger; or files of the project name another one.
+        """
+        with self.beside_rows():
+            _ = sources.given
+        self.refuse_other(self.ledger)
+
     @contextmanager
     def alone(self, seconds: float) -> Iterator[None]:
         """Keep other runs of these people from starting while the block lasts.
@@ -113,12 +128,12 @@ class LedgerSession:
                 ) from None
             yield
 
-    def to_spend(self, unit: PrivacyUnit | None, selection: float) -> Ledger:
+    def to_spend(self, unit: PrivacyUnit | None, selects: bool) -> Ledger:
         """The ledger with the cap of the population on record, for the door.
 
         Args:
             unit: of privacy; None: a row is a person.
-            selection: part of the cap's δ for partition selection.
+            selects: whether partition selection takes a part of the cap's δ.
 
         Raises:
             LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
@@ -131,6 +146,7 @@ class LedgerSession:
         check_witnesses(ledger.records(), witnesses)
         self.refuse_other(ledger)
         adjacency, person = Adjacency(privacy.adjacency), None if unit is None else unit.column
+        selection = delta_for_selection(self.params) if selects else 0.0
         ledger.declare_population(privacy.population, adjacency, cap.epsilon, cap.delta, person, selection)
         return ledger
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
-    from likeness.pipeline.card import CardQuery
     from likeness.pipeline.datasets.model import DataModel
     from likeness.pipeline.ledger_session import LedgerSession
     from likeness.pipeline.synthetic_table import Request
@@ -194,13 +193,6 @@ class Project:
             raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: dvc repro")
         return row_request(sample, self.context, load_folder(self.paths.auxiliary))
 
-    @property
-    def request(self) -> dict[str, Any]:
-        """The request for the table as JSON."""
-        from likeness.pipeline.synthetic_table import sample_request
-
-        return sample_request(self.sample)
-
     @cached_property
     def tables(self) -> "dict[str, DataFrame]":
         """The synthetic tables as typed rows, by name.
@@ -212,20 +204,6 @@ class Project:
 
         places = {name: self.root / Outputs.place(f"{name}.parquet") for name in self.model.tables}
         return {name: read_synthetic(places[name], schema) for name, schema in self.model.tables.items()}
-
-    @cached_property
-    def card_queries(self) -> "list[CardQuery]":
-        """The queries of the card about the synthetic table; none without a card."""
-        from likeness.data.schema.constrained_tables import forward_transform
-        from likeness.pipeline.card import card_queries
-        from likeness.release.released import load_folder
-
-        card = self.params.evaluate.card
-        if card is None:
-            return []
-        (table,) = self.tables.values()
-        auxiliary, rows = load_folder(self.paths.auxiliary), forward_transform(table, self.schema)
-        return card_queries(card, self.written_plan, self.context, auxiliary, rows)
 
     @cached_property
     def plan(self) -> "Plan":
@@ -333,25 +311,8 @@ class Project:
             LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
                 the project name another ledger.
         """
-        return self.ledger_session.to_spend(self.complete_params.ingest.unit, self.delta_for_selection)
-
-    @property
-    def delta_for_selection(self) -> float:
-        """The part of a lifetime cap's δ for partition selection, if the population is not on record yet."""
-        from likeness.pipeline.ledger_session import delta_for_selection
-
-        return delta_for_selection(self.params) if self.written_schema.open_columns else 0.0
-
-    def check_ready(self) -> None:
-        """Refuse a run, before its first stage, where the rows or their ledger are elsewhere.
-
-        Raises:
-            DataError: a source does not exist here.
-            LedgerError: there is no ledger; or files of the project name another one.
-        """
-        with self.ledger_session.beside_rows():
-            _ = self.sources.given
-        self.ledger_session.refuse_other(self.ledger)
+        selects = bool(self.written_schema.open_columns)
+        return self.ledger_session.to_spend(self.complete_params.ingest.unit, selects)
 
     def check_known(self, paths: Sequence[Path]) -> None:
         """Refuse released files that the ledger does not know: rolled back, edited, or drawn elsewhere.

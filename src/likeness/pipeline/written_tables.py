@@ -12,7 +12,7 @@ from likeness.core.lazy import pa, pq
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import LINEAGE, csv_bytes, parquet_bytes
+from likeness.pipeline.synthetic_table import LINEAGE, csv_bytes, parquet_bytes, sample_request
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,7 +31,7 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
         with whole_file(path.with_suffix(".csv")) as part:
             part.write_bytes(csv_bytes(table, project.model.tables[name], project.params.ingest.format))
         with whole_file(path) as part:
-            part.write_bytes(parquet_bytes(table, _origin(project, name), project.request))
+            part.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
 
 
 def check_synthetic(project: Project) -> dict[str, str]:
@@ -59,7 +59,7 @@ def _check_table(project: Project, table: str, schema: Schema) -> None:
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
     lineage: dict[str, Any] = json.loads(metadata.get(LINEAGE, b"{}"))
-    if lineage.get("sample") != project.request:
+    if lineage.get("sample") != sample_request(project.sample):
         raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: dvc repro sample")
     digests = _origin(project, table)
     for name, digest in digests.items():

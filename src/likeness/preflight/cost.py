@@ -26,6 +26,7 @@ from likeness.ledger.series import Series
 from likeness.pipeline.card import paid_keys
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.dvc_repair import locked_stages
+from likeness.pipeline.ledger_session import delta_for_selection
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho
@@ -150,7 +151,8 @@ def _budget(project: Project) -> Budget:
 def _declared(project: Project) -> Budget:
     """The budget in params.yaml for a population that is new to the ledger."""
     cap, privacy = project.params.ledger.cap, project.params.privacy
-    share, adjacency = project.delta_for_selection, Adjacency(privacy.adjacency)
+    share = delta_for_selection(project.params) if project.written_schema.open_columns else 0.0
+    adjacency = Adjacency(privacy.adjacency)
     return Budget(privacy.population, adjacency, cap.epsilon, cap.delta, 0.0, 0, selection_delta=share)
 
 

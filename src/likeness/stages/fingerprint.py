@@ -13,7 +13,7 @@ from likeness.pipeline.project import Project
 
 def main(project: Project) -> None:
     """Hash the source with the ledger's secret key, where this ledger may answer about these people."""
-    project.check_ready()
+    project.ledger_session.check_ready(project.sources)
     digest, target, day = project.source_digest(), project.paths.source, {}
     if project.params.privacy.series != NONE:
         day = {"day": moment(project.ledger.records())}

@@ -15,7 +15,7 @@ from likeness.bundle.files import Bundle, open_bundle
 from likeness.bundle.verdict import Check, run_check
 from likeness.config.typed import allowed
 from likeness.methods import plugins
-from likeness.verify import account, ledger, noise, outputs, process, receipts
+from likeness.verify import account, ledger, lifetime, noise, outputs, process, receipts
 
 __all__ = ["CHECKS", "MOST_MINUTES", "Check", "checks_of", "verify"]
 
@@ -29,7 +29,7 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "ledger chain": ledger.chain,
     "ledger entries": ledger.entries,
     "ledger costs": ledger.costs,
-    "lifetime": ledger.lifetime,
+    "lifetime": lifetime.lifetime,
     "account": account.account,
     "statement": outputs.texts,
     "noise": noise.noise,

@@ -1,9 +1,8 @@
-"""The ledger's extract: its links, the population's entries, and proofs that other records are about others."""
+"""The ledger's extract: its links, and the population's entries with their costs."""
 
 import contextlib
 import math
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -81,7 +80,6 @@ _TYPES: dict[str, type] = {
 _FIRST_DAY = "2020-01-01"  # before the first ledger
 _AHEAD = timedelta(days=2)  # by which the clock of a ledger may be before that of the verifier
 _MOST_NUMBER = 1 << 64
-_MOST_NAMES = 9  # of other people in one sentence
 
 
 def chain(bundle: Bundle) -> str:
@@ -397,49 +395,6 @@ class _Spending:
         return number > 1 and sha256_json({**request_in(body), "slot": before}) in self.lost
 
 
-def lifetime(bundle: Bundle) -> str:
-    """All records about this population are shown: each other record proves that it is about others."""
-    identity, hidden, others = bundle.params.privacy.population, 0, dict[str, None]()
-    for place, record in enumerate(bundle.chain, start=1):
-        if "body" in record:
-            continue
-        if SALT not in record:
-            hidden += 1
-            continue
-        opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
-        require(opens, f"record {place} is about another population than it states")
-        named = isinstance(record["identity"], str) and record["identity"].strip() != ""
-        require(named, f"record {place} is about nobody, and is hidden")
-        require(record["identity"] != identity, f"record {place} is about this population, and is hidden")
-        others[record["identity"]] = None
-    if hidden:
-        raise Untestable(
-            f"by the word of the bundler, {hidden} records of the ledger are about others. Ask for a bundle that "
-            "names them: likeness bundle --open-others"
-        )
-    alike = [ascii(other) for other in others if _may_be(_plain(other), _plain(identity))]
-    if alike:
-        raise Untestable(f"records are about {', '.join(alike)}. Nobody can compute whether these are other people")
-    head = bundle.chain[-1]["digest"][:16]
-    listing = ", ".join(map(ascii, [*others][:_MOST_NAMES])) + (", ..." if len(others) > _MOST_NAMES else "")
-    listed = f"; its other records are about {listing}" if others else ""
-    return f"all records of this ledger about the population are here{listed}; a witness of head {head} shows that"
-
-
-def _plain(name: str) -> str:
-    """A name without case, marks and blanks: names that agree in the rest may be one."""
-    letters = unicodedata.normalize("NFKD", name).casefold().translate(_TWINS)
-    return "".join(letter for letter in letters if letter.isalnum() and letter not in _NO_INK)
-
-
-_NO_INK = "\u115f\u1160"  # fillers of Hangul, which are letters
-_TWINS = str.maketrans(
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u03b1\u03b9\u03bd\u03bf\u03c1\u03c4\u03c5\u0251\u0131",
-    "aeopcyxijshdqwaivoptuai",
-)
-"""Letters of Cyrillic and Greek, and of IPA and Turkish, that look like a letter of ASCII."""
-
-
 def _method(name: str) -> type[Method] | None:
     """The class of a method; None for a plug-in that is not here, or that nobody here trusts."""
     try:
@@ -456,10 +411,3 @@ def query_form(method: type[Method]) -> str:
 def maps_of(method: type[Method]) -> set[str]:
     """Names of the maps that a method, a selection or a card may ask for."""
     return {kind.name for kind in (*SHARED, *method.maps)}
-
-
-def _may_be(one: str, other: str) -> bool:
-    """Whether two plain names look alike: where they differ, one has a letter beside ASCII, in less than half of it."""
-    different = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
-    foreign = all(pair[0].isascii() is not pair[1].isascii() for pair in different)
-    return len(one) == len(other) and foreign and 2 * len(different) < max(1, len(one))
