@@ -26,7 +26,7 @@ TRAINS = {"blueprint", "build_generator", "build_objective", "fit_generator", "g
 TRAINERS = {"likeness.methods.fit", "likeness.methods.saved_generator"}
 """The only modules that call these, so whoever does not reach one of them does not train."""
 
-MODELS = {"DataModel": "model", "Table": "table", "Histories": "histories"}
+MODELS = {"DataModel": "model", "Table": "table", "Images": "table", "Histories": "histories"}
 BY_MEMBER = {
     "Project": "likeness.pipeline.project",
     "ProjectPaths": "likeness.core.paths",

@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from likeness.core.errors import DataError
+from likeness.core.errors import ArtifactError, DataError
 from likeness.data.schema.schema import Schema
 from likeness.data.source.encoded_images import decoded
-from likeness.data.source.files import read_source
+from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_digests import SourceDigest
+from likeness.pipeline.image_forms import npz_bytes, write_png
 
 COLOR, GRAY = (4, 6, 3), (4, 6)
 
@@ -228,3 +229,28 @@ def test_a_folder_of_other_images_is_refused_in_words(tmp_path: Path, ending: st
     else:
         with pytest.raises(DataError, match="no PNG or JPEG"):
             read_source(tmp_path, schema())
+
+
+@pytest.mark.parametrize("shape", [COLOR, GRAY])
+def test_arrays_and_png_files_of_images_are_read_as_the_same_images(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    images = np.random.default_rng(1).integers(0, 256, (6, *shape), dtype=np.uint8)
+    written = schema(shape)
+    table = read_frame(pd.DataFrame(images.reshape(6, -1), columns=written.names[:-1]).assign(animal=LABELS), written)
+    (tmp_path / "t.npz").write_bytes(npz_bytes(table, written))
+    with np.load(tmp_path / "t.npz") as arrays:
+        assert (arrays["x_train"] == images).all() and arrays["y_train"].tolist() == [0, 1, 1, 0, 1, 0]
+    assert read_source(tmp_path / "t.npz", written)[0].astype(str).equals(table.astype(str))
+    write_png(table, written, tmp_path / "png")
+    assert {path.parent.name for path in (tmp_path / "png").glob("*/*.png")} == {"cat", "dog"}
+    again = read_source(tmp_path / "png", written)[0]
+    assert again.astype(str).equals(table.sort_values("animal", kind="stable", ignore_index=True).astype(str))
+    with pytest.raises(ArtifactError, match="not overwritten"):
+        write_png(table, written, tmp_path / "png")
+
+
+def test_a_class_cannot_name_a_place_outside_of_the_folder(tmp_path: Path) -> None:
+    label = {"animal": {"kind": "categorical", "categories": ["cat", "../dog"]}}
+    written = schema(GRAY, columns=label)
+    cells = pd.DataFrame(np.zeros((2, 24), np.uint8), columns=written.names[:-1]).assign(animal=["cat", "../dog"])
+    write_png(read_frame(cells, written), written, tmp_path / "png")
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png")} == {"png/0/1.png", "png/1/2.png"}

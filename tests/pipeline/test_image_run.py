@@ -38,3 +38,5 @@ def test_the_bundled_digits_become_synthetic_digits(alone: Clone) -> None:
     assert metrics["scores"]["synthetic"]["accuracy"] > 0.3
     alone.run("likeness", "bundle", "digits.zip")
     assert {check.passed for check in verify(alone.root / "digits.zip", retrain=True)} == {True}
+    alone.run("likeness", "sample", "digits.zip", "--out", "copies", "--rows", "30")
+    assert len(list((alone.root / "copies").glob("[0-9]/*.png"))) == 30

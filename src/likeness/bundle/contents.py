@@ -24,7 +24,7 @@ def always(outputs: Outputs) -> tuple[str, ...]:
     return (*_TEXTS, *published(outputs))
 
 
-_OUTPUTS = [model.outputs for model in MODELS.values()]
+_OUTPUTS = [model.outputs for model in MODELS]
 ALWAYS = tuple(dict.fromkeys(name for outputs in _OUTPUTS for name in always(outputs)))
 """These names of bundles of all kinds."""
 

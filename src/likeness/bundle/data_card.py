@@ -18,6 +18,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
     total = privacy["total"]
     tables = [Path(path).stem for path in privacy["outputs"] if path.endswith(".parquet")]
     linked = len(tables) > 1  # people with histories
+    things = "rows" if schema.image is None else "images"
     lines = [
         "---",
         f"pretty_name: {json.dumps(f'{schema.name} (synthetic, differentially private)')}",
@@ -27,9 +28,9 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         *(f"- config_name: {name if linked else 'default'}\n  data_files: {name}.parquet" for name in tables),
         "---",
         "",
-        f"# {in_markdown(schema.name)}: synthetic {'people' if linked else 'rows'}",
+        f"# {in_markdown(schema.name)}: synthetic {'people' if linked else things}",
         "",
-        f"{rows:,} synthetic {'people with their events' if linked else 'rows'}; none of them is a person. "
+        f"{rows:,} synthetic {'people with their events' if linked else things}; none of them is a person. "
         f"Made by the method `{privacy['method']}` of {privacy.get('plugin', 'Likeness')} from "
         f"{len(trained_on(privacy))} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
         f"({privacy['adjacency']}, unit: {in_markdown(privacy['unit'])}). [{STATEMENT}]({STATEMENT}) says what that "
@@ -39,7 +40,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         "",
         "| file | what |",
         "| --- | --- |",
-        *(f"| `{name}.parquet`, `{name}.csv` | {f'table {name}' if linked else 'the table'} |" for name in tables),
+        *(f"| {_files(privacy, name)} | {f'table {name}' if linked else 'the table'} |" for name in tables),
         "| `generator/` | the generator: `likeness sample` draws more rows, at no cost of privacy |",
         "| `released/` | the noisy statistics, each with its receipt |",
         f"| `{PRIVACY}`, `{PLAN_FILE}`, `{SETTINGS}` | the account, the plan and the settings, for machines |",
@@ -51,3 +52,10 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _files(privacy: dict[str, Any], table: str) -> str:
+    """The files of a table; images are arrays as Keras stores MNIST, their classes numbers in the schema's order."""
+    files = sorted((Path(path) for path in privacy["outputs"] if Path(path).stem == table), reverse=True)
+    arrays = " (`x_train`, `y_train`)" if any(file.suffix == ".npz" for file in files) else ""
+    return ", ".join(f"`{file.name}`" for file in files) + arrays

@@ -27,10 +27,11 @@ from likeness.core.text import normal_text
 from likeness.data.histories.draft import HistoryDraft
 from likeness.data.schema.answers import chosen
 from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.schema import Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.databases import Database
-from likeness.data.source.header import guesses_of, layout_of
+from likeness.data.source.header import guesses_of, image_layout, layout_of
 from likeness.data.source.opening import table_name
 from likeness.onboarding.interview import Completed, Interview
 from likeness.onboarding.settings import check_columns, draft_params
@@ -48,7 +49,9 @@ Then run the same command again, best with --ask: it asks what the sheet leaves 
 def init(
     source: Annotated[
         str,
-        typer.Argument(help="A CSV, Excel or Parquet file with a header, a folder of .parquet files, or a URL."),
+        typer.Argument(
+            help="A CSV, Excel or Parquet file with a header, a folder of .parquet files or images, .npz, or a URL."
+        ),
     ],
     name: Annotated[str | None, typer.Option(help="Short name of the table; by default that of the file.")] = None,
     label: Annotated[str | None, typer.Option("--label", "-l", help="The column to predict, if there is one.")] = None,
@@ -113,7 +116,7 @@ def init(
     given = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
     words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
-    about, unit = f" There, {words}.", person
+    about, unit = f" There, {words}." if table.images is None else "", person
     if people is not None or order is not None:
         alone = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
         draft, people = _draft_of_histories(table, people, person, order, alone)
@@ -124,7 +127,7 @@ def init(
     read_content(_PARAMS)  # readable, or refused
     text = _PARAMS.read_text(encoding="utf-8")
     place = text, table.place, table.query, target.as_posix(), person, split, table.layout
-    settings = partial(draft_params, *place, people=people, unit=unit)
+    settings = partial(draft_params, *place, people=people, unit=unit, images=table.images is not None)
     drafted = settings()  # complete, or refused before the first question
     if columns is not None and not _filled(columns, draft):
         return
@@ -162,6 +165,7 @@ class _Source:
         kinds: the guessed kind of each column.
         dtypes: words of dtypes by column, where the file says them.
         database: whether it is a query of one.
+        images: see :func:`likeness.data.source.header.image_layout`.
     """
 
     place: str
@@ -171,20 +175,27 @@ class _Source:
     kinds: dict[str, str]
     dtypes: dict[str, str]
     database: bool
+    images: tuple[tuple[int, ...], int] | None
 
 
 def _draft_of_table(
     table: _Source, label: str | None, person: str | None, split: str | None, answers: Path | None
 ) -> tuple[SchemaDraft, str | None]:
     """The draft with the answers of a completed schema, and the column of the split. The options are those of init."""
-    split = next((each for each in table.kinds if each.casefold() == "split"), None) if split is None else split
+    kinds, shape = table.kinds, None
+    if table.images is not None:
+        shape, depth = table.images
+        kinds = dict.fromkeys([label or "label", split or "split"][:depth], Categorical.name)
+        label = label or next(iter(kinds), None)
+    split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
     earlier: Mapping[str, Any] = {}
     if answers is not None:
         Schema.load(answers)  # complete, or refused
         earlier = read_mapping(answers)
-    label = earlier.get("label") if label is None and earlier.get("label") in table.kinds else label
-    check_columns(table.kinds, label=label, person=person, split=split)
-    draft = SchemaDraft({each: kind for each, kind in table.kinds.items() if each != split}, table.name, table.dtypes)
+    label = earlier.get("label") if label is None and earlier.get("label") in kinds else label
+    check_columns(kinds, label=label, person=person, split=split)
+    kinds = {each: kind for each, kind in kinds.items() if each != split}
+    draft = SchemaDraft(kinds, table.name, table.dtypes, shape)
     draft.source = earlier.get("source")
     for each, spec in entries(earlier.get("columns") or {}):
         if each in list(draft):
@@ -243,8 +254,9 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
     written = place.as_posix() if isinstance(place, Path) else source
-    guesses = guesses_of(place, layout)
-    return _Source(written, query, layout_of(place, layout), name, *guesses, of_database)
+    images = image_layout(place)
+    guesses = guesses_of(place, layout) if images is None else ({}, {})
+    return _Source(written, query, layout_of(place, layout), name, *guesses, of_database, images)
 
 
 def _new_schema(name: str) -> Path:

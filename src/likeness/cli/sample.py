@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,14 +11,23 @@ from likeness.cli.console import JSON, say, say_json
 from likeness.core.errors import LikenessError
 from likeness.core.files import whole_file
 from likeness.core.remote import ending
-from likeness.pipeline.synthetic_table import csv_bytes
+from likeness.pipeline.synthetic_table import plain_bytes
 from likeness.pipeline.where import pairs
 from likeness.synthesizer.published import Published
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.config.params import FileFormat
+    from likeness.data.schema.schema import Schema
 
 
 def sample(
     path: Annotated[Path, typer.Argument(help="A bundle (a folder or a zip file), or a project's folder.")],
-    out: Annotated[Path, typer.Option(help="A .csv or .parquet file.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="A .csv or .parquet file; of images a .npz or .parquet file, or a new folder of PNG files."),
+    ],
     rows: Annotated[
         int | None, typer.Option(min=1, help="How many rows, at no cost of privacy; by default the noisy count.")
     ] = None,
@@ -40,14 +49,16 @@ def sample(
     Replicates show how far noise moves a result: analyze them and the table, and pool the results (likeness.combine).
     Of people with histories it draws so many people, into NAME_people.csv and NAME_events.csv.
     """
-    if ending(out) not in (".csv", ".parquet"):
-        raise LikenessError(f"--out {out} must end in .csv or .parquet. Give another name.")
     if not out.parent.is_dir():
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
     given = pairs(where or [])
     written = []
     with open_bundle(path) as folder:
         published = Published.read(folder)
+        forms = [f".{published.model.outputs.plain}", ".parquet", *([""] if published.context.schema.image else [])]
+        if ending(out) not in forms:
+            ends = " or ".join(filter(None, forms)) + (", or be a new folder for PNG files" if "" in forms else "")
+            raise LikenessError(f"--out {out} must end in {ends}. Give another name.")
         draws: Iterable[Mapping[str, Any]] = (
             [published.tables(rows, seed, given)]
             if replicates is None
@@ -57,14 +68,24 @@ def sample(
             stem = out.stem if replicates is None else f"{out.stem}_{index}"
             for name, table in tables.items():
                 file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
-                with whole_file(file) as part:
-                    if ending(file) == ".csv":
-                        part.write_bytes(csv_bytes(table, published.model.tables[name], published.layout))
-                    else:
-                        table.to_parquet(part, index=False)
+                _write(table, file, published.model.tables[name], published.layout)
                 facts = {"rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
                 written.append({"file": str(file), **facts})
     if as_json:
         say_json(written[0] if len(written) == 1 else written)
     else:
         say("\n".join(f"{one['file']}: {one['rows']:,} rows" for one in written))
+
+
+def _write(table: "DataFrame", target: Path, schema: "Schema", layout: "FileFormat") -> None:
+    """Write a table in the form that the name of its file says; images without an ending as a folder of PNG files."""
+    if not ending(target):
+        from likeness.pipeline.image_forms import write_png
+
+        write_png(table, schema, target)
+        return
+    with whole_file(target) as part:
+        if ending(target) == ".parquet":
+            table.to_parquet(part, index=False)
+        else:
+            part.write_bytes(plain_bytes(table, schema, layout))

@@ -25,7 +25,7 @@ def summary_text(paths: ProjectPaths) -> str:
     pages += [f"{ProjectPaths.internal_report} (with real rows: NOT private)"] if metrics is not None else []
     lines = [
         "",
-        f"synthetic table    {', '.join(_tables(privacy))} and .csv",
+        f"synthetic table    {', '.join(_tables(privacy))} and {_plain(_tables(privacy)[0]).suffix}",
         f"privacy statement  {ProjectPaths.statement}",
         f"report             {', '.join(pages) or 'none of this table: run without --without'}",
         "",
@@ -55,6 +55,12 @@ def _tables(privacy: Mapping[str, Any]) -> list[str]:
     return named or [str(ProjectPaths.synthetic)]
 
 
+def _plain(path: str) -> Path:
+    """The file of a table beside that of Parquet."""
+    beside = Path(path).parent.glob(f"{Path(path).stem}.*")
+    return next((file for file in sorted(beside) if file.suffix != ".parquet"), Path(path).with_suffix(".csv"))
+
+
 def summary_json(paths: ProjectPaths) -> dict[str, Any]:
     """The summary for scripts. ``internal`` comes from real rows and is NOT private."""
     privacy = read_json(paths.privacy)
@@ -62,7 +68,7 @@ def summary_json(paths: ProjectPaths) -> dict[str, Any]:
     names = [Path(path).stem for path in tables] if len(tables) > 1 else ["table"]  # people with histories have two
     files = {"statement": str(ProjectPaths.statement), "report": str(ProjectPaths.report)}
     for name, path in zip(names, tables, strict=True):
-        files |= {name: path, f"{name}_csv": str(Path(path).with_suffix(".csv"))}
+        files |= {name: path, f"{name}_{_plain(path).suffix[1:]}": str(_plain(path))}
     return {
         "files": files,
         **{name: privacy[name] for name in ("private", "method", "identity", "adjacency", "target")},

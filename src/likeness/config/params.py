@@ -24,7 +24,7 @@ DATABASES = ("sqlite:", "duckdb:", "postgres", "mysql", "mariadb", "oracle", "ms
 """How URLs of databases begin. Any other URL is that of a file."""
 MOST_PATH = 4096
 """Most characters of a path or a URL."""
-ONE_ROW, ONE_PERSON = "one row is one person", "one person"
+ONE_ROW, ONE_PERSON, ONE_IMAGE = "one row is one person", "one person", "one row is one image"
 """The default of ``privacy.unit``, and an example for use with ``ingest.unit``."""
 AUTO = "auto"
 """``sample.rows``: as many rows as the noisy count, or the public number, says."""

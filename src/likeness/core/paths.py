@@ -27,10 +27,12 @@ class Outputs:
     Attributes:
         tables: names of the synthetic tables, without a suffix.
         generators: folders of the generators.
+        plain: ending of the files beside those of Parquet, which need no library of tables.
     """
 
     tables: tuple[str, ...]
     generators: tuple[str, ...]
+    plain: str = "csv"
 
     @property
     def generator_files(self) -> tuple[str, ...]:
@@ -45,7 +47,7 @@ class Outputs:
     @property
     def files(self) -> tuple[str, ...]:
         """Files of generators and tables, in order of their places in a project."""
-        tables = sorted(f"{table}.{suffix}" for table in self.tables for suffix in ("csv", "parquet"))
+        tables = sorted(f"{table}.{suffix}" for table in self.tables for suffix in (self.plain, "parquet"))
         return (*sorted(self.generator_files), *tables)
 
     @staticmethod

@@ -22,10 +22,11 @@ from likeness.methods.ntk.method import Ntk
 from likeness.methods.pearl.method import Pearl
 
 METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Hp, Marginals, Merf, MerfAe, Moments, Ntk, Pearl)}
-DEFAULT = Marginals.name
+DEFAULT, DEFAULT_OF_IMAGES = Marginals.name, Moments.name
 
 __all__ = [
     "DEFAULT",
+    "DEFAULT_OF_IMAGES",
     "METHODS",
     "Context",
     "Method",

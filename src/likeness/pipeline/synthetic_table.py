@@ -63,6 +63,15 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     return typed_again(pd.read_parquet(path), schema)
 
 
+def plain_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:
+    """A synthetic table without Parquet: as :func:`csv_bytes`, or images as arrays of numpy."""
+    if schema.image is None:
+        return csv_bytes(table, schema, layout)
+    from likeness.pipeline.image_forms import npz_bytes
+
+    return npz_bytes(table, schema)
+
+
 def csv_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:
     """A synthetic table as CSV in UTF-8, written as its source is. The same arguments give the same bytes.
 

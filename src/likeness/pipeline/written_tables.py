@@ -1,4 +1,4 @@
-"""The synthetic tables of a project on disk: Parquet and CSV, each tied to the generator that made it."""
+"""The synthetic tables of a project on disk: Parquet and CSV or arrays, tied to the generator that made them."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from likeness.core.lazy import pa, pq
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import LINEAGE, csv_bytes, parquet_bytes, sample_request
+from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes, plain_bytes, sample_request
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,8 +28,8 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
     for name, table in tables.items():
         path = _path(project, f"{name}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path.with_suffix(".csv")) as part:
-            part.write_bytes(csv_bytes(table, project.model.tables[name], project.params.ingest.format))
+        with whole_file(_plain(project, name)) as part:
+            part.write_bytes(plain_bytes(table, project.model.tables[name], project.params.ingest.format))
         with whole_file(path) as part:
             part.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
 
@@ -51,7 +51,7 @@ def _check_table(project: Project, table: str, schema: Schema) -> None:
     from likeness.data.encoding.dtypes import in_dtypes
 
     path = _path(project, f"{table}.parquet")
-    csv = path.with_suffix(".csv")
+    plain = _plain(project, table)
     try:
         metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
     except FileNotFoundError:
@@ -66,19 +66,23 @@ def _check_table(project: Project, table: str, schema: Schema) -> None:
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
     shown = in_dtypes(project.tables[table], schema)
-    if csv_bytes(shown, schema, project.params.ingest.format) != csv.read_bytes():
-        raise ArtifactError(f"{path} and {csv} hold different rows. Run: dvc repro sample")
+    if plain_bytes(shown, schema, project.params.ingest.format) != plain.read_bytes():
+        raise ArtifactError(f"{path} and {plain} hold different rows. Run: dvc repro sample")
 
 
 def _path(project: Project, name: str) -> Path:
     return project.root / Outputs.place(name)
 
 
+def _plain(project: Project, table: str) -> Path:
+    return _path(project, f"{table}.{project.outputs.plain}")
+
+
 def _origin(project: Project, table: str) -> dict[str, str]:
-    """SHA-256 of the files that a Parquet file names: of the generators, and of the table as CSV."""
+    """SHA-256 of the files that a Parquet file names: of the generators, and of the table without Parquet."""
     return {
         str(Outputs.place(name)): _digest(_path(project, name))
-        for name in (*project.outputs.generator_files, f"{table}.csv")
+        for name in (*project.outputs.generator_files, f"{table}.{project.outputs.plain}")
     }
 
 

@@ -146,6 +146,7 @@ def schema_faults(mapping: Any) -> list[str]:
         rest = {key: value for key, value in rest.items() if key not in ("rules", "derived")}
         if str(rest.get("label")) in bad:
             rest |= {"task": "none", "label": None}
+            good = [column for column in good if "image" not in rest or column["name"] != mapping["label"]]
     if columns:
         rest["columns"] = good
     spanning = _refused(lambda: Schema.from_dict(rest, "schema"))

@@ -1,7 +1,7 @@
 """sample: write the synthetic table, or both of people with histories.
 
 Reads: data/models, data/released (categories, auxiliary), data/schema.
-Writes: data/synthetic: .parquet and .csv. Spends: nothing, however many rows.
+Writes: data/synthetic: .parquet and .csv, of images .npz. Spends: nothing, however many rows.
 """
 
 from likeness.pipeline.project import Project

@@ -28,7 +28,7 @@ from likeness.methods import METHODS
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.card import STAGE, card_queries
-from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, read_synthetic, sample_request
+from likeness.pipeline.synthetic_table import parquet_bytes, plain_bytes, read_synthetic, sample_request
 from likeness.preflight.forecast import training_seconds
 from likeness.release.request import check_answer
 from likeness.report.statement import statement
@@ -234,9 +234,9 @@ def table(bundle: Bundle) -> str:
     """Both files of each table are the generator's draw with the public seed, to the byte."""
     sample, privacy = bundle.sample, bundle.json(names.PRIVACY)
     stem, schema = next(iter(bundle.model.tables.items()))
-    # A row of a CSV has at least a byte a column: never draw more rows than the file can hold.
-    room = (bundle.folder / f"{stem}.csv").stat().st_size
-    require(sample.rows * len(schema.columns) <= room, f"{stem}.csv has fewer rows than {names.SETTINGS} states")
+    # A row has at least a byte a column: never draw more rows than the file can hold.
+    name, room = _plain_name(bundle, stem), (bundle.folder / _plain_name(bundle, stem)).stat().st_size
+    require(sample.rows * len(schema.columns) <= room, f"{name} has fewer rows than {names.SETTINGS} states")
     drawn, others, different = Published.of_checked_folder(bundle.folder).tables(*sample), [], 0
     for stem, again in drawn.items():
         files = {
@@ -244,8 +244,10 @@ def table(bundle: Bundle) -> str:
             for path, digest in privacy["outputs"].items()
             if Path(path).suffix != ".parquet" and Path(path).stem in (stem, "spec", "weights")
         }
-        csv, parquet = ((bundle.folder / f"{stem}.{suffix}").read_bytes() for suffix in ("csv", "parquet"))
-        if csv == _csv(bundle, stem, again) and parquet == parquet_bytes(again, files, sample_request(sample)):
+        plain, parquet = (
+            (bundle.folder / name).read_bytes() for name in (_plain_name(bundle, stem), f"{stem}.parquet")
+        )
+        if plain == _plain(bundle, stem, again) and parquet == parquet_bytes(again, files, sample_request(sample)):
             continue
         different += _rounded(bundle, stem, again, files)
         others.append(stem)
@@ -263,9 +265,14 @@ def table(bundle: Bundle) -> str:
     )
 
 
-def _csv(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
-    """A table as CSV, as the settings say that its source is written."""
-    return csv_bytes(table, bundle.model.tables[stem], bundle.params.ingest.format)
+def _plain_name(bundle: Bundle, stem: str) -> str:
+    """The file of a table beside that of Parquet."""
+    return f"{stem}.{bundle.project.outputs.plain}"
+
+
+def _plain(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
+    """A table without Parquet, as the settings say that its source is written."""
+    return plain_bytes(table, bundle.model.tables[stem], bundle.params.ingest.format)
 
 
 def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
@@ -282,9 +289,10 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
     """
     schema, name = bundle.model.tables[stem], f"{stem}.parquet"
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
-    csv = (bundle.folder / f"{stem}.csv").read_bytes()
-    require(csv == _csv(bundle, stem, in_dtypes(stated, schema)), f"{stem}.csv is not the table of {name}")
-    if csv == _csv(bundle, stem, drawn):
+    plain = (bundle.folder / _plain_name(bundle, stem)).read_bytes()
+    same = plain == _plain(bundle, stem, in_dtypes(stated, schema))
+    require(same, f"{_plain_name(bundle, stem)} is not the table of {name}")
+    if plain == _plain(bundle, stem, drawn):
         return 0
     key = bundle.model.key
     require(key is None or stated[key].equals(again[key]), f"{name} has other keys than the table drawn again")

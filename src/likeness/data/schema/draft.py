@@ -5,7 +5,7 @@ table comes in here. A kind follows from a column's type, and a person confirms 
 rows, such as floats for whole numbers of which one is missing. So a dtype answers no question.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -55,17 +55,28 @@ class SchemaDraft:
         ('age', 'sex')
     """
 
-    _comments: ClassVar[Mapping[str, str]] = {"task": "# classification, regression, or none; the label is predicted"}
+    _comments: ClassVar[Mapping[str, str]] = {
+        "task": "# classification, regression, or none; the label is predicted",
+        "image": GUESSED,
+    }
 
-    def __init__(self, kinds: Mapping[str, str], name: str = "table", dtypes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, str],
+        name: str = "table",
+        dtypes: Mapping[str, str] | None = None,
+        image: Sequence[int] | None = None,
+    ) -> None:
         """Begin with what is public already.
 
         Args:
             kinds: guessed kind by column.
             name: short name of the table.
             dtypes: word of each column's dtype.
+            image: shape where each record is an image, as in a schema file.
         """
         self.name = name
+        self._image = image
         self.source: str | None = None
         self.rules: list[Mapping[str, Any]] = []
         self.derived: Mapping[str, Any] = {}
@@ -147,6 +158,8 @@ class SchemaDraft:
         specs = {
             name: _stand_in(self[name].kind) if self[name].guessed else spec for name, spec in self._specs().items()
         }
+        if self._image is not None:
+            return []  # names of pixels say nothing
         try:
             schema = Schema.from_dict({**self._content(specs), "name": "?", "source": "?"}, "schema")
         except SchemaError:
@@ -268,7 +281,9 @@ class SchemaDraft:
         is_class = kind in KINDS and KINDS[kind].is_categorical
         task = "none" if kind is None else "classification" if is_class else None if self._either else "regression"
         about = {"name": self.name, "source": self.source, "task": task}
-        return {**about, **({} if kind is None else {"label": self._label}), "columns": columns, **self._ruled()}
+        label = {} if kind is None else {"label": self._label}
+        image = {} if self._image is None else {"image": {"shape": [*self._image]}}
+        return {**about, **label, **image, "columns": columns, **self._ruled()}
 
     def comments(self) -> Comments:
         """What is said beside keys of the file of a draft."""

@@ -116,6 +116,24 @@ def is_image_folder(folder: SourcePath) -> bool:
     return first is not None and ending(first[1]) in _SUFFIXES
 
 
+def folder_layout(folder: SourcePath) -> tuple[tuple[int, ...], int]:
+    """The shape of the first image of a folder, as a schema writes it, and in how many folders it lies.
+
+    All images of a source that is read have this shape and this depth. So they are public, as the names of columns are.
+
+    Raises:
+        DataError: the first image cannot be read.
+    """
+    folders, file = next(_files(folder))
+    try:
+        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(_bytes(file, folder.name))) as image:
+            width, height = ImageOps.exif_transpose(image).size
+            color = (3,) if image.mode not in _MODES["L"] else ()
+    except Exception:  # each format has errors of its own, and none of them reaches a person
+        raise DataError(f"{folder.name}: holds an image {_DAMAGED}.") from None
+    return (height, width, *color), len(folders)
+
+
 def folder_chunks(folder: SourcePath, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
     """Pixels, label and split of the images in ``CLASS/FILE``, or in ``PART/CLASS/FILE`` with a split column.
 

@@ -14,6 +14,7 @@ from likeness.data.schema.schema import BRIGHTEST, Schema
 from likeness.data.source.opening import contained
 
 _PARTS = ("train", "test")
+_UNREADABLE = "cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."
 
 
 def npz_chunks(path: SourcePath, schema: Schema, split_column: str | None, rows: int) -> Iterator[pd.DataFrame]:
@@ -40,9 +41,7 @@ def npz_chunks(path: SourcePath, schema: Schema, split_column: str | None, rows:
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
     arrays = _arrays(path)
     if arrays is None or "x_train" not in arrays:
-        raise DataError(
-            f"{path.name}: cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."
-        )
+        raise DataError(f"{path.name}: {_UNREADABLE}")
     for part in [part for part in _PARTS if f"x_{part}" in arrays]:
         x = _images(arrays[f"x_{part}"], schema.image, f"{path.name}: x_{part}")
         beside = pd.DataFrame(index=range(len(x)))
@@ -54,6 +53,19 @@ def npz_chunks(path: SourcePath, schema: Schema, split_column: str | None, rows:
             chunk = x[start : start + rows]
             some = beside.iloc[start : start + rows].reset_index(drop=True)
             yield with_pixels(chunk.reshape(len(chunk), -1), schema.pixels, some)
+
+
+def npz_layout(path: SourcePath) -> tuple[tuple[int, ...], int]:
+    """The shape of the images of a file, as a schema writes it; and 0 without classes, 1 with them, 2 with test images.
+
+    Raises:
+        DataError: it has no array ``x_train`` of images.
+    """
+    arrays = _arrays(path) or {}
+    images = arrays.get("x_train")
+    if images is None or images.ndim not in (3, 4):
+        raise DataError(f"{path.name}: {_UNREADABLE}")
+    return images.shape[1:], 0 if "y_train" not in arrays else 1 + ("x_test" in arrays)
 
 
 def _arrays(path: SourcePath) -> dict[str, NDArray[Any]] | None:

@@ -34,6 +34,11 @@ class Histories(DataModel):
     shares = (0.4, 0.6)
     by_person = True
 
+    @staticmethod
+    def serves(schema: Any) -> bool:
+        """Whether it is the schema of histories."""
+        return isinstance(schema, HistorySchema)
+
     @property
     def records(self) -> Schema:
         """One row a person: the number of events, and the first one."""

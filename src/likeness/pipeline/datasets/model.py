@@ -57,6 +57,11 @@ class DataModel(ABC):
     shares: ClassVar[tuple[float, ...]] = (1.0,)
     by_person: ClassVar[bool] = False
 
+    @staticmethod
+    @abstractmethod
+    def serves(schema: Any) -> bool:
+        """Whether a public schema describes a data set of this kind."""
+
     @property
     @abstractmethod
     def records(self) -> Schema:

@@ -1,4 +1,4 @@
-"""One table: a record is a row."""
+"""One table: a record is a row, or an image."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +27,11 @@ class Table(DataModel):
 
     schema: Schema
     outputs = Outputs((_NAME,), ("generator",))
+
+    @staticmethod
+    def serves(schema: Any) -> bool:
+        """Whether it is the schema of a table without images."""
+        return isinstance(schema, Schema) and schema.image is None
 
     @property
     def records(self) -> Schema:
@@ -157,3 +162,14 @@ class Table(DataModel):
         from likeness.data.schema.constrained_tables import violation_counts
 
         return violation_counts(tables[_NAME], self.schema)
+
+
+class Images(Table):
+    """Images with their classes: a table with a column for each pixel. They come out as arrays too."""
+
+    outputs = Outputs((_NAME,), ("generator",), "npz")
+
+    @staticmethod
+    def serves(schema: Any) -> bool:
+        """Whether the schema says the shape of an image."""
+        return isinstance(schema, Schema) and schema.image is not None
