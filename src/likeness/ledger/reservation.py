@@ -35,7 +35,7 @@ class Reservation:
         unit: unit of privacy where a person may have several rows; None: a row is a person.
         delta: δ of the partition selection.
         others_delta: from the name of each other partition selection of the plan to its δ.
-        rows_digests: keyed hashes of the rows of each table of the source, for any schema.
+        rows_digests: keyed hashes of the rows of each table of the source, for any schema, and of all typed rows.
         beside: digests of the encodings of the plan's other rows of these people, such as those of their histories.
         group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
         first_nights: digest of the first nights of all people of the series.

@@ -13,7 +13,7 @@ from likeness.data.private_tables import write_private
 from likeness.data.schema.column import SPLIT_COLUMN
 from likeness.data.source.cells import typed
 from likeness.pipeline.ingest import manifest_of
-from likeness.pipeline.staying_rows import COUNTED, digest_of_sums, source_digest
+from likeness.pipeline.staying_rows import COUNTED, digest_of_sums
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -30,9 +30,9 @@ def ingest_counts(project: "Project", rows: "RowsThere") -> None:
         DataError: a cell there breaks a rule of the schema, or there is no training row.
     """
     params, schema, ledger = project.params, project.written_schema, project.ledger
-    train, test, source = rows.survey()
-    digest = digest_of_sums(schema, train, ledger.key)
-    manifest = manifest_of(params, ledger.id, digest, train.count, [source_digest(source, ledger.key)], test.count)
+    train, test = rows.survey()
+    digest, whole = digest_of_sums(schema, ledger.key, train), digest_of_sums(schema, ledger.key, train, test)
+    manifest = manifest_of(params, ledger.id, digest, train.count, [whole], test.count)
     ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])
     survey = sha256_bytes(rows.statements.survey().encode())
     empty = typed(pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names}), schema, rows.database.name)
@@ -75,7 +75,7 @@ class CountedRows:
         self._compare(self.rows.survey()[0], "Nothing was spent on this query")
 
     def _compare(self, sums: "Sums", fate: str) -> None:
-        if digest_of_sums(self.rows.schema, sums, self.key) != self.digest:
+        if digest_of_sums(self.rows.schema, self.key, sums) != self.digest:
             raise DataError(
                 f"{self.rows.database.name}: the rows changed since they were ingested. {fate}. Name a table that "
                 "nobody writes to during a run, such as a snapshot, in ingest.query. Then run: likeness run"

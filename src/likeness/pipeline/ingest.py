@@ -59,7 +59,7 @@ def manifest_of(
         ledger_id: of the ledger whose key made the digests.
         digest: of the training rows.
         count: number of training rows.
-        rows_digests: of the rows of each table of the source.
+        rows_digests: of the rows of each table of the source, and of its typed rows.
         held_out: number of test rows; None: there is no split.
         tonight: whom a night of a series asks about; None: everybody.
 
@@ -219,6 +219,7 @@ def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: E
     for table, hashes in _used_rows(sources, schema, rows, engine):
         is_train = (table[SPLIT] == "train").to_numpy()
         rows.training.add(hashes[is_train])
+        rows.typed.add(hashes)
         rows.held_out += int((~is_train).sum())
         yield table
 
@@ -229,6 +230,7 @@ class IngestedRows:
     Attributes:
         source: takes up all rows of the source, also those that are not used.
         training: takes up the typed training rows.
+        typed: takes up the typed rows of both parts, so it does not depend on the split of rows.
         held_out: number of test rows.
         tonight: whom a night of a series asks about; None: everybody.
         ledger: of the series.
@@ -237,6 +239,7 @@ class IngestedRows:
     def __init__(self, params: Params, schema: Schema, ledger: "Ledger | None" = None) -> None:
         """Start without rows. A series needs a ledger."""
         self.source, self.training, self.held_out = SourceDigest(), training_digest(params, schema), 0
+        self.typed = TypedDigest(schema, ordered=False)
         self.tonight: Tonight | None = None
         self.ledger = ledger
 
@@ -248,8 +251,9 @@ class IngestedRows:
             ledger_id: of the ledger.
             key: its secret.
         """
-        digest, source = self.training.digest(key), self.source.digest(key)
-        return manifest_of(params, ledger_id, digest, self.training.count, [source], self.held_out, self.tonight)
+        digest, typed = self.training.digest(key), self.typed.digest(key) if self.typed.count else ""
+        others = [self.source.digest(key), typed]  # a digest of no row would show that there is none
+        return manifest_of(params, ledger_id, digest, self.training.count, others, self.held_out, self.tonight)
 
 
 def source_rows(

@@ -277,9 +277,9 @@ class Project:
         with self.ledger_session.beside_rows():
             if self.rows_there is None:
                 return digest_of(self.sources.given, self.ledger.key)
-            from likeness.pipeline.staying_rows import source_digest
+            from likeness.pipeline.staying_rows import digest_of_sums
 
-            return source_digest(self.rows_there.survey()[2], self.ledger.key)
+            return digest_of_sums(self.written_schema, self.ledger.key, *self.rows_there.survey())
 
     @property
     def ledger_place(self) -> tuple[str | None, str | None]:

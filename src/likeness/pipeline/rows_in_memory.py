@@ -14,7 +14,7 @@ from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
-from likeness.data.source.row_digests import row_hashes
+from likeness.data.source.row_digests import TypedDigest, row_hashes
 from likeness.pipeline.ingest import manifest_of, of_tonight, people_tonight, training_digest
 from likeness.pipeline.private_rows import PERSON, _texts, dataset_from, encoded_chunks
 from likeness.release.door import Door
@@ -104,10 +104,11 @@ def in_memory(
         assert params.ingest.unit is not None
         keep = bound_contributions(hashes, persons, np.full(len(train), "train"), params.ingest.unit.max_rows)
         train, numbers, hashes = train[keep], person_numbers(persons[keep]), hashes[keep]
-    rows = training_digest(params, schema)
+    rows, typed = training_digest(params, schema), TypedDigest(schema, ordered=False)
     rows.add(hashes)
-    digest = rows.digest(ledger.key)
-    dataset = dataset_in_memory(params, ledger, digest, len(train), rows_digests, encoding_digest(schema), tonight)
+    typed.add(hashes)
+    digest, others = rows.digest(ledger.key), [*rows_digests, typed.digest(ledger.key) if len(hashes) else ""]
+    dataset = dataset_in_memory(params, ledger, digest, len(train), others, encoding_digest(schema), tonight)
     return RowsInMemory({"": (train, numbers)}, schema.row_sets, dataset)
 
 

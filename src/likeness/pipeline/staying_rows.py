@@ -76,19 +76,11 @@ def rows_there(sources: "Sources", schema: Schema) -> "RowsThere":
     return RowsThere(database, schema, Split(fraction, split.seed, "", column, split.train, split.test))
 
 
-def digest_of_sums(schema: Schema, sums: "Sums", key: bytes) -> str:
-    """The keyed digest of rows, from the sum of their hashes: a database has no order of rows."""
+def digest_of_sums(schema: Schema, key: bytes, *sums: "Sums") -> str:
+    """The keyed digest of rows, from the sums of their hashes: a database has no order of rows."""
     from likeness.data.source.row_digests import TypedDigest
 
     digest = TypedDigest(schema, ordered=False)
-    digest.put(sums.total, sums.count)
-    return digest.digest(key)
-
-
-def source_digest(total: int, key: bytes) -> str:
-    """The keyed digest of all rows with all columns of the source, from the sum of their hashes."""
-    from likeness.data.source.row_digests import SourceDigest
-
-    digest = SourceDigest()
-    digest.put(total)
+    for some in sums:
+        digest.put(some.total, some.count)
     return digest.digest(key)

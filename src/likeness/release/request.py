@@ -27,8 +27,8 @@ class Dataset:
         attempt: a deliberate second release of a request has another one.
         encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
         unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
-        rows_digests: keyed hashes of the rows of each table of the source, in no order and with all columns; no part of
-            the request.
+        rows_digests: keyed hashes of the rows of each table of the source, in no order and with all columns, and of the
+            typed rows of both parts; no part of the request.
         beside: encodings of the plan's other rows of these people; no part of the request.
         group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
         first_nights: digest of the first nights of all people; no part of the request.

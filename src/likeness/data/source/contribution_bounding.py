@@ -16,7 +16,7 @@ from likeness.core.errors import DataError
 from likeness.core.text import normal_text
 from likeness.data.beside import TEXT
 from likeness.data.source.python_cells import text_of
-from likeness.data.source.row_digests import Hashes, drawn, leading
+from likeness.data.source.row_digests import Hashes, hashes_of, leading, mixed
 
 _DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
 # pandas writes so where a cell of the column is missing. Three zeros may be a mark of thousands, and from 16 digits on
@@ -71,10 +71,10 @@ def bound_contributions(
 ) -> NDArray[np.bool_]:
     """Choose at most ``max_rows`` rows of each person in each part of the split.
 
-    Of more rows, those with the smallest hashes of person, content and copy are used. Equal rows of a person are copies
-    0, 1, ... of each other. This is a draw without replacement within each person: order of rows and other people do
-    not matter. A public split column may put a person into both parts; each part is then bounded. Only training rows
-    reach the door.
+    Of more rows, those with the smallest numbers are used. A number is mixed from the first 64 bits of the hashes of
+    row and person, and the copy. Equal rows of a person are copies 0, 1, ... of each other. This is a draw without
+    replacement within each person: order of rows and other people do not matter. A public split column may put a person
+    into both parts; each part is then bounded. Only training rows reach the door.
 
     Args:
         hashes: of the typed rows.
@@ -93,9 +93,10 @@ def bound_contributions(
     some = hashes[many]
     rows = owners.iloc[many].assign(content=leading(some), rest=leading(some[:, 8:]))
     rows["copy"] = rows.groupby(["person", "train", "content", "rest"]).cumcount()
-    names = [str(name) for name in people.iloc[many]]
-    rows["hash"] = leading(drawn("likeness row of a person", some, rows["copy"].to_numpy(), names))
-    ranked = rows.sort_values(["person", "train", "hash", "content", "rest", "copy"])
+    codes, names = pd.factorize(people.iloc[many])
+    persons = leading(hashes_of(f"likeness rows of {name}".encode() for name in names))
+    rows["number"] = mixed(leading(some) + persons[codes] + rows["copy"].to_numpy("uint64"))
+    ranked = rows.sort_values(["person", "train", "number", "content", "rest", "copy"])
     rank = ranked.groupby(["person", "train"]).cumcount()
     keep[many] = (rank < max_rows).reindex(rows.index).to_numpy()
     return keep

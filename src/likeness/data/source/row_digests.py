@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from likeness.data.beside import TEXT
 from likeness.data.pixels import leading_pixels, matrix
 from likeness.data.schema.schema import Schema
-from likeness.data.source.row_texts import framed, joined, row_texts
+from likeness.data.source.row_texts import encoded, row_texts
 
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""
 _MODULUS = 2**256
-_CELLS = 1 << 20  # of a source in one step
 
 
 def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
@@ -44,19 +43,16 @@ def leading(hashes: Hashes) -> NDArray[np.uint64]:
     return np.ascontiguousarray(hashes[:, :8]).view(">u8").astype(np.uint64).ravel()
 
 
-def uniform(hashes: Hashes) -> NDArray[np.float64]:
-    """The first 13 hexadecimal digits of each hash as a number in [0, 1), shape (n,). It is exact."""
-    return (leading(hashes) >> np.uint64(12)) / 2.0**52
+def last(hashes: Hashes) -> NDArray[np.uint64]:
+    """The last 32 bits of each hash as a number, shape (n,)."""
+    return np.ascontiguousarray(hashes[:, 28:]).view(">u4").astype(np.uint64).ravel()
 
 
-def drawn(start: str, hashes: Hashes, *more: "NDArray[Any] | Sequence[str]") -> Hashes:
-    """SHA-256 of a common start, the 64 hexadecimal digits of each hash, and more of each row, with blanks between."""
-    ends = pa.py_buffer(np.arange(0, 64 * len(hashes) + 1, 64))
-    digits = pa.LargeStringArray.from_buffers(len(hashes), ends, pa.py_buffer(hashes.tobytes().hex().encode()))
-    rest = [pa.array(one).cast(pa.large_string()) for one in more]
-    first, blank = (pa.scalar(one, pa.large_string()) for one in (start, " "))
-    texts = pc.binary_join_element_wise(first, digits, *rest, blank)
-    return hashes_of(texts.cast(pa.large_binary()).to_pylist())
+def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers whose every bit depends on each bit of the given ones (the end of SplitMix64). Only 0 gives 0."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers
 
 
 class TypedDigest:
@@ -103,12 +99,13 @@ def typed_digest(table: pd.DataFrame, schema: Schema, key: bytes, *, ordered: bo
 
 
 class SourceDigest:
-    """Keyed digest of the raw rows of a table.
+    """Keyed digest of the raw rows of a table, which recognizes it under any schema.
 
-    It does not depend on the order of rows and columns, the schema, the split, or the parts of the source: hashes of
-    rows are added up modulo 2^256 (Clarke et al. 2003). A row is the names of its columns as a JSON list, and its cells
-    in the order of names, as in :mod:`likeness.data.source.row_texts`. A cell is its text in the source, and an empty
-    text is missing. Columns of lists or records are left out.
+    It does not depend on the order of rows and columns, the schema, the split, or the parts of the source. A text has a
+    number of 64 bits. That of a cell is made of the number of its column's name and that of its text in the source; an
+    empty text is missing and counts 0. The numbers of a row add up modulo 2^64 and are mixed, and those of rows add up.
+    This is no hash for secrets: it is made to be fast, and tells tables apart that differ by chance. Whoever means to
+    get around it needs no collision, because one other cell does it. Columns of lists or records are left out.
     """
 
     def __init__(self) -> None:
@@ -131,20 +128,17 @@ class SourceDigest:
             names: names of the columns.
             columns: cells of each column, of one length; an array of bytes is a shortcut for such a column of Arrow.
         """
-        by_name = sorted(zip(names, columns, strict=True), key=lambda pair: pair[0])
-        read = [(name, cells) for name, cells in by_name if not pa.types.is_nested(getattr(cells, "type", pa.null()))]
-        if not read:
-            return
-        start = pa.scalar(json.dumps([name for name, _ in read]).encode(), pa.large_binary())
-        step = max(1, _CELLS // len(read))
-        for index in range(0, len(read[0][1]), step):
-            some = [cells[index : index + step] for _, cells in read]
-            rows = joined([one if isinstance(one, np.ndarray) else framed(_plain(one), _texts) for one in some])
-            self.put(_sum(hashes_of(pc.binary_join_element_wise(start, rows, _NOTHING).to_pylist())))
+        given = zip(names, columns, strict=True)
+        read = [pair for pair in given if not pa.types.is_nested(getattr(pair[1], "type", pa.null()))]
+        if read:
+            rows = np.ones(len(read[0][1]), np.uint64)
+            for name, cells in read:
+                rows += _cell_numbers(name, cells)
+            self.put(int(mixed(rows).sum(dtype=np.uint64)))
 
     def put(self, total: int) -> None:
         """Add the sum of another digest."""
-        self._total = (self._total + total) % _MODULUS
+        self._total = (self._total + total) % 2**64
 
     def take(self) -> int:
         """Return the sum since the last call, and start again."""
@@ -161,23 +155,39 @@ class SourceDigest:
         return hmac.digest(key, content.encode(), "sha256").hex() if self._total else ""
 
 
-_NOTHING = pa.scalar(b"", pa.large_binary())
-
-
-def _plain(cells: Any) -> Any:
-    """Cells of a type that has a dictionary."""
-    return cells.cast(pa.float32()) if pa.types.is_float16(cells.type) else cells
+def _cell_numbers(name: str, cells: "pa.Array | NDArray[np.uint8]") -> NDArray[np.uint64]:
+    """The numbers of a column's cells, shape (n,)."""
+    if isinstance(cells, np.ndarray):
+        distinct, places = pa.array(range(256)), cells
+    else:
+        # A dictionary knows no numbers of 16 bits.
+        distinct, indices = encoded(cells.cast(pa.float32()) if pa.types.is_float16(cells.type) else cells)
+        places = indices.to_numpy()
+    texts = pa.concat_arrays([_texts(distinct).fill_null(b""), pa.array([b""], pa.large_binary())])
+    numbers = mixed(_text_numbers(texts) + _text_numbers(pa.array([name.encode()], pa.large_binary())))
+    numbers[pc.binary_length(texts).to_numpy() == 0] = 0
+    return numbers[places]
 
 
 def _texts(cells: Any) -> Any:
-    """The text of each cell in the source; missing where it is empty."""
+    """The text of each cell in the source."""
     kind = cells.type
     if pa.types.is_duration(kind):
         cells = cells.cast(pa.int64())
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
         cells = cells.cast(pa.large_string())
-    cells = cells.cast(pa.large_binary())
-    return pc.if_else(pc.equal(pc.binary_length(cells), 0), pa.scalar(None, pa.large_binary()), cells)
+    return cells.cast(pa.large_binary())
+
+
+def _text_numbers(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
+    """A number of each text, shape (n,), of at least one: its bytes, each times the public number of its place."""
+    _, ends, content = texts.buffers()
+    stops = np.frombuffer(ends, np.int64)[: len(texts) + 1]
+    data, lengths = np.frombuffer(content or b"", np.uint8)[: stops[-1]], np.diff(stops)
+    weights = mixed(np.arange(1, 1 + lengths.max(), dtype=np.uint64))
+    places = np.arange(len(data)) - np.repeat(stops[:-1], lengths)
+    sums = np.append(np.uint64(0), ((data + np.uint64(1)) * weights[places]).cumsum(dtype=np.uint64))[stops]
+    return np.diff(sums)
 
 
 def _sum(hashes: Hashes) -> int:

@@ -56,13 +56,19 @@ def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
 
 def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.LargeBinaryArray:
     """Values as cells of a row. Each different one gets its text once, and is missing where ``texts_of`` gives none."""
-    cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
-    cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-    content = texts_of(cells.dictionary).cast(pa.large_binary())
+    values, places = encoded(cells)
+    content = texts_of(values).cast(pa.large_binary())
     lengths = pc.binary_length(content).cast(pa.large_string()).cast(pa.large_binary())
     distinct = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
     distinct = pa.concat_arrays([pc.fill_null(distinct, _MISSING), pa.array([b"-"], pa.large_binary())])
-    return distinct.take(pc.fill_null(cells.indices.cast(pa.int64()), len(distinct) - 1))
+    return distinct.take(places)
+
+
+def encoded(cells: pa.Array) -> tuple[pa.Array, pa.Int64Array]:
+    """The different values of cells, and the place of each cell among them; one place more where it is missing."""
+    cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    return cells.dictionary, pc.fill_null(cells.indices.cast(pa.int64()), len(cells.dictionary))
 
 
 def _joined_bytes(values: "NDArray[np.uint8]") -> pa.LargeBinaryArray:

@@ -1,14 +1,21 @@
 """The public split into training and test rows. Only training rows reach the door."""
 
+import hashlib
+import math
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.rng import public
-from likeness.data.source.row_digests import Hashes, drawn, hashes_of, leading, uniform
+from likeness.data.source.row_digests import Hashes, hashes_of, last, leading
 
 Parts = NDArray[np.str_]
+WORDS = 2**32
+"""Words: numbers of 32 bits."""
+COPIES_STEP = 2_654_435_769
+""":data:`WORDS` divided by the golden ratio: its multiples lie evenly among all words."""
 _WIDER = 4  # times as long as the next one is each sorted array of rows, so there are few
 
 
@@ -28,16 +35,18 @@ def split_by_column(column: "pd.Series[str]", train: str, test: str) -> Parts:
 class SplitByContent:
     """By content and copy of each row, for ``add_remove_one``: a row that comes or goes moves no other row.
 
-    Let a table have k rows with the text t, copies 0 to k - 1. Copy c is a test row if the hash of seed, c and t is
-    below a threshold. So of these rows n(k) = #{c < k: not below} are training rows, whatever other rows there are.
-    Without one of them there are k - 1 such rows, and n(k) - n(k - 1) is 0 or 1. Equal rows are interchangeable. So
-    either the training rows lose that row, or the test rows do, and all other rows stay. A split by position would move
-    all rows behind a removed one. One by content alone would put all equal rows on one side.
+    Let a table have k rows with the text t, copies 0 to k - 1. Let w be the last word of SHA-256(t), and let the seed
+    give a factor and a start. Copy c is a test row if (factor · w + step · c + start) mod 2^32 is below a threshold.
+    That follows from t, c and public numbers. So of these rows n(k) = #{c < k: not below} are training rows, whatever
+    other rows there are. Without one of them there are k - 1 such rows, and n(k) - n(k - 1) is 0 or 1. Equal rows are
+    interchangeable. So either the training rows lose that row, or the test rows do, and all other rows stay. A split by
+    position would move all rows behind a removed one. One by content alone would put all equal rows on one side.
 
-    In SQL the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``, and a row is a test row if the first 13 hexadecimal
-    digits of ``sha256('likeness split SEED ' || sha256(t) || ' ' || copy)`` are below 16^13 times the share. Rows are
-    equal here if the first 128
-    bits of their hashes are. Memory holds 24 bytes of each row.
+    The factor is odd, so it only permutes the words: different rows are test rows as if drawn. Copies of a row lie
+    evenly, because of the step.
+
+    In SQL the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``, and no number reaches 2^63. Rows are equal here if
+    the first 128 bits of their hashes are. Memory holds 24 bytes of each row.
     """
 
     def __init__(self, test_fraction: float, seed: int) -> None:
@@ -47,14 +56,15 @@ class SplitByContent:
             test_fraction: share of the test rows.
             seed: public.
         """
-        self._fraction, self._start = test_fraction, f"likeness split {seed}"
+        self._fraction, (self._factor, self._start) = test_fraction, factor_and_start(seed)
         self._passed: list[tuple[NDArray[np.bytes_], NDArray[np.uint64]]] = []  # sorted, with the first 64 bits
 
     def parts(self, hashes: Hashes) -> Parts:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
-        return _names(uniform(drawn(self._start, hashes, self._copies(hashes))) < self._fraction)
+        words = last(hashes) * self._factor + self._copies(hashes) * np.uint64(COPIES_STEP) + self._start
+        return _parts(words, self._fraction)
 
-    def _copies(self, hashes: Hashes) -> NDArray[np.int64]:
+    def _copies(self, hashes: Hashes) -> NDArray[np.uint64]:
         """The number of each row of a chunk among the rows so far that equal it, shape (n,)."""
         rows, words = np.ascontiguousarray(hashes[:, :16]).view("S16").ravel(), leading(hashes)
         order = np.argsort(rows, kind="stable")
@@ -68,9 +78,20 @@ class SplitByContent:
             rows = np.sort(np.concatenate([self._passed.pop()[0], rows]), kind="stable")
         if len(rows):
             self._passed.append((rows, leading(rows.view(np.uint8).reshape(-1, 16))))
-        copies = np.empty_like(numbers)
+        copies = np.empty(len(numbers), np.uint64)
         copies[order] = numbers
         return copies
+
+
+def factor_and_start(seed: int) -> tuple[np.uint64, np.uint64]:
+    """The public numbers of a split by content: an odd one below 2^31, and a word."""
+    factor, start = np.frombuffer(hashlib.sha256(f"likeness split {seed}".encode()).digest()[:8], ">u4")
+    return np.uint64(factor >> 1 | 1), np.uint64(start)
+
+
+def held_out_words(fraction: float) -> int:
+    """How many words, from 0 on, mean a test row."""
+    return math.ceil(fraction * WORDS)
 
 
 class SplitByPosition:
@@ -104,7 +125,12 @@ def split_by_person(people: "pd.Series[str]", test_fraction: float, seed: int) -
     """By a public hash of the person's name, so that all rows of a person are on one side."""
     codes, names = pd.factorize(people)
     hashes = hashes_of(f"likeness person {seed} {name}".encode() for name in names)
-    return _names(uniform(hashes) < test_fraction)[codes]
+    return _parts(last(hashes), test_fraction)[codes]
+
+
+def _parts(words: NDArray[np.uint64], fraction: float) -> Parts:
+    """``train`` or ``test`` for each row, by a number whose last 32 bits count."""
+    return _names(words % np.uint64(WORDS) < held_out_words(fraction))
 
 
 def _names(is_test: NDArray[np.bool_]) -> Parts:

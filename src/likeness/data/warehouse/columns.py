@@ -92,7 +92,12 @@ def raw(column: Column, form: str, source: str) -> str:
     if form == "text":
         return f"L_TEXT(L_ORDER(CAST({source} AS TEXT)))"
     if column.is_categorical:
-        return source_text(form, source)
+        texts = {  # as :func:`likeness.data.source.python_cells.text_of`
+            "whole": f"CAST({source} AS TEXT)",
+            "decimal": f"CASE WHEN CAST({source} AS TEXT) <> 'NaN' THEN L_PLAIN({source}) END",
+            "truth": f"CASE WHEN {source} THEN 'True' WHEN NOT {source} THEN 'False' END",
+        }
+        return texts[form]
     numbers = {
         "whole": f"CAST({source} AS DOUBLE PRECISION)",
         "decimal": f"L_DECIMAL({source})",
@@ -109,29 +114,6 @@ def raw(column: Column, form: str, source: str) -> str:
     if column.kind == "datetime" and form == "date":
         return f"CAST({numbers[form]} AS BIGINT) * {_SECONDS}"
     return numbers[form]
-
-
-def source_text(form: str, source: str) -> str:
-    """The text of a cell in the source, as :func:`likeness.data.source.python_cells.text_of`; NULL where it is missing.
-
-    Args:
-        form: of the cell.
-        source: the quoted name of the column in the source.
-    """
-    texts = {
-        "any": f"L_RAW({source})",
-        "text": f"L_ORDER(CAST({source} AS TEXT))",
-        "single": f"L_REPR(CAST(CAST({source} AS TEXT) AS DOUBLE PRECISION))",
-        "real": f"L_REPR({source})",
-        "date": f"L_DAY(L_DAYS({source}))",
-        "moment": f"L_WHEN({source})",
-        "zoned": f"L_WHEN({source} AT TIME ZONE 'UTC') || 'Z'",
-        "clock": f"L_HOUR({source})",
-        "whole": f"CAST({source} AS TEXT)",
-        "decimal": f"CASE WHEN CAST({source} AS TEXT) <> 'NaN' THEN L_PLAIN({source}) END",
-        "truth": f"CASE WHEN {source} THEN 'True' WHEN NOT {source} THEN 'False' END",
-    }
-    return texts[form]
 
 
 def read(column: Column, form: str, cell: str) -> str:

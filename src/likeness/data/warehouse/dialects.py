@@ -6,7 +6,6 @@ functions of our own process in SQLite.
 
 =====================================  =============================================================================
 ``L_TEXT(x)``                          the normal form of a text (:func:`likeness.core.text.normal_text`)
-``L_RAW(x)``                           a cell of SQLite as text (:func:`likeness.data.source.python_cells.text_of`)
 ``L_PLAIN(x)``                         a decimal as text, without zeros at the end of its fraction
 ``L_DECIMAL(x)``, ``L_PARSE(t)``       the float64 nearest to a decimal, to a text; NULL where a text is no number
 ``L_FLOAT('0.1')``, ``L_NAN(v)``       a float64 by its text; whether one is not a number
@@ -20,9 +19,6 @@ functions of our own process in SQLite.
 ``L_DAY(n)``, ``L_MOMENT(n)``,         the text of a number of days, of seconds, of seconds of a day
 ``L_TIME(n)``
 ``L_ORDER(t)``                         hexadecimal digits that are compared as they are, whatever the language
-``L_REPR(v)``                          a float64 as Python writes it, whole ones as digits
-``L_WHEN(x)``, ``L_HOUR(x)``           a timestamp, a time of day as text, without zeros at the end of its fraction
-``L_BYTES(t)``                         the number of bytes of a text in UTF-8
 ``L_SHA(t)``, ``L_HEX(t)``             the 64 hexadecimal digits of SHA-256; the number of eight of them
 =====================================  =============================================================================
 """
@@ -67,8 +63,6 @@ _TEXTS = {
     "L_EXACT": "CASE WHEN @0 = 0 THEN '0e0' ELSE CASE WHEN @0 < 0 THEN '-' ELSE '' END || "
     f"RTRIM({_DIGITS}, '0') || 'e' || CAST(CAST('0' || LTRIM({_POWER}, '+-') AS INTEGER)"
     f" * CASE WHEN {_POWER} LIKE '-%' THEN -1 ELSE 1 END + {_SHIFT} AS TEXT) END",
-    "L_REPR": "CASE WHEN L_NAN(@0) THEN NULL WHEN ABS(@0) < 9007199254740992 AND @0 = L_NEAR(@0) "
-    "THEN CAST(CAST(@0 AS BIGINT) AS TEXT) ELSE L_SHOWN(@0) END",
     "L_PLAIN": "CASE WHEN CAST(@0 AS TEXT) LIKE '%.%' THEN RTRIM(RTRIM(CAST(@0 AS TEXT), '0'), '.') "
     "ELSE CAST(@0 AS TEXT) END",
 }
@@ -84,7 +78,6 @@ def _normal(form: str, replaced: Callable[[str], str] = str) -> str:
     return text
 
 
-_REAL, _WHOLE = "DOUBLE PRECISION", "CAST(CAST(CAST(@0 AS TEXT) AS NUMERIC) AS TEXT)"
 _POSTGRES = _TEXTS | {
     "L_TEXT": _normal("NORMALIZE(@0, NFC)"),
     "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
@@ -101,13 +94,6 @@ _POSTGRES = _TEXTS | {
     "L_TIME": "TO_CHAR(TO_TIMESTAMP(@0) AT TIME ZONE 'UTC', 'HH24:MI:SS')",
     "L_SHA": "ENCODE(SHA256(CONVERT_TO(@0, 'UTF8')), 'hex')",
     "L_ORDER": '(@0 COLLATE "C")',
-    # It writes powers of ten from 1e15 on, and Python from 1e16 on.
-    "L_SHOWN": f"CASE WHEN ABS(@0) = CAST('Infinity' AS {_REAL}) THEN REPLACE(CAST(@0 AS TEXT), 'Infinity', 'inf') "
-    f"WHEN ABS(@0) >= 1E15 AND ABS(@0) < 1E16 THEN {_WHOLE} || CASE WHEN {_WHOLE} LIKE '%.%' THEN '' ELSE '.0' END "
-    "ELSE CAST(@0 AS TEXT) END",
-    "L_WHEN": "RTRIM(RTRIM(TO_CHAR(@0, 'YYYY-MM-DD HH24:MI:SS.US'), '0'), '.')",
-    "L_HOUR": "RTRIM(RTRIM(TO_CHAR(@0, 'HH24:MI:SS.US'), '0'), '.')",
-    "L_BYTES": "OCTET_LENGTH(CONVERT_TO(@0, 'UTF8'))",
     "L_HEX": "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)",
 }
 _DUCKDB = _TEXTS | {
@@ -127,10 +113,6 @@ _DUCKDB = _TEXTS | {
     "L_TIME": "STRFTIME(MAKE_TIMESTAMP(CAST(@0 AS BIGINT) * 1000000), '%H:%M:%S')",
     "L_SHA": "SHA256(@0)",
     "L_ORDER": '(@0 COLLATE "C")',
-    "L_SHOWN": "CAST(@0 AS TEXT)",
-    "L_WHEN": "RTRIM(RTRIM(STRFTIME(@0, '%Y-%m-%d %H:%M:%S.%f'), '0'), '.')",
-    "L_HOUR": "CAST(@0 AS TEXT)",
-    "L_BYTES": "STRLEN(@0)",
     "L_HEX": "CAST('0x' || @0 AS BIGINT)",
 }
 
@@ -139,14 +121,6 @@ def _text(cell: Any) -> str | None:
     """The normal text of a cell of SQLite. Bytes without one stop the statement."""
     text = text_of(cell)
     return None if text is None else normal_text(text)
-
-
-def _raw(cell: Any) -> str | None:
-    """The text of a cell of SQLite; None also where it has none."""
-    try:
-        return text_of(cell)
-    except ValueError:
-        return None
 
 
 def _number_of(kind: str) -> Callable[[str | None], float | None]:
@@ -166,7 +140,6 @@ def _exact(number: float | None) -> str | None:
 
 
 _IN_PROCESS: dict[str, Callable[[Any], Any]] = {
-    "L_RAW": _raw,
     "L_TEXT": _text,
     "L_PARSE": _parsed,
     "L_FLOAT": float,
@@ -218,8 +191,6 @@ class Dialect:
             if not (isinstance(node, exp.Anonymous) and node.name in self.words):
                 return node
             words = self.words[node.name]
-            for inner in ("L_NAN", "L_NEAR", "L_SHOWN"):
-                words = words.replace(f"{inner}(@0)", self.words.get(inner, ""))
             for place, argument in enumerate(node.expressions):
                 words = words.replace(f"@{place}", argument.transform(in_dialect).sql(self.name))
             return exp.Var(this=words)
@@ -228,8 +199,7 @@ class Dialect:
 
 
 _SQLITE_WORDS = {name: f"{name.lower()}(@0)" for name in _IN_PROCESS}
-_SQLITE_WORDS |= {"L_NAN": "(@0 <> @0)", "L_NEAR": "ROUND(@0)"}  # it knows no NaN
-_SQLITE_WORDS |= {"L_ORDER": "@0", "L_BYTES": "LENGTH(CAST(@0 AS BLOB))"}
+_SQLITE_WORDS |= {"L_NAN": "(@0 <> @0)", "L_NEAR": "ROUND(@0)", "L_ORDER": "@0"}  # it knows no NaN
 POSTGRES = Dialect(
     "postgres",
     MappingProxyType(_POSTGRES),

@@ -69,8 +69,6 @@ class RowsThere:
             DataError: the database cannot be reached, or a column is missing.
         """
         reasons = [(one.name, columns.reason_against(one, self._forms[one.name])) for one in self.schema.columns]
-        others = [name for name, form in self._forms.items() if form is None and name not in self.schema.names]
-        reasons += [(name, "its type has no text there, and all columns are hashed. CAST it") for name in others]
         if self.database.dialect != "postgres":  # whose names in quotes differ by case
             alike = Counter(name.casefold() for name, _ in self._types.values())
             reasons += [
@@ -78,7 +76,7 @@ class RowsThere:
             ]
         if self.split.name and self._forms[self.split.name] not in ("text", "any"):
             reasons.append((self.split.name, "it splits the rows and holds no texts"))
-        many = [f"the query has over {_MOST_COLUMNS} columns"] if len(self._types) > _MOST_COLUMNS else []
+        many = [f"the schema has over {_MOST_COLUMNS} columns"] if len(self.schema.columns) > _MOST_COLUMNS else []
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
     @cached_property
@@ -96,8 +94,8 @@ class RowsThere:
         dialect, query = DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
         return Statements(dialect, query, self.schema, forms, names, split)
 
-    def survey(self) -> tuple[Sums, Sums, int]:
-        """The training rows, the test rows, and the sum of the hashes of all rows with all columns of the source.
+    def survey(self) -> tuple[Sums, Sums]:
+        """The training rows, and the test rows.
 
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
@@ -118,9 +116,9 @@ class RowsThere:
         if refused:
             raise DataError("\n".join(refused))
         sums = numbers[len(self.schema.columns) + 1 :]
-        parts = sums[: LIMBS + 1], sums[LIMBS + 1 : 2 * LIMBS + 2]
+        parts = sums[: LIMBS + 1], sums[LIMBS + 1 :]
         train, test = (Sums(part[0], _total(part[1:])) for part in parts)
-        return train, test, _total(sums[2 * LIMBS + 2 :])
+        return train, test
 
     def counts(
         self, tables: Sequence[Sequence[Axis]], num_groups: int, by_class: bool

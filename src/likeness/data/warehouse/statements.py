@@ -8,7 +8,6 @@ Each is one ``SELECT``. Its first steps are the same:
 4. ``likeness_parts``: ``train``, 1 for a training row and 0 for a test row (:mod:`likeness.data.source.split`)
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
+from likeness.data.source.split import COPIES_STEP, WORDS, factor_and_start, held_out_words
 from likeness.data.warehouse import columns
 from likeness.data.warehouse.dialects import Dialect
 
@@ -81,7 +81,7 @@ class Statements:
         query: the query of the settings.
         schema: public, without open columns, images and rules.
         forms: of the cells of each column, by its name.
-        names: of each column in the source, by its name; the quoted one. Also of columns that the schema lacks.
+        names: of each column in the source, by its name; the quoted one.
         split: into training and test rows.
     """
 
@@ -96,13 +96,12 @@ class Statements:
         """A statement whose answer is one row: faults, numbers and sums.
 
         First the largest fault of each column, and that of the split. Then, of training rows and of test rows, their
-        number and the sums of the limbs of their hashes. Then those limbs of all rows of the source with all columns.
+        number and the sums of the limbs of their hashes.
         """
         places = range(len(self.schema.columns))
         faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
         sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *_limbs())]
-        sums += [f"SUM({limb})" for limb in _limbs("o")]
-        return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM likeness_parts", with_source=True)
+        return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM likeness_parts")
 
     def counts(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> Iterator[str]:
         """Statements that count the training rows in each cell of some tables.
@@ -135,20 +134,17 @@ class Statements:
         for start in range(0, max(1, len(questions)), _TABLES):
             yield self._written(steps, " UNION ALL ".join([*questions[start : start + _TABLES], *whole]))
 
-    def _written(self, steps: Sequence[tuple[str, str]], last: str, with_source: bool = False) -> str:
+    def _written(self, steps: Sequence[tuple[str, str]], last: str) -> str:
         """A statement in the dialect. The query of the settings stands in it as it is."""
         chain = [
             f"{name} AS MATERIALIZED ({text})" if name in _HELD else f"{name} AS ({text})"
-            for name, text in [*self._steps(with_source), *steps]
+            for name, text in [*self._steps(), *steps]
         ]
         ours = self.dialect.written(f"WITH {', '.join(chain)} {last}")
         return f"WITH likeness_source AS (\n{self.query}\n), {ours.removeprefix('WITH ')}"
 
-    def _steps(self, with_source: bool) -> list[tuple[str, str]]:
+    def _steps(self) -> list[tuple[str, str]]:
         raw, read, typed = [], [], []
-        if with_source:
-            raw.append(f"L_SHA({self._source_row()}) AS o")
-            typed.append("o")
         for k, column in enumerate(self.schema.columns):
             form = self.forms[column.name]
             raw.append(f"{columns.raw(column, form, self.names[column.name])} AS r_{k}")
@@ -174,23 +170,13 @@ class Statements:
             ("likeness_parts", f"SELECT *, {train} AS train FROM likeness_copies"),
         ]
 
-    def _source_row(self) -> str:
-        """The text of a row with all columns, as :class:`likeness.data.source.row_digests.SourceDigest`."""
-        names = sorted(self.names)
-        cells = []
-        for name in names:
-            text = columns.source_text(self.forms[name], self.names[name])
-            cells.append(f"COALESCE(CAST(L_BYTES(NULLIF({text}, '')) AS TEXT) || ':' || {text}, '-')")
-        return " || ".join([columns.literal(json.dumps(names)), *cells])
-
     def _by_content(self) -> str:
-        """As :class:`likeness.data.source.split.SplitByContent`, whose number has 13 digits and is exact in float64."""
-        below = math.ceil(self.split.fraction * 2.0**52)
+        """As :class:`likeness.data.source.split.SplitByContent`. Sums and products stay below 2^63."""
+        (factor, start), below = factor_and_start(self.split.seed), held_out_words(self.split.fraction)
         if not below:
             return "1"
-        start = columns.literal(f"likeness split {self.split.seed} ")
-        digits = f"SUBSTRING(L_SHA({start} || h || ' ' || CAST(n AS TEXT)), 1, 13)"
-        return f"CASE WHEN L_ORDER({digits}) < '{below:013x}' THEN 0 ELSE 1 END"
+        word = f"L_HEX(SUBSTRING(h, {8 * LIMBS - 7}, 8)) * {factor} % {WORDS} + n * {COPIES_STEP} % {WORDS} + {start}"
+        return f"CASE WHEN ({word}) % {WORDS} < {below} THEN 0 ELSE 1 END"
 
     def _units(self) -> list[str]:
         """``x_k``: a number on its column's unit scale, as :meth:`likeness.data.schema.kinds.Kind.encode`."""
@@ -223,9 +209,9 @@ _HELD = ("likeness_raw", "likeness_read", "likeness_typed", "likeness_rows", "li
 """Steps that are computed once, though later ones use them several times."""
 
 
-def _limbs(name: str = "h") -> list[str]:
+def _limbs() -> list[str]:
     """The numbers of 32 bits of a hash, the first digits first."""
-    return [f"L_HEX(SUBSTRING({name}, {8 * place + 1}, 8))" for place in range(LIMBS)]
+    return [f"L_HEX(SUBSTRING(h, {8 * place + 1}, 8))" for place in range(LIMBS)]
 
 
 def _counted(place: int, axes: Sequence[tuple[str, int]]) -> str:
