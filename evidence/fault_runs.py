@@ -120,7 +120,7 @@ def terminate_flow(grounds: Grounds, trial: int, dice: random.Random) -> list[st
     return wrong + WholeRun(field).ended_well()
 
 
-def command(field: Field, output: IO[str], *words: str) -> "subprocess.Popen[str]":
+def command(field: Field, output: IO[str], *words: str, **variables: str) -> "subprocess.Popen[str]":
     """``python -m WORDS`` in a field, in a process group of its own; what it prints goes to a file.
 
     To a file, not a pipe: a stage that its killed DVC left behind keeps a pipe open, and nobody should wait for it.
@@ -135,6 +135,7 @@ def command(field: Field, output: IO[str], *words: str) -> "subprocess.Popen[str
         "LIKENESS_MLFLOW_URI": f"sqlite:///{field.home.parent}/mlflow.db",
         "PREFECT_HOME": str(field.home.parents[1] / "prefect"),
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        **variables,
     }
     return subprocess.Popen(
         [sys.executable, "-m", *words],

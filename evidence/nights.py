@@ -27,7 +27,7 @@ import pandas as pd
 
 from evidence.common import Results
 from evidence.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
-from evidence.fault_runs import command
+from evidence.night_runs import OF_POSTGRES, OF_SQLITE, Nights
 from likeness.core import retry
 from likeness.core.errors import LikenessError
 from likeness.data.encoding.layout import encoding_digest
@@ -36,7 +36,6 @@ from likeness.ledger.database import RECORDS, RELEASES
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.witness import Witness, check_witnesses
-from likeness.pipeline.dvc_repair import set_aside
 from likeness.pipeline.project import Project
 from likeness.release.door import Door
 from likeness.release.records import Records
@@ -266,32 +265,6 @@ def night_of(year: Year, night: int, place: str) -> tuple[str, list[str]]:
         return fault, told + (year.field.broken_rules(CAP_RHO) if fault else [])
 
 
-def whole_run(field: Field, night: int, dice: random.Random) -> tuple[str, list[str]]:
-    """A night by ``python -m flows.synthesize`` on more rows, killed in most nights, and run again."""
-    table = field.root / "table.csv"
-    lines = table.read_text().splitlines(keepends=True)
-    table.write_text("".join([*lines, *dice.sample(lines[1:], 5)]))
-    fault = dice.choice(["", "kill -9 of the flow and its stages", "SIGTERM of the flow"])
-    told = []
-    for number in ([signal.SIGKILL] if "-9" in fault else [signal.SIGTERM] if fault else []) + [None]:
-        with tempfile.TemporaryFile("w+") as output:
-            process = command(field, output, "flows.synthesize")
-            if number is not None:
-                with contextlib.suppress(Exception):
-                    process.wait(dice.uniform(5, 60))
-                os.killpg(process.pid, number) if process.poll() is None else None
-            process.wait(1200)
-            output.seek(0)
-            text = output.read().strip()
-        if number is None and process.returncode:
-            told.append(f"the next run failed: {text[-300:]}")
-        if "Traceback" in text:
-            told.append(f"a traceback: {text[-300:]}")
-        told += field.broken_rules(CAP_RHO)
-        told += [f"({line})" for line in set_aside(field.root)]
-    return fault, told
-
-
 def campaign(known: Results, nights: int, runs: int) -> None:
     """Run what is missing."""
 
@@ -305,26 +278,32 @@ def campaign(known: Results, nights: int, runs: int) -> None:
     for place in PLACES:
         missing = [night for night in range(1, nights + 1) if known.of(place, night).empty]
         if missing:
-            with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
-                os.environ.pop("LIKENESS_LEDGER_URL", None)
-                if place == "PostgreSQL":
-                    socket = held.enter_context(server())
-                    os.environ["LIKENESS_LEDGER_URL"] = f"postgresql+psycopg://owner@/postgres?host={socket}"
+            with _database(place) as folder:
                 with _day(missing[0]):
-                    year = Year(Path(folder) / "year")
+                    year = Year(folder / "year")
                 for night in missing:
                     started = time.monotonic()
                     keep(place, night, *night_of(year, night, place), started)
-    os.environ.pop("LIKENESS_LEDGER_URL", None)
-    missing = [night for night in range(1, runs + 1) if known.of("Prefect", night).empty]
-    if missing:
-        with tempfile.TemporaryDirectory() as folder:
-            field = Field.make(Path(folder) / "runs", EPSILON, ROOM)
-            for name in ("flows", "prefect.toml"):
-                (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, field.root / name)
-            for night in missing:
-                started = time.monotonic()
-                keep("Prefect", night, *whole_run(field, night, random.Random(f"run {night}")), started)
+    for place, faults, first in (("Prefect", OF_SQLITE, 1), ("Prefect, PostgreSQL", OF_POSTGRES, runs // 2 + 1)):
+        missing = [night for night in range(first, first + runs // 2) if known.of(place, night).empty]
+        if missing:
+            with _database(place) as folder:
+                whole = Nights(folder, Field.make(folder / "runs", EPSILON, ROOM))
+                for night in missing:
+                    started = time.monotonic()
+                    fault = faults[(night - first) % len(faults)]
+                    keep(place, night, fault, whole.run(night, fault), started)
+
+
+@contextlib.contextmanager
+def _database(place: str) -> Iterator[Path]:
+    """A folder, and the database of a place in the environment."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+        os.environ.pop("LIKENESS_LEDGER_URL", None)
+        if "PostgreSQL" in place:
+            socket = held.enter_context(server())
+            os.environ["LIKENESS_LEDGER_URL"] = f"postgresql+psycopg://owner@/postgres?host={socket}"
+        yield Path(folder)
 
 
 def summary(rows: pd.DataFrame) -> str:
