@@ -267,7 +267,7 @@ LIES: tuple[Lie, ...] = (
     Lie("the second release answers another question", "plan", "answers another query",
         p.feature(p.SECOND, squared_weights=[2, 1, 1])),
     Lie("the releases answer another question", "plan", "answers another question",
-        f.set_value(names.SETTINGS, "marginals.privatize.bins", 5)),
+        f.set_value(names.SETTINGS, "marginals.privatize.bins", 2)),
     # --- receipts
     *(Lie(f"a receipt has another {field}", "sensitivity", field, plant)
       for field, plant in zip(("sensitivity", "noise_scale", "rho"),

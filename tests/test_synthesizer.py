@@ -490,13 +490,19 @@ def test_figures_of_a_card_are_about_the_table_of_sample(ledger: Ledger) -> None
 
 
 @pytest.mark.parametrize(
-    ("file", "text"), [("privacy.json", "{}"), ("privacy.json", "[]"), ("synthesizer.json", '{"frame": 1}')]
+    ("file", "text", "words"),
+    [
+        ("privacy.json", "{}", "does not know format None"),
+        ("privacy.json", "[]", "does not hold a mapping"),
+        ("synthesizer.json", '{"frame": 1}', "key 'frames' of format 1 is missing"),
+        ("synthesizer.json", '{"frames": 1}', "was changed by hand"),
+    ],
 )
 def test_a_file_of_another_form_is_named_when_rows_are_drawn(
-    ledger: Ledger, tmp_path: Path, file: str, text: str
+    ledger: Ledger, tmp_path: Path, file: str, text: str, words: str
 ) -> None:
     small().fit(rows()).save(tmp_path / "saved")
     (tmp_path / "saved" / file).write_text(text)
     (tmp_path / "saved/SHA256SUMS").write_text(sums(tmp_path / "saved"))
-    with pytest.raises(LikenessError, match=f"{file} was changed by hand"):
+    with pytest.raises(LikenessError, match=f"{file}:? .*{words}"):
         Published.read(tmp_path / "saved").tables(9, 0, {})

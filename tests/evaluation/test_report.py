@@ -302,7 +302,7 @@ def test_texts_from_files_are_escaped(privacy: dict[str, Any], losses: dict[str,
 
 
 def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, Any]) -> None:
-    with pytest.raises(ArtifactError, match=r"reports/privacy.json: .*format 1"):
+    with pytest.raises(ArtifactError, match=r"reports/privacy.json: .* format 2\."):
         render({**privacy, "format": 2}, "", {})
     for key in ("total", "ledger", "software", "unit"):
         with pytest.raises(ArtifactError, match=rf"reports/privacy.json: .*{key}.*dvc repro account"):

@@ -26,6 +26,7 @@ from likeness.bundle.settings import params_of, settings_of
 from likeness.bundle.verdict import require, run_check
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
+from likeness.core.format import json_content
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import json_text
 from likeness.core.text import shown
@@ -76,7 +77,7 @@ class Bundle:
 
     def json(self, name: str) -> dict[str, Any]:
         """Content of a JSON file that holds a mapping."""
-        value = json.loads(self.text(name))
+        value = json_content(self.text(name), name)
         require(isinstance(value, dict), f"{name} does not hold a mapping")
         result: dict[str, Any] = value
         return result

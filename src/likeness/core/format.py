@@ -1,8 +1,11 @@
 """Format 1 of plans, receipts, ledgers and bundles: what a reader must know, and what it refuses by name."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from likeness.core.errors import ArtifactError
 
 FORMAT = 1
 RECIPE = 2
@@ -23,6 +26,43 @@ KNOWN: dict[str, Any] = {
 }
 """The values that this version reads, or their pattern. ``group``: of releases whose costs do not add up; empty for a
 release about everybody. ``backend``: what counts the rows: :data:`HERE`, or a database by :data:`COUNTED`."""
+
+
+class Content(dict[str, Any]):
+    """A mapping of a JSON file. A key that it lacks is refused in words."""
+
+    def __init__(self, value: Mapping[str, Any], where: str) -> None:
+        """Take the keys of a mapping.
+
+        Args:
+            value: the mapping.
+            where: name of the file, for messages.
+        """
+        super().__init__(value)
+        self.where = where
+
+    def __missing__(self, key: str) -> Any:
+        """Refuse a file of another version.
+
+        Raises:
+            ArtifactError: always.
+        """
+        raise ArtifactError(
+            f"{self.where}: key '{key}' of format {FORMAT} is missing. Install the Likeness that wrote it."
+        )
+
+
+def json_content(text: str | bytes, where: str) -> Any:
+    """A value of a JSON file, its mappings as :class:`Content`.
+
+    Args:
+        text: the JSON.
+        where: name of the file, for messages.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    return json.loads(text, object_hook=lambda value: Content(value, where))
 
 
 def check_known(value: Mapping[str, Any], keys: Iterable[str], where: str, error: type[Exception]) -> None:

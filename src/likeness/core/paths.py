@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import ArtifactError
+from likeness.core.format import json_content
 
 
 class ProjectPath:
@@ -137,14 +138,16 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON artifact.
 
     Raises:
-        ArtifactError: it is missing or not JSON.
+        ArtifactError: it is missing or no mapping in JSON.
     """
     try:
-        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        value: dict[str, Any] = json_content(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
     except ValueError:
         raise ArtifactError(f"{path} is not valid JSON. Run: dvc repro") from None
+    if not isinstance(value, dict):
+        raise ArtifactError(f"{path} does not hold a mapping. Restore it, or run: dvc repro")
     return value
 
 

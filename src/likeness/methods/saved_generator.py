@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.format import FORMAT, check_known
 from likeness.core.hashing import sha256_bytes
 from likeness.data.encoding.condition import NONE, Conditions
 from likeness.generators.base import Generator
@@ -77,7 +78,7 @@ class SavedGenerator:
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON."""
         return {
-            "format": 1,
+            "format": FORMAT,
             **self.network.spec(),
             "class_weights": list(self.class_weights),
             "provenance": self.provenance,
@@ -93,6 +94,7 @@ class SavedGenerator:
         try:
             check_weights(folder)
             spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+            check_known(spec, ("format",), f"{folder.name}/spec.json", ArtifactError)
             _check_shapes(spec)
             _check_sizes(spec, folder / "weights.safetensors")
             network = _kind(spec).from_spec(spec)

@@ -9,7 +9,7 @@ from likeness import __version__
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
-from likeness.core.format import COUNTED
+from likeness.core.format import COUNTED, FORMAT
 from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json
 from likeness.data.schema.rule import Rule
@@ -200,7 +200,7 @@ def privacy_json(
     """
     private, plugins = plan.private, sorted({receipt.plugin for receipt in receipts} - {""})
     value = {
-        "format": 1,
+        "format": FORMAT,
         "private": private,
         "method": params.method,
         **({"plugin": ", ".join(plugins)} if plugins else {}),

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from likeness.core.errors import ArtifactError
 from likeness.core.files import expanded
+from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths
 from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, verdict_map
 from likeness.report.files import LOSS, PRIVACY, STATEMENT, Internal, read_internal, read_json, read_losses, read_text
@@ -69,8 +70,7 @@ def render(
     Raises:
         ArtifactError: a field that the page needs is missing.
     """
-    if privacy.get("format") != 1:
-        raise ArtifactError(f"{PRIVACY}: this version reads format 1. Run `dvc repro account` to write it again.")
+    check_known(privacy, ("format",), PRIVACY, ArtifactError)
     try:
         loss = drawn_loss(losses)
         relations = _relations(privacy.get("relations"), (table or {}).get("names", []))

@@ -11,6 +11,7 @@ from likeness.bundle.files import check_whole, checksums, sums
 from likeness.bundle.write import write_bundle
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.files import expanded
+from likeness.core.format import FORMAT, check_known
 from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
@@ -51,7 +52,7 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     stored = {name: value for name, value in params.items() if name not in _LEFT_OUT}
     frames = {name: frame.to_dict() for name, frame in fitted.frames.items()}
-    saved = {"params": json_value(stored), "frames": frames}
+    saved = {"format": FORMAT, "params": json_value(stored), "frames": frames}
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
         folder = Path(temporary) / "synthesizer"
         fitted.written.save(fitted.generators, folder / _GENERATOR)
@@ -78,6 +79,7 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
         raise ArtifactError(f"{folder} is no saved synthesizer: it has no {SAVED}. Give the folder of save().")
     check_whole(folder, checksums)
     settings = read_json(folder / SAVED)
+    check_known(settings, ("format",), SAVED, ArtifactError)
     schema = read_schema(folder / SCHEMA, aliases=False)
     released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
     model, plan = model_of(schema), Plan.from_dict(read_json(folder / PLAN_FILE))

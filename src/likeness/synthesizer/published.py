@@ -11,6 +11,7 @@ from likeness.bundle.settings import params_of
 from likeness.config.params import FileFormat, Params, Sample
 from likeness.config.typed import require
 from likeness.core.errors import ArtifactError
+from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.histories.schema import read_schema
 from likeness.generators.base import Compute
@@ -75,11 +76,9 @@ class Published:
             return cls(folder, context, released, paths.generator, project.model)
         model, released = model_of(read_schema(folder / SCHEMA, aliases=False)), load_folder(folder / RELEASED)
         schema = completed(model.records, [one for one in released.values() if one.receipt.stage == STAGE])
-        try:
-            facts = read_json(folder / PRIVACY)
-            context = Context(schema, facts["adjacency"], facts["num_records"], 0)
-        except (KeyError, TypeError):
-            raise _changed(folder / PRIVACY) from None
+        facts = read_json(folder / PRIVACY)
+        check_known(facts, ("format",), PRIVACY, ArtifactError)
+        context = Context(schema, facts["adjacency"], facts["num_records"], 0)
         return cls(folder, context, released, generator, model.with_records(schema))
 
     @property
@@ -142,8 +141,8 @@ class Published:
         saved = read_json(settings) if settings.exists() else {"frames": {}}
         try:
             return {name: dict(frame["dtypes"]) for name, frame in saved["frames"].items()}
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise _changed(settings) from None
+        except (AttributeError, TypeError, ValueError):
+            raise ArtifactError(f"{settings} was changed by hand. Restore the folder from a copy.") from None
 
 
 def check_given(folder: Path) -> None:
@@ -161,7 +160,3 @@ def check_given(folder: Path) -> None:
 def _is_project(folder: Path) -> bool:
     """Whether it is a project, whose generator is elsewhere."""
     return not (folder / "generator").exists() and ProjectPaths(folder).params.exists()
-
-
-def _changed(file: Path) -> ArtifactError:
-    return ArtifactError(f"{file} was changed by hand. Restore the folder from a copy.")

@@ -86,14 +86,16 @@ def chain(bundle: Bundle) -> str:
     """Links and digests of the ledger's extract hold, and each key and text is one that Likeness writes."""
     previous, whole, time, salts, last = "0" * 64, 0, "", list[str](), (datetime.now(UTC).date() + _AHEAD).isoformat()
     for place, record in enumerate(bundle.chain, start=1):
-        linked = type(record["seq"]) is int and record["seq"] == place and record["previous"] == previous
+        linked = isinstance(record, dict) and type(record.get("seq")) is int
+        linked = linked and (record["seq"], record.get("previous")) == (place, previous)
         require(linked, f"{names.LEDGER}: the chain is broken at record {place}")
         digests = [record[name] for name in ("digest", "population", "content") if name in record]
         require(
             all(re.fullmatch(_SHA, digest) for digest in digests), f"record {place} has a text that is not a digest"
         )
         if "body" in record:
-            require(set(record) == _WHOLE, f"record {place} has unknown keys")
+            listed = set(record) == _WHOLE and SALT in record["body"]
+            require(listed, f"record {place} has unknown keys, or lacks some")
             require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
             require(_is_day(record["time"]), f"record {place} is of {record['time']!r}, which is no day until today")
             day = record["kind"] == DAY  # a person's word corrects the days before
