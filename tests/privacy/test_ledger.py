@@ -375,7 +375,7 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
 @pytest.mark.parametrize(
     ("statements", "match"),
     [
-        ("DROP TABLE versions", r"tables of version 1\. .* that wrote it"),
+        ("DROP TABLE versions", "table of versions is damaged"),
         ("DELETE FROM versions; INSERT INTO versions VALUES (3, 'then')", r"tables of version 3\. .* that wrote it"),
         ("INSERT INTO versions VALUES (99, 'later')", r"tables of version 99\. .* that wrote it"),
         ("UPDATE records SET body = '{}' WHERE seq = 1", "broken at record 1"),

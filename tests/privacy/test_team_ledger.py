@@ -19,6 +19,7 @@ from likeness.core.errors import BudgetError, LedgerError
 from likeness.core.retry import patiently, transient
 from likeness.ledger.chain import anchor_path
 from likeness.ledger.database import holding
+from likeness.ledger.first_nights import people_of_tonight
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.records import Record
@@ -29,6 +30,7 @@ from likeness.release.door import Door
 
 CAP = rho_for(1.0, 1e-5)
 ADD = Adjacency.ADD_REMOVE_ONE
+TABLES = "records, versions, releases, first_nights"
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +94,7 @@ def test_the_same_chain_as_in_sqlite(ledger: Ledger) -> None:
         Ledger.create(locate())
 
 
-@pytest.mark.parametrize("table", ["records", "releases", "versions"])
+@pytest.mark.parametrize("table", TABLES.split(", "))
 @pytest.mark.parametrize("statement", ["UPDATE {0} SET {1} = {1}", "DELETE FROM {0}", "TRUNCATE {0}"])
 def test_the_database_refuses_change_deletion_and_truncation(
     ledger: Ledger, url: str, table: str, statement: str
@@ -101,7 +103,7 @@ def test_the_database_refuses_change_deletion_and_truncation(
 
     ledger.reserve(request("k", CAP / 2))
     ledger.commit("k", "00", b"bytes")
-    column = {"records": "body", "releases": "data", "versions": "time"}[table]
+    column = {"records": "body", "releases": "data", "versions": "time", "first_nights": "night"}[table]
     with pytest.raises(psycopg.DatabaseError, match="append-only"):
         execute(url, statement.format(table, column))
     with pytest.raises(psycopg.DatabaseError, match="append-only"):  # as a replica's session, which skips most triggers
@@ -125,13 +127,14 @@ def test_a_writer_needs_only_to_read_and_insert(
     import psycopg
 
     writer = f"writer_{abs(hash(tmp_path))}"
-    execute(url, f"CREATE ROLE {writer} LOGIN; GRANT SELECT, INSERT ON records, versions, releases TO {writer}")
+    execute(url, f"CREATE ROLE {writer} LOGIN; GRANT SELECT, INSERT ON {TABLES} TO {writer}")
     as_writer = url.replace("owner@", f"{writer}@")
     monkeypatch.setenv("LIKENESS_LEDGER_URL", as_writer)
     own = Ledger.open(locate())
     own.reserve(request("k", CAP / 2))
     own.commit("k", "00", b"bytes")
     assert own.released("k") == b"bytes"
+    assert people_of_tonight(own, "people", "1", ["ann"]).members == {"ann"}
     for forbidden in ("DROP TRIGGER records_append_only ON records", "ALTER TABLE records DISABLE TRIGGER ALL"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             execute(as_writer, forbidden)

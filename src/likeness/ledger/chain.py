@@ -24,6 +24,7 @@ from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
 from likeness.core.files import append_durably, file_lock, make_private_folder, write_durably
+from likeness.core.format import FORMAT
 from likeness.core.hashing import sha256_bytes
 from likeness.core.rng import secret_bytes
 from likeness.ledger.database import (
@@ -190,7 +191,7 @@ class Chain:
             if not home.key_file.exists():
                 write_durably(home.key_file, secret_bytes(32))
             key = sha256_bytes(home.key_file.read_bytes())
-            records = [append([], "genesis", {"format": 1, "ledger_id": secret_bytes(8).hex(), "key_sha256": key})]
+            records = [append([], "genesis", {"format": FORMAT, "ledger_id": secret_bytes(8).hex(), "key_sha256": key})]
         temporary = home.path / f".ledger.{os.getpid()}.tmp"
         temporary.unlink(missing_ok=True)
         engine = make_engine(home, temporary)

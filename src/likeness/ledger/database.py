@@ -49,6 +49,14 @@ VERSIONS = Table(
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("time", Text, nullable=False),
 )
+FIRST_NIGHTS = Table(
+    "first_nights",
+    METADATA,
+    Column("series", Text, primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("night", Integer, nullable=False),
+)
+"""Private: when each person of a series came. See :mod:`likeness.ledger.first_nights`."""
 # In PostgreSQL only: with SQLite released bytes are files beside the database.
 RELEASES = Table(
     "releases",
@@ -58,7 +66,7 @@ RELEASES = Table(
 )
 _PATIENCE = 60  # seconds; an append takes milliseconds, and a writer that holds the lock for a minute hangs
 _APPEND_ONLY = "the ledger is append-only"
-VERSION = 5
+VERSION = 1
 """Version of tables and records. A ledger says which one wrote it; no other version is read."""
 
 
@@ -208,13 +216,15 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def version_of(connection: Connection) -> int:
-    """Version of the tables; 0 without a ledger, 1 for tables that record no version."""
+    """Version of the tables; 0 without a ledger.
+
+    Raises:
+        LedgerError: the tables state none.
+    """
     tables = set(inspect(connection).get_table_names())
     if RECORDS.name not in tables:
         return 0
-    if VERSIONS.name not in tables:
-        return 1
-    version = connection.execute(select(func.coalesce(func.max(VERSIONS.c.version), 1))).scalar_one()
+    version = connection.execute(select(func.max(VERSIONS.c.version))).scalar() if VERSIONS.name in tables else None
     if not isinstance(version, int):
         raise LedgerError("the ledger's table of versions is damaged. Restore the ledger from a backup.")
     return version
@@ -240,7 +250,7 @@ def create_tables(connection: Connection) -> None:
     SQLite's INSERT OR REPLACE deletes without the trigger for deletions; the order refuses it. Of two writers that read
     one head it refuses the second. So the chain cannot fork, with or without a lock.
     """
-    for table in (RECORDS, VERSIONS):
+    for table in (RECORDS, VERSIONS, FIRST_NIGHTS):
         table.create(connection)
     if is_postgres(connection):
         RELEASES.create(connection)
@@ -267,7 +277,7 @@ def create_tables(connection: Connection) -> None:
             "coalesce((SELECT digest FROM records ORDER BY seq DESC LIMIT 1), printf('%064d', 0)) "
             "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: not the next record'); END"
         )
-    for table in (RECORDS, VERSIONS):
+    for table in (RECORDS, VERSIONS, FIRST_NIGHTS):
         _append_only(connection, table.name)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     connection.execute(insert(VERSIONS), {"version": VERSION, "time": now})

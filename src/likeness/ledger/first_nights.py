@@ -1,25 +1,26 @@
-"""The first nights of people: a private file in the ledger's folder, which no clone and no branch can split.
+"""The first nights of people: a private table in the ledger's database, which no clone and no branch can split.
 
-A line holds a night and a keyed hash of a name. Lines are only added, for people whom no night has named. Each
-reservation of a night names a digest of the lines until then. So a file that was lost, restored from an older copy or
+A row holds a series, a keyed hash of a name, and a night. Rows are only added, for people whom no night has named. Each
+reservation of a night names a digest of the rows until then. So a table that was lost, restored from an older copy or
 edited is noticed: with it a person could be in two cohorts, of which the ledger counts one.
+
+The table says how many people came in which night. So whoever may read a team's database sees these numbers. The key of
+the hashes never enters it.
 """
 
 import hmac
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from sqlalchemy import Connection, insert, select
+
 from likeness.core.errors import LedgerError
-from likeness.core.files import make_private_folder, write_durably
 from likeness.core.hashing import sha256_bytes
 from likeness.ledger.chain import Chain, locked
-from likeness.ledger.home import Home
+from likeness.ledger.database import FIRST_NIGHTS, database_errors, lock_database
 from likeness.ledger.records import base_attempt, moment
 from likeness.ledger.reservation import sealed
 from likeness.ledger.series import Series
-
-_DIGITS = 5  # of a night, so that lines sort by night
 
 
 class Tonight(NamedTuple):
@@ -44,63 +45,65 @@ def people_of_tonight(ledger: Chain, population: str, attempt: str, names: Itera
     whether a row changed.
 
     Args:
-        ledger: whose key hashes the names, and whose folder holds the file.
+        ledger: whose key hashes the names, and whose database holds the nights.
         population: name of the people.
         attempt: of the settings, which names the series.
         names: of all people of the source, in any order.
 
     Raises:
-        LedgerError: the file is not that of the newest night; or the ledger is a team's, whose machines share no file.
+        LedgerError: the first nights are not those of the newest night.
     """
-    if ledger.home.url is not None:
-        raise LedgerError(
-            "privacy.series: growing needs a ledger in a folder, because the first nights of people lie beside it. Set "
-            "ledger.url: null. Or set privacy.series: none."
-        )
-    with locked(ledger.home):  # as each reservation, whose digest is that of the file
-        file, records = _file(ledger.home, population, attempt), ledger.records()
+    name = _series(population, attempt)
+    with locked(ledger.home), database_errors(ledger.home), ledger._engine.begin() as connection:
+        lock_database(connection)  # as each reservation, whose digest is that of the table
+        records, first = ledger._read(connection), _of_series(connection, name)
         series = Series.on_record(records, population, attempt)
         night, last = series.night, 0 if series.night is None else series.night.cohort.last
-        if night is not None:
-            seal = sealed(first_nights_until(ledger.home, population, attempt, last), ledger.key, night.salt)
-            if seal != night.seal:
-                raise LedgerError(
-                    f"{file} does not hold the first nights of people that night {last} of the series had. It was "
-                    "lost, edited or restored from an older copy. Restore the newest copy. Without one give "
-                    "ledger.attempt a new value: a new series begins, and costs beside this one."
-                )
-        first = {line[_DIGITS + 1 :]: int(line[:_DIGITS]) for line in _lines(file)}
-        hashes = {name: _hash(ledger.key, population, name) for name in names}
-        new = {one for one in hashes.values() if one not in first}
+        if night is not None and sealed(_digest(first, last), ledger.key, night.salt) != night.seal:
+            raise LedgerError(
+                f"the ledger at {ledger.home.place} does not hold the first nights of people that night {last} of the "
+                "series had. They were lost, edited or restored from an older copy. Restore the newest copy. Without "
+                "one give ledger.attempt a new value: a new series begins, and costs beside this one."
+            )
+        hashes = {one: _hash(ledger.key, population, one) for one in names}
+        new = sorted({*hashes.values()} - first.keys())
         if new:  # a night on record is complete: whoever comes later that day belongs to the next one
             first |= dict.fromkeys(new, last + 1)
-            make_private_folder(file.parent)
-            write_durably(file, "".join(sorted(f"{f:0{_DIGITS}} {one}\n" for one, f in first.items())).encode())
+            connection.execute(
+                insert(FIRST_NIGHTS), [{"series": name, "person": one, "night": last + 1} for one in new]
+            )
         cohort = series.next(moment(records))
-    members = frozenset(name for name, one in hashes.items() if cohort.first <= first[one] <= cohort.last)
-    return Tonight(str(cohort), first_nights_until(ledger.home, population, attempt, cohort.last), members)
+    members = frozenset(one for one, hashed in hashes.items() if cohort.first <= first[hashed] <= cohort.last)
+    return Tonight(str(cohort), _digest(first, cohort.last), members)
 
 
-def first_nights_until(home: Home, population: str, attempt: str, last: int) -> str:
-    """Digest of the first nights on file until a night.
+def first_nights_until(ledger: Chain, population: str, attempt: str, last: int) -> str:
+    """Digest of the first nights on record until a night.
 
     Args:
-        home: the ledger's folders.
+        ledger: that holds them.
         population: name of the people.
         attempt: of the settings.
         last: the night.
     """
-    until = [line for line in _lines(_file(home, population, attempt)) if int(line[:_DIGITS]) <= last]
-    return sha256_bytes("\n".join(until).encode())
+    with database_errors(ledger.home), ledger._engine.connect() as connection:
+        return _digest(_of_series(connection, _series(population, attempt)), last)
 
 
-def _file(home: Home, population: str, attempt: str) -> Path:
-    return home.path / "first_nights" / sha256_bytes(f"{population}\n{base_attempt(attempt)}".encode())[:16]
+def _series(population: str, attempt: str) -> str:
+    """The name of a series in the table."""
+    return sha256_bytes(f"{population}\n{base_attempt(attempt)}".encode())[:16]
 
 
-def _lines(file: Path) -> list[str]:
-    """Night and hash of each person; nobody where there is no file."""
-    return file.read_text(encoding="ascii").splitlines() if file.exists() else []
+def _of_series(connection: Connection, series: str) -> dict[str, int]:
+    """The first night of each person of a series, by the hash of the name."""
+    columns = select(FIRST_NIGHTS.c.person, FIRST_NIGHTS.c.night).where(FIRST_NIGHTS.c.series == series)
+    return {person: night for person, night in connection.execute(columns)}
+
+
+def _digest(first: Mapping[str, int], last: int) -> str:
+    """Digest of the first nights until a night."""
+    return sha256_bytes("\n".join(sorted(f"{night} {one}" for one, night in first.items() if night <= last)).encode())
 
 
 def _hash(key: bytes, population: str, name: str) -> str:

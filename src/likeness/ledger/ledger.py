@@ -225,7 +225,7 @@ class Ledger(Chain):
             check_night(records, request, moment(records))
             cohort = Cohort.of(request.group)
             if cohort is not None and request.first_nights != first_nights_until(
-                self.home, request.population, request.attempt, cohort.last
+                self, request.population, request.attempt, cohort.last
             ):
                 raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
             rest = open_queries(records, request)
