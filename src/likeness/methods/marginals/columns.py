@@ -8,8 +8,9 @@ integers, and what follows from a logarithm is rounded.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ FEWEST_CELLS, MOST_CELLS = 8, 64  # even ones of the first release
 _EACH = 128  # possible values up to which each has a cell from the start
 _DECADES = 8
 _SIZES = {8: (1,), 16: (1, 3), 32: (1, 2, 3, 6), 64: (1, 1.5, 2, 3, 4, 6, 8)}  # of each decade, by the even cells
-_SURE = 4.5  # standard deviations of a cell that holds records beyond doubt
+SURE = 4.5  # standard deviations of a cell that holds records beyond doubt
 _SEEN = 2.0  # of what is kept of a tail
 USUAL_CELLS = 25  # of a number, for forecasts: noise joins finer ones
 NUMBER_CELLS = 256  # cells of a later release hold about one in as many records at least, without frequent values
@@ -162,7 +163,13 @@ def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
 
 
 def next_grid(
-    column: Column, step: float | None, grid: Grid, counts: Sequence[float], records: float, noise: float
+    column: Column,
+    step: float | None,
+    grid: Grid,
+    counts: Sequence[float],
+    records: float,
+    noise: float,
+    split: Mapping[int, int] = MappingProxyType({}),
 ) -> Grid:
     """Cells of a number for the next release: each holds about one in 256 records, and stands out of its noise.
 
@@ -173,6 +180,7 @@ def next_grid(
         counts: of its cells, cleaned.
         records: their number.
         noise: standard deviation of a count of the next release.
+        split: cells that are split into many parts of even width, and into how many.
     """
     heavy = math.fsum(
         count
@@ -200,17 +208,19 @@ def next_grid(
             continue
         begin, end = grid.edges[place], grid.edges[place + 1]
         apart = (begun > 0 and high > _FAR * begun) or (high <= 0 and begun < _FAR * high)
-        if held >= target or count >= target or place in (seen[0], seen[-1] + 1) or (apart and held > _TRACE * noise):
+        whole = count >= target or place in split
+        if held >= target or whole or place in (seen[0], seen[-1] + 1) or (apart and held > _TRACE * noise):
             starts.append(begin if step is None else round(low / step))
             held, begun = 0.0, low
         held += count
-        if count >= 1.5 * target:
-            parts = math.ceil(count / target)
+        parts = math.ceil(count / target) if count >= 1.5 * target else 1
+        parts = max(parts, split.get(place, 1))
+        if parts > 1:
             if step is None:
-                starts += [round(begin + (end - begin) * part / parts, 14) for part in range(1, parts)]
+                starts += [round(begin + (end - begin) * part / parts, 14) for part in range(1, parts + 1)]
             else:
                 first, last = round(low / step), round(high / step) + 1
-                starts += [first + (last - first) * part // parts for part in range(1, parts)]
+                starts += [first + (last - first) * part // parts for part in range(1, parts + 1)]
             held = math.inf
     for end, sign in ((value_of(column, grid.highs[seen[-1]]), 1), (value_of(column, grid.lows[seen[0]]), -1)):
         for power in range(1, _BEYOND + 1):
@@ -280,10 +290,10 @@ def cleaned(counts: Sequence[float], noise: float, records: float, ends: tuple[i
     counts = list(counts)
     if len(counts) > _WIDE:
         start, stop = ends or (0, len(counts))
-        sure = [place for place, count in enumerate(counts) if count > _SURE * noise]
+        sure = [place for place, count in enumerate(counts) if count > SURE * noise]
         first, last = (sure[0], sure[-1]) if sure else (counts.index(max(counts)),) * 2
         for place in (*range(start), *range(stop, len(counts))):
-            if counts[place] <= _SURE * noise:
+            if counts[place] <= SURE * noise:
                 counts[place] = -math.inf
         counts[last + 1 :] = _tail(counts[last + 1 :], noise)
         counts[:first] = reversed(_tail(counts[:first][::-1], noise))

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +21,16 @@ from likeness.methods.marginals.columns import (
     Single,
     bins_of,
     cells_of_number,
-    cleaned,
-    ends_of,
     even_cells,
     first_grid,
     is_fine,
     learned_step,
     next_grid,
     on_total,
-    pooled,
     public_steps,
     step_of,
 )
+from likeness.methods.marginals.frequent_values import NEXT_NOISE, Seen, seen_of
 from likeness.methods.marginals.pair_products import PairProducts
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -42,29 +39,11 @@ STEPS, HISTOGRAMS, FINER, COLUMNS = "steps", "histograms", "finer_histograms", "
 PRODUCTS, SECOND = "products", "second"
 _CLIPPED = 1.5  # slope of a rank, from which the outer sixths are cut off at 1
 _RARE, _HIDDEN = 0.004, 3.0  # share and standard deviations below which a category has no product of its own
-_NEXT, _LAST = 1.2, 0.5  # noise of the second release of a number over that of the first, and of the third
+_LAST = 0.5  # noise of the third release of a number over that of the second
 _DIGITS = 6  # of a score and a logarithm
 TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
 _LEAST = 1e-12
 Floats = NDArray[np.float64]
-
-
-class Seen(NamedTuple):
-    """What releases say about one number.
-
-    Attributes:
-        grid: of the last release.
-        counts: of its cells and of missing, with noise.
-        cleaned: of the cells, at least 0, and as many as the records.
-        missing: one count, or none.
-        noise: standard deviation of a count of the last release.
-    """
-
-    grid: Grid
-    counts: list[float]
-    cleaned: list[float]
-    missing: list[float]
-    noise: float
 
 
 class Knowledge:
@@ -179,7 +158,7 @@ class Knowledge:
     @cached_property
     def _second(self) -> dict[str, Grid]:
         """Cells of the second release, of each number in the first."""
-        return self._next(self._first, self._seen_first, _NEXT)
+        return self._next(self._first, self._seen_first, NEXT_NOISE)
 
     @cached_property
     def _seen_second(self) -> dict[str, Seen]:
@@ -204,10 +183,11 @@ class Knowledge:
             column.name: next_grid(
                 column,
                 self._steps[column.name],
-                grids[column.name],
+                seen[column.name].grid,
                 seen[column.name].cleaned,
                 self.records,
                 ratio * seen[column.name].noise,
+                seen[column.name].split,
             )
             if column.name in seen
             else grids[column.name]
@@ -220,19 +200,9 @@ class Knowledge:
             return {}
         counts, noise = self._counts(name, [self._cells(column, grids[column.name]) for column in self._fine])
         return {
-            column.name: self._together(column, grids[column.name], noisy, noise, before.get(column.name))
+            column.name: seen_of(grids[column.name], noisy, noise, self.records, before.get(column.name))
             for column, noisy in zip(self._fine, counts, strict=True)
         }
-
-    def _together(self, column: Column, grid: Grid, counts: list[float], noise: float, before: Seen | None) -> Seen:
-        """What a release and those before it say about a number."""
-        ends = None
-        if before is not None:
-            counts = pooled(grid, counts, noise, before.grid, before.counts, before.noise)
-            ends = ends_of(before.grid, before.cleaned, grid)
-        missing = [min(max(counts[-1], 0.0), self.records - 1)] if column.nullable else []
-        present = cleaned(counts[: grid.size], noise, max(self.records - sum(missing), 1.0), ends)
-        return Seen(grid, counts, present, missing, noise)
 
     def columns(self) -> Query:
         """The third release, of all columns."""
@@ -249,9 +219,9 @@ class Knowledge:
             if grid is None:
                 singles.append(Single(None, None, one, tuple(on_total(counts, self.records)), noise))
             else:
-                seen = self._together(column, grid, counts, noise, self._seen_second.get(column.name))
-                step = self._steps[column.name]
-                singles.append(Single(grid, step, one, (*seen.cleaned, *seen.missing), noise))
+                seen = seen_of(grid, counts, noise, self.records, self._seen_second.get(column.name))
+                step, one = self._steps[column.name], self._cells(column, seen.grid)
+                singles.append(Single(seen.grid, step, one, (*seen.cleaned, *seen.missing), noise))
         return singles
 
     @cached_property

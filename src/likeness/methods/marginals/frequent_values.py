@@ -1,0 +1,116 @@
+"""What releases say about one number together, and frequent values within its cells.
+
+More cells of a column cost nothing, because a record is in one of them. So the second release splits a heavy cell into
+many. A value that many records share stands out of the noise of one narrow cell, which the third release splits again.
+The other narrow cells are joined, because the noise of each would add up in them.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from likeness.data.encoding.bins import Grid
+from likeness.methods.marginals.columns import SURE, cleaned, ends_of, pooled
+
+NEXT_NOISE = 1.2  # of the second release of a number, over that of the first
+_HEAVY = 6.0  # standard deviations of the second release in a cell that may hide a frequent value
+_MOST_PARTS, _ALL_PARTS = 256, 4096  # of a cell that is split, and of all those of a column
+
+
+class Seen(NamedTuple):
+    """What releases say about one number.
+
+    Attributes:
+        grid: of the last release, its split cells joined.
+        counts: of its cells and of missing, with noise.
+        cleaned: of the cells, at least 0, and as many as the records.
+        missing: one count, or none.
+        noise: standard deviation of a count of the last release.
+        frequent: places of cells that stand out of a split one; None after the first release.
+    """
+
+    grid: Grid
+    counts: list[float]
+    cleaned: list[float]
+    missing: list[float]
+    noise: float
+    frequent: tuple[int, ...] | None
+
+    @property
+    def split(self) -> dict[int, int]:
+        """Cells of several values that the next release splits, and into how many parts.
+
+        After the first release, a cell of c records and noise s has (c / 3s)² parts: then half of them have a noise of
+        a fifth of the cell, and a frequent value stands out. What stood out before has most parts.
+        """
+        noise = NEXT_NOISE * self.noise
+        places = range(self.grid.size) if self.frequent is None else self.frequent
+        wide = [place for place in places if self.grid.lows[place] < self.grid.highs[place]]
+        if self.frequent is None:
+            wide = [place for place in wide if self.cleaned[place] >= _HEAVY * noise]
+        most = min(_MOST_PARTS, _ALL_PARTS // max(len(wide), 1))
+        if self.frequent is not None or noise == 0:
+            return dict.fromkeys(wide, most)
+        return {place: min(most, int((self.cleaned[place] / (_HEAVY / 2 * noise)) ** 2)) for place in wide}
+
+
+def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, before: Seen | None) -> Seen:
+    """What a release and those before it say about a number.
+
+    Args:
+        grid: of the release.
+        counts: of its cells and of missing.
+        noise: their standard deviation.
+        records: their number.
+        before: what earlier releases say; None: this is the first.
+    """
+    ends, frequent, counts = None, None, list(counts)
+    if before is not None:
+        counts = pooled(grid, counts, noise, before.grid, before.counts, before.noise)
+        split = [(before.grid.edges[place], before.grid.edges[place + 1]) for place in before.split]
+        missing = counts[grid.size :]
+        grid, counts, frequent = joined_again(grid, counts, noise, split)
+        counts += missing
+        ends = ends_of(before.grid, before.cleaned, grid)
+    few = [min(max(count, 0.0), records - 1) for count in counts[grid.size :]]
+    present = cleaned(counts[: grid.size], noise, max(records - sum(few), 1.0), ends)
+    return Seen(grid, counts, present, few, noise, frequent)
+
+
+def joined_again(
+    grid: Grid, counts: Sequence[float], noise: float, split: Sequence[tuple[float, float]]
+) -> tuple[Grid, list[float], tuple[int, ...]]:
+    """A grid with the parts of split cells joined, but for those that stand out; its counts, and the places of these.
+
+    What stands out holds more than 4.5 standard deviations. Others are joined until they hold twice their noise, if the
+    rest of the cell is even.
+
+    Args:
+        grid: of a release.
+        counts: of its cells, and of those of earlier releases between common edges.
+        noise: standard deviation of a count.
+        split: lower and upper edge of each cell of the release before that was split, ascending.
+    """
+    edges = np.array(grid.edges)
+    firsts: list[int] = []
+    result: list[float] = []
+    frequent: list[int] = []
+    place = 0
+    for low, high in (*split, (math.inf, math.inf)):
+        first, stop = (int(np.abs(edges - end).argmin()) if end < math.inf else grid.size for end in (low, high))
+        firsts += range(place, first)
+        result += counts[place:first]
+        sure = {at for at in range(first, stop) if counts[at] > SURE * noise}
+        rest = math.fsum(counts[at] for at in range(first, stop) if at not in sure)
+        most = (2 * (stop - first) * noise / max(rest, noise)) ** 2 if noise else 1
+        for at in range(first, stop):
+            if at in sure:
+                frequent.append(len(result))
+            if at == first or at in sure or at - 1 in sure or at - firsts[-1] >= most:
+                firsts.append(at)
+                result.append(0.0)
+            result[-1] += counts[at]
+        place = stop
+    return grid.joined(firsts), result, tuple(frequent)
