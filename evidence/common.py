@@ -44,16 +44,16 @@ from likeness.release.released import Released, from_bytes
 
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
-UCI = ("census", "covtype")
 EXAMPLES = {
     name: Path("examples") / name / "params.yaml" for name in ("mixture", "digits", "mnist", "fashion_mnist", "cifar10")
 }
 REBALANCED = {"adult_rebalanced": ("adult", 22_561, 0.1), "census_rebalanced": ("census", None, 0.2)}
 """Tables as the papers' code makes them: from which rows, how many of these, the share of their test rows."""
 NAMES = (
-    "adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *papers_tables.FILES, *EXAMPLES
+    "adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *papers_tables.FILES, *EXAMPLES, "celeba"
 )  # fmt: skip
 ONLY_MARGINALS = ("adult_discretized",)  # tables without a label
+UNSPLIT = ("covtype", *ONLY_MARGINALS)  # without a column that says train or test
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
 _WRITTEN = ("evidence/results", "evidence/*.md", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
@@ -82,22 +82,17 @@ def load(name: str) -> Table:
         source, count, test_share = REBALANCED[name]
         return rebalanced(load(source), count, test_share)
     params = settings(name)
-    if name in UCI:
-        split = dataclasses.replace(params.ingest.split, column="split" if name == "census" else None)
+    if name not in ("adult", *EXAMPLES):
+        split = dataclasses.replace(params.ingest.split, column=None if name in UNSPLIT else "split")
+        folder = "raw" if name in papers_tables.FILES else "schema"
         ingest = dataclasses.replace(
-            params.ingest, source=f"data/raw/{name}.parquet", schema=f"data/schema/{name}.yaml", split=split
-        )
-        privacy = dataclasses.replace(params.privacy, population=f"uci-{name}")
-        params = dataclasses.replace(params, ingest=ingest, privacy=privacy)
-    if name in papers_tables.FILES:
-        split = dataclasses.replace(params.ingest.split, column=None if name in ONLY_MARGINALS else "split")
-        ingest = dataclasses.replace(
-            params.ingest, source=f"data/raw/{name}.parquet", schema=f"data/raw/{name}.yaml", split=split
+            params.ingest, source=f"data/raw/{name}.parquet", schema=f"data/{folder}/{name}.yaml", split=split
         )
         privacy = dataclasses.replace(params.privacy, population=name)
         params = dataclasses.replace(params, ingest=ingest, privacy=privacy)
+    if name in papers_tables.FILES and not Path(params.ingest.source).exists():
         published = SHARED / "papers" / papers_tables.FILES[name]
-        if not Path(ingest.source).exists() and published.exists():
+        if published.exists():
             papers_tables.build(name, published, Path("data/raw"))
     source = Path(params.ingest.source)
     if not source.exists() and (SHARED / source.name).exists():
@@ -117,11 +112,11 @@ def load(name: str) -> Table:
 
 def settings(name: str) -> Params:
     """Settings of a table, with the sections of all methods that are meant for it written out."""
-    example = EXAMPLES.get(name, Path("params.yaml"))
+    example = EXAMPLES.get("cifar10" if name == "celeba" else name, Path("params.yaml"))
     files = [example, *filter(Path.exists, [example.with_name("methods.yaml")])]
     content = {key: value for file in files for key, value in yaml.safe_load(file.read_text()).items()}
     params = params_from(content)
-    names = METHODS if name not in EXAMPLES else {*params.sections, params.method}
+    names = METHODS if example.parent == Path() else {*params.sections, params.method}
     sections = {name: json_value(method_from(dataclasses.replace(params, method=name))) for name in names}
     return dataclasses.replace(params, sections=sections)
 

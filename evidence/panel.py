@@ -3,6 +3,7 @@
 Run: ``python -m evidence.panel [--tables NAME ...] [--draws 1] [--epsilon 1]``. Tables, codebooks, scores
 and the figures of peers and floors lie in ../shared/panel. Each draw is a release of its own, in a ledger of the
 benchmark's own. Resumable: a row that is in the CSV, of equal commit, table, draw and ε, is not run again.
+``--method hp`` draws rows of another method into evidence/results/panel_methods.csv; those stay where the code changes.
 ``--picture`` draws docs/img/panel.png and fills evidence/TABLES.md instead: each table and each measure, ours beside
 MST and two floors, which are shuffled rows and noisy single columns.
 """
@@ -18,14 +19,16 @@ from typing import Any
 
 import pandas as pd
 
-from evidence.common import Results, commit, on_page, temporary_ledger
+from evidence.common import Results, commit, markdown, on_page, temporary_ledger
 from likeness import Synthesizer
+from likeness.methods import DEFAULT
 
 PANEL = Path("../shared/panel")
 RESULTS = Results(Path("evidence/results/panel.csv"), ["commit", "table", "draw", "epsilon"])
+METHODS = Results(Path("evidence/results/panel_methods.csv"), ["method", "table", "epsilon"])
 FLOORS = Results(Path("evidence/results/panel_floor.csv"), ["table", "epsilon"])
 PICTURE = Path("docs/img/panel.png")
-PAGE = Path("evidence/TABLES.md")
+PAGE, PAPERS = Path("evidence/TABLES.md"), Path("evidence/RESULTS.md")
 MEASURES = {
     "tv1": "total variation, one column",
     "tv2": "two columns",
@@ -46,6 +49,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=PANEL / "tables")
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--method", help="of a paper, in place of marginals: hp, merf, ntk or pearl")
     parser.add_argument("--floor", action="store_true", help="noisy single columns alone, in place of marginals")
     parser.add_argument("--picture", action="store_true")
     arguments = parser.parse_args()
@@ -60,7 +64,10 @@ def main() -> None:
                 codebook, train, test = score.load(arguments.folder, name)
                 columns = score.floor(codebook, train, arguments.epsilon, 0)
                 FLOORS.add([name, arguments.epsilon], score.score(codebook, train, test, columns, False))
-            for draw in [] if arguments.floor else range(arguments.draws):
+            if arguments.method and METHODS.of(arguments.method, name, arguments.epsilon).empty:
+                row = measured(score, arguments.folder, name, arguments.epsilon, method=arguments.method)
+                METHODS.add([arguments.method, name, arguments.epsilon], row)
+            for draw in [] if arguments.floor or arguments.method else range(arguments.draws):
                 key = [commit(), name, draw, arguments.epsilon]
                 if RESULTS.of(*key).empty:
                     RESULTS.add(key, measured(score, arguments.folder, name, arguments.epsilon))
@@ -75,19 +82,21 @@ def scores() -> ModuleType:
     return module
 
 
-def measured(score: ModuleType, folder: Path, name: str, epsilon: float, task: bool = True) -> dict[str, Any]:
+def measured(
+    score: ModuleType, folder: Path, name: str, epsilon: float, task: bool = True, method: str = DEFAULT
+) -> dict[str, Any]:
     """One release and one table as long as the training part, with its scores; ``task``: classifiers too."""
     codebook, train, test = score.load(folder, name)
     frame = train.astype({column["name"]: object for column in codebook["columns"] if column["kind"] == "categorical"})
     started, wall = time.process_time(), time.monotonic()
-    synthetic = synthesizer_of(codebook, name, epsilon).fit(frame).sample(len(frame))
+    synthetic = synthesizer_of(codebook, name, epsilon, method).fit(frame).sample(len(frame))
     seconds = {"cpu_seconds": time.process_time() - started, "seconds": time.monotonic() - wall}
     found = score.score(codebook, train, test, synthetic, task)
     return {"rows": len(frame), "columns": len(codebook["columns"]), **seconds, **found}
 
 
-def synthesizer_of(codebook: dict[str, Any], name: str, epsilon: float) -> Synthesizer:
-    """The default method with the schema of a codebook."""
+def synthesizer_of(codebook: dict[str, Any], name: str, epsilon: float, method: str = DEFAULT) -> Synthesizer:
+    """A method with its defaults and the schema of a codebook."""
     categorical = {column["name"] for column in codebook["columns"] if column["kind"] == "categorical"}
     label = codebook["label"] if codebook["label"] in categorical else None
     document = {
@@ -98,6 +107,7 @@ def synthesizer_of(codebook: dict[str, Any], name: str, epsilon: float) -> Synth
     }
     return Synthesizer(
         schema={**document, "label": label} if label else document,
+        method=method,
         epsilon=epsilon,
         delta=DELTA,
         population=name,
@@ -122,6 +132,7 @@ def page() -> None:
     ours = {epsilon: rows.groupby("table").mean(numeric_only=True) for epsilon, rows in latest.groupby("epsilon")}
     picture(ours[1.0], others)
     on_page(PAGE, {"panel": means(ours, others), "panel goals": goals(ours, others)})
+    on_page(PAPERS, {"panel methods": beside_methods(ours[1.0])})
 
 
 def picture(ours: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> None:
@@ -191,6 +202,21 @@ def goals(ours: Mapping[float, pd.DataFrame], others: Mapping[str, pd.DataFrame]
             *(f"| {a} | {b} |" for a, b in reached.items()),
         ]
     )
+
+
+def beside_methods(ours: pd.DataFrame) -> str:
+    """The papers' methods on some tables, each beside marginals; bold where they are ahead of it."""
+    rows = []
+    for row in METHODS.rows.sort_values(["table", "method"]).to_dict("records"):
+        marginals, cells = ours.loc[row["table"]], []
+        for measure in MEASURES:
+            high = measure in ("kept", "task")
+            ahead = row[measure] > marginals[measure] if high else row[measure] < marginals[measure]
+            pair = f"{row[measure]:.3f} / {marginals[measure]:.3f}"
+            cells.append("" if math.isnan(row[measure]) else f"**{pair}**" if ahead else pair)
+        rows.append((row["table"], row["method"], f"{row['rows']:,.0f}", *cells, f"{row['cpu_seconds']:.0f}"))
+    heads = ("table", "method", "rows:", *(f"{title}:" for title in MEASURES.values()), "CPU seconds:")
+    return markdown(heads, rows)
 
 
 def _missed(frame: pd.DataFrame, floor: pd.Series) -> str:

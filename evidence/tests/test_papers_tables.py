@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from evidence.papers_tables import FILES, build
+from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
+from scripts.build_images import CELEBA, celeba
 
 _YES = ["Smokes", "STDs", "STDs:HIV", "Dx", "Biopsy"]
 _YEARS = ["Age", "Smokes (years)", "STDs: Time since first diagnosis", "STDs: Time since last diagnosis"]
@@ -22,14 +26,16 @@ RAW = {
         }
     ),
     "adult_discretized": pd.DataFrame({"c0": [0, 1, 7], "c1": [1, 0, 0]}),
+    "isolet": pd.DataFrame([[-1.0, 0.5, 1], [0.25, 1.0, 26], [0.0, -0.5, 5]]),
+    "credit": pd.DataFrame({"Time": [0, 1, 172_792], "V1": [-1.3, 30, 0.1], "Amount": [9.5, 0, 3], "Class": [0, 1, 0]}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_published_file_becomes_a_typed_table(name: str, tmp_path: Path) -> None:
     source = tmp_path / FILES[name]
-    if source.suffix == ".csv":
-        RAW[name].to_csv(source, index=False, na_rep="?")
+    if source.suffix != ".parquet":
+        RAW[name].to_csv(source, index=False, na_rep="?", header=source.suffix == ".csv")
     else:
         RAW[name].to_parquet(source)
     build(name, source, tmp_path / "raw")
@@ -37,3 +43,23 @@ def test_a_published_file_becomes_a_typed_table(name: str, tmp_path: Path) -> No
     split = None if name == "adult_discretized" else "split"
     table, _, _ = read_source(tmp_path / "raw" / f"{name}.parquet", schema, split)
     assert len(table) == 3
+    if name == "isolet":
+        assert table["vowel"].astype(int).tolist() == [1, 0, 1]
+
+
+def test_faces_are_cropped_in_the_middle_and_resized(tmp_path: Path) -> None:
+    folder, out = tmp_path / "celeba", tmp_path / "celeba.parquet"
+    (folder / CELEBA[0]).mkdir(parents=True)
+    pixels = np.zeros((218, 178, 3), dtype=np.uint8)
+    pixels[20:198] = (200, 100, 50)  # the square in the middle
+    for name in ("000001.jpg", "000002.jpg"):
+        Image.fromarray(pixels).save(folder / CELEBA[0] / name)
+    (folder / CELEBA[1]).write_text("2\nSmiling Male\n000001.jpg  1 -1\n000002.jpg -1  1\n")
+    (folder / CELEBA[2]).write_text("000001.jpg 0\n000002.jpg 2\n")
+    celeba(folder, out, 64)
+    schema = Schema.load(Path("data/schema/celeba.yaml"))
+    table, split, _ = read_source(out, schema, "split")
+    assert split.tolist() == ["train", "test"] and table["label"].tolist() == ["female", "male"]
+    encoder = Encoder(schema)
+    x = encoder.expand(encoder.encode(table)).reshape(2, 64, 64, 3)
+    assert np.abs(x[:, 4:-4] - np.array([200, 100, 50]) / 255).max() < 0.02

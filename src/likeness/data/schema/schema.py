@@ -235,8 +235,12 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     def proposals(self, guessed: Collection[str] = ()) -> list[dict[str, Any]]:
-        """Rules that names and codebook suggest, for a person to confirm; ``guessed``: columns that are open yet."""
-        return proposed(self.columns, self.rules, self.label, guessed)
+        """Rules that names and codebook suggest, for a person to confirm; none of pixels.
+
+        Args:
+            guessed: columns that are open yet.
+        """
+        return [] if self.image is not None else proposed(self.columns, self.rules, self.label, guessed)
 
     @property
     def row_sets(self) -> dict[str, "Schema"]:
