@@ -63,8 +63,12 @@ class Source:
                 parts = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
                 self.nodes.update((part.id, statement) for part in parts if isinstance(part.ctx, ast.Store))
 
-    def used(self, name: str, trains: bool) -> "Iterator[tuple[str, str | None]]":
+    @cache  # noqa: B019  (sources are as many as files)
+    def used(self, name: str, trains: bool) -> frozenset[tuple[str, str | None]]:
         """Modules, and names in them, that the definition of a name uses; a module itself has None."""
+        return frozenset(self._used(name, trains))
+
+    def _used(self, name: str, trains: bool) -> "Iterator[tuple[str, str | None]]":
         node = self.nodes[name] if trains else without_training(self.nodes[name])
         inside = imported(node)
         known = {**self.imports, **inside}

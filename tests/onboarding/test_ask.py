@@ -195,7 +195,7 @@ TYPED = st.fixed_dictionaries({key: st.lists(LINES, max_size=2) for key in KNOWN
 
 @pytest.mark.long
 @given(TYPED)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(
     tmp_path_factory: pytest.TempPathFactory, typed: dict[str, list[str]]
 ) -> None:
