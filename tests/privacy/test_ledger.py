@@ -180,7 +180,7 @@ def test_a_plan_about_two_tables_of_people_fits_a_cap_of_its_size(ledger: Ledger
     second = request("next_counts", 0.5 * CAP, {"counts": 0.5 * CAP}, encoding="f")
     with pytest.raises(BudgetError, match="over budget"):
         ledger.reserve(second)
-    ledger.reserve(dataclasses.replace(second, beside=("e",)))
+    ledger.reserve(dataclasses.replace(second, sibling_encodings=("e",)))
 
 
 def test_what_was_given_up_as_lost_is_not_paid(ledger: Ledger) -> None:

@@ -269,10 +269,10 @@ def _new_schema(name: str) -> Path:
 
 def _complete(interview: Interview, target: Path, settings: Callable[..., str], source: str) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
-    kept = target.with_suffix(".answers.json")
-    answered = _answered(interview, kept)
+    answers_file = target.with_suffix(".answers.json")
+    answered = _answered(interview, answers_file)
     _write(target, answered.draft.text(), settings(answered.max_rows, answered.population))
-    kept.unlink(missing_ok=True)
+    answers_file.unlink(missing_ok=True)
     say(f"Written: {target}, params.yaml. For details: likeness check")
     if "://" not in source and Path(source).resolve().is_relative_to(Path.cwd()):
         say(f"Keep {source} out of git.")
@@ -285,19 +285,19 @@ def _complete(interview: Interview, target: Path, settings: Callable[..., str], 
         _offer_run(Path(f"{interview.draft.name}.zip"))
 
 
-def _answered(interview: Interview, kept: Path) -> Completed:
+def _answered(interview: Interview, answers_file: Path) -> Completed:
     """The interview to its end. If a person stops it, the answers so far stay in a file."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (arrow keys, and lines longer than a terminal's buffer)
-    interview.lines, interview.save = _kept_lines(kept), partial(_keep, kept)
+    interview.lines, interview.save = _kept_lines(answers_file), partial(_keep, answers_file)
     if interview.lines:
-        say(f"Going on after {len(interview.lines)} answers in {kept}. To start again, delete the file.")
+        say(f"Going on after {len(interview.lines)} answers in {answers_file}. To start again, delete the file.")
     try:
         return interview.run()
     except typer.Abort:
         where = (
-            f"Your answers are in {kept}. likeness init goes on with the same options."
-            if kept.exists()
+            f"Your answers are in {answers_file}. likeness init goes on with the same options."
+            if answers_file.exists()
             else "Nothing was written."
         )
         say(f"\nStopped. {where}", err=True)

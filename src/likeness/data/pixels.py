@@ -25,6 +25,6 @@ def matrix(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.generic]:
     return (first if first.columns.tolist() == list(names) else frame[list(names)]).to_numpy()
 
 
-def with_pixels(values: NDArray[np.generic], names: Sequence[str], beside: pd.DataFrame) -> pd.DataFrame:
+def with_pixels(values: NDArray[np.generic], names: Sequence[str], others: pd.DataFrame) -> pd.DataFrame:
     """A table that begins with pixel columns of these names. ``values`` (n, pixels) share their memory with it."""
-    return pd.concat([pd.DataFrame(values, beside.index, list(names), copy=False), beside], axis=1)
+    return pd.concat([pd.DataFrame(values, others.index, list(names), copy=False), others], axis=1)

@@ -85,10 +85,10 @@ def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     if not pixels:
         return pa.Table.from_pandas(table, schema=schema, preserve_index=False)
     rest = schema.remove(schema.get_field_index(_IMAGE))
-    beside = pa.Table.from_pandas(table, schema=rest, preserve_index=False)
+    columns = pa.Table.from_pandas(table, schema=rest, preserve_index=False)
     values = np.ascontiguousarray(matrix(table, pixels), PIXEL)
     cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(len(pixels)), len(table), [None, pa.py_buffer(values)])
-    return beside.append_column(_IMAGE, cells).replace_schema_metadata(schema.metadata)
+    return columns.append_column(_IMAGE, cells).replace_schema_metadata(schema.metadata)
 
 
 def _pixels(schema: pa.Schema) -> list[str]:

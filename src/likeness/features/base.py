@@ -208,11 +208,11 @@ def converted(holder: object, name: str, x: "Tensor", values: "Callable[[], Tens
         x: any tensor of that type and device.
         values: makes them, in float64.
     """
-    kept = vars(holder).setdefault("_converted", {})
+    cache = vars(holder).setdefault("_converted", {})
     key = (name, x.dtype, x.device)
-    if key not in kept:
-        kept[key] = torch.as_tensor(values()).to(x)
-    result: Tensor = kept[key]
+    if key not in cache:
+        cache[key] = torch.as_tensor(values()).to(x)
+    result: Tensor = cache[key]
     return result
 
 

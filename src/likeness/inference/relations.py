@@ -320,7 +320,7 @@ def _verdict(one: _Dependence, table: Floats) -> tuple[str, float, float, float]
     strength, synthetic = one.strength(clear), one.strength(float(np.square(model).sum()))
     if one.squares > one.least and max(strength, one.detectable) > SMALL:
         part = float((model * one.values).sum()) / clear
-        kept = _HALF <= part <= 1 / _HALF
+        holds = _HALF <= part <= 1 / _HALF
     else:
-        kept = synthetic <= max(SMALL, strength / _HALF)
-    return KEPT if kept else NOT_KEPT, strength, min(1.0, one.detectable), synthetic
+        holds = synthetic <= max(SMALL, strength / _HALF)
+    return KEPT if holds else NOT_KEPT, strength, min(1.0, one.detectable), synthetic

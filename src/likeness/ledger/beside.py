@@ -33,10 +33,10 @@ def ledgers_beside(home: Home, population: str) -> list[Beside]:
         home: whose folder of anchors names them.
         population: name of the people.
     """
-    own = anchor_path(home.anchor, home.place)
-    beside = [_beside(path, anchor, population) for path, anchor in anchors(home.anchor) if path != own]
-    read = {one.ledger_id for one in beside if one.answered is not None}
-    return [one for one in beside if one.answered is not None or one.ledger_id not in read]
+    path_of_this = anchor_path(home.anchor, home.place)
+    siblings = [_beside(path, anchor, population) for path, anchor in anchors(home.anchor) if path != path_of_this]
+    read = {one.ledger_id for one in siblings if one.answered is not None}
+    return [one for one in siblings if one.answered is not None or one.ledger_id not in read]
 
 
 def _beside(path: Path, anchor: Anchor, population: str) -> Beside:

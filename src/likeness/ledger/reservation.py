@@ -36,7 +36,8 @@ class Reservation:
         delta: δ of the partition selection.
         others_delta: from the name of each other partition selection of the plan to its δ.
         rows_digests: keyed hashes of the rows of each table of the source, for any schema, and of all typed rows.
-        beside: digests of the encodings of the plan's other rows of these people, such as those of their histories.
+        sibling_encodings: digests of the encodings of the plan's other rows of these people, such as those of their
+            histories.
         group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
         first_nights: digest of the first nights of all people of the series.
     """
@@ -55,7 +56,7 @@ class Reservation:
     delta: float = 0.0
     others_delta: Mapping[str, float] = field(default_factory=dict)
     rows_digests: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    sibling_encodings: tuple[str, ...] = ()
     group: str = ""
     first_nights: str = ""
 
@@ -152,7 +153,7 @@ def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
             and body["key"] not in lost
             and (body["identity"], body["digest"], base_attempt(body["slot"]), body["unit"])
             == (request.population, request.digest, base_attempt(request.attempt), unit)
-            and (body["encoding"] in (request.encoding, *request.beside) or body["delta_keys"])
+            and (body["encoding"] in (request.encoding, *request.sibling_encodings) or body["delta_keys"])
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))
     # A query is paid if these rows answered one of its name at its cost, also for another method.

@@ -19,12 +19,12 @@ def fit(
     auxiliary: Mapping[str, Released],
     embedding: Released,
     compute: Compute = Compute(),
-    beside: Sequence[Released] = (),
+    others: Sequence[Released] = (),
     named: Callable[[Query], Query] = lambda query: query,
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; return the generator, and its loss curve as (iteration, loss).
 
-    On one machine, equal seed, release, threads and processes give equal bits. ``beside`` holds other releases that
+    On one machine, equal seed, release, threads and processes give equal bits. ``others`` holds other releases that
     completed the schema or are about other rows; the generator names them too. ``named`` is that of the rows
     (:class:`~likeness.methods.row_set.RowSet`).
 
@@ -38,7 +38,7 @@ def fit(
             "Restore the settings of the release, or make a new one: dvc repro"
         )
     generator, environment, losses = method.fit_generator(context, auxiliary, embedding, compute)
-    receipts = [released.receipt for released in [*beside, *auxiliary.values(), embedding]]
+    receipts = [released.receipt for released in [*others, *auxiliary.values(), embedding]]
     return with_provenance(generator, method, auxiliary, receipts, environment), losses
 
 
@@ -54,8 +54,8 @@ def fit_all(
     """
     answers, generators, curves = list(released), [], []
     for rows in row_sets:
-        auxiliary, embedding, beside = rows.parts(answers)
-        generator, curve = fit(method, rows.context, auxiliary, embedding, compute, beside, rows.scoped)
+        auxiliary, embedding, others = rows.parts(answers)
+        generator, curve = fit(method, rows.context, auxiliary, embedding, compute, others, rows.scoped)
         generators.append(generator)
         curves.append(curve)
     return generators, curves

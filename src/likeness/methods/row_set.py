@@ -19,12 +19,12 @@ class Parts(NamedTuple):
     Attributes:
         auxiliary: answers of the auxiliary stage, by the names that the method gives their queries.
         embedding: the answer about the embedding.
-        beside: all other releases.
+        others: all other releases.
     """
 
     auxiliary: dict[str, Released]
     embedding: Released
-    beside: list[Released]
+    others: list[Released]
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class RowSet:
 
     def queries(self, method: Method, auxiliary: Mapping[str, Released]) -> list[Query]:
         """Every query about these rows; ``auxiliary`` as in :class:`Parts`."""
-        asked = [*method.auxiliary_queries(self.context, auxiliary), method.embedding_query(self.context, auxiliary)]
-        return [self.scoped(query) for query in asked]
+        queries = [*method.auxiliary_queries(self.context, auxiliary), method.embedding_query(self.context, auxiliary)]
+        return [self.scoped(query) for query in queries]
 
     def auxiliary(self, released: Mapping[str, Released]) -> dict[str, Released]:
         """Answers of the auxiliary stage about these rows, by the names that the method gives their queries."""
@@ -91,8 +91,8 @@ class RowSet:
         embedding = answers.pop(f"{self.prefix}{EMBEDDING}")
         auxiliary = self.auxiliary(answers)
         ours = {one.receipt.query for one in auxiliary.values()}
-        beside = [one for name, one in answers.items() if name not in ours]
-        return Parts(auxiliary, embedding, beside)
+        others = [one for name, one in answers.items() if name not in ours]
+        return Parts(auxiliary, embedding, others)
 
 
 def rows_of(row_sets: Sequence[RowSet], query: str) -> RowSet:

@@ -100,10 +100,10 @@ class MissingInputs:
     def _header(self, content: Mapping[str, Any], frame: "DataFrame | Any") -> None:
         """Add the columns that the frame lacks."""
         if hasattr(frame, "dtypes") and content.get("image") is None:
-            kept = [
+            columns = [
                 name for name, spec in columns_of(content) if isinstance(spec, Mapping) and spec.get("kind") != DROP
             ]
-            present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, kept))
+            present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, columns))
             self.tried(lambda: check_names(present, names, "the DataFrame", IN_FRAME))
 
     def _wrong(self, text: str, kind: type[LikenessError]) -> None:

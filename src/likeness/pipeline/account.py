@@ -74,10 +74,10 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
     unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
     generators = project.model.saved(project.paths.generator)
-    made = account_of(project, plan, project.schema, there, generators, True, Standing("", unknown, digests))
+    again = account_of(project, plan, project.schema, there, generators, True, Standing("", unknown, digests))
     words = {key: account.get(key) for key in ("ledger", "software")}
     ids = {one.receipt.ledger_id for one in there}
-    if account != {**made, **words} or ids != {dict(words["ledger"] or {}).get("id")}:
+    if account != {**again, **words} or ids != {dict(words["ledger"] or {}).get("id")}:
         raise ReleaseError(
             f"{project.paths.privacy} is about other files than those here. The account of these is made where the "
             "ledger is. To get the files of the account back, run: dvc checkout"

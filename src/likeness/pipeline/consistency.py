@@ -120,8 +120,8 @@ def queries_of(
     selections = partition_queries(written, plan, project.params.categories.most)
     queries: dict[str, tuple[AnyQuery, str]] = {query.name: (query, encoding) for query in selections}
     for rows in row_sets:
-        asked = rows.queries(recipe, rows.auxiliary(auxiliary))
-        queries |= {query.name: (query, rows.encoding) for query in asked}
+        answers = rows.queries(recipe, rows.auxiliary(auxiliary))
+        queries |= {query.name: (query, rows.encoding) for query in answers}
     return queries
 
 

@@ -33,7 +33,7 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
     prefix, (schema, encoding) = list(encoded.items())[place]
     table = of_rows(project.paths.encoded, prefix)
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
-    dataset = replace(dataset, beside=tuple(digest for _, digest in encoded.values()))
+    dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
         return dataset, CountedRows(
             rows_there(project.sources, project.written_schema), dataset.digest, project.ledger.key

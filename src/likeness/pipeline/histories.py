@@ -106,10 +106,10 @@ class HistoryGenerator:
             again = first.iloc[who].reset_index(drop=True)
             if attempt >= _BESIDE:
                 again = self._first(len(who), rng.public_seed(seed, f"sample.rules.{attempt}"), where)
-            made = self._events(again, rng.public(seed, f"sample.histories.{attempt}"))
+            redrawn = self._events(again, rng.public(seed, f"sample.histories.{attempt}"))
             first = pd.concat([first[~first.index.isin(who)], again.set_axis(who)]).sort_index()
-            made[key] = who[made[key].to_numpy()]
-            events = pd.concat([events[~np.isin(events[key], who)], made])
+            redrawn[key] = who[redrawn[key].to_numpy()]
+            events = pd.concat([events[~np.isin(events[key], who)], redrawn])
             events = events.sort_values(key, kind="stable", ignore_index=True)
         worst = max(broken, key=lambda rule: len(broken[rule]))
         raise ParamsError(f"sample: some histories break {worst} in {_ATTEMPTS} draws. Correct the rule.")
@@ -142,17 +142,17 @@ class HistoryGenerator:
         lengths = first[NUMBER].cat.codes.to_numpy().astype(np.int64) + schema.least
         state = _State(schema, encoder)
         x = state.of_first(first)
-        made = first[lengths > 0][[f"first {column.name}" for column in schema.time_varying]]
-        made = made.set_axis([column.name for column in schema.time_varying], axis=1)
+        rows_of_step = first[lengths > 0][[f"first {column.name}" for column in schema.time_varying]]
+        rows_of_step = rows_of_step.set_axis([column.name for column in schema.time_varying], axis=1)
         active = np.flatnonzero(lengths > 0)
-        made = _plain(schema, made)
+        rows_of_step = _plain(schema, rows_of_step)
         at = np.zeros(len(first))
-        at[active] = order_numbers(schema, made)
-        pieces, times = [with_columns(made, {schema.person: active})], [at[active]]
+        at[active] = order_numbers(schema, rows_of_step)
+        pieces, times = [with_columns(rows_of_step, {schema.person: active})], [at[active]]
         conditional = state.conditional(self.following)
         of_first = values_of(first, schema.first_rows.columns) if schema.rules_of_steps else {}
         last = {column.name: of_first[f"first {column.name}"].copy() for column in schema.time_varying if of_first}
-        ended = is_end(schema, made)
+        ended = is_end(schema, rows_of_step)
         for step in range(1, schema.most):
             active = active[~ended]
             active = active[lengths[active] > step]
@@ -178,14 +178,14 @@ class HistoryGenerator:
                 )
                 rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             following.compute(new, rows)
-            made = state.event(rows)
+            rows_of_step = state.event(rows)
             for name, cells in state.values(rows, at[active]).items() if schema.rules_of_steps else ():
                 last[name][active] = cells
             at[active] += state.gaps(rows)
             state.move_on(x, active, new)
-            pieces.append(with_columns(made, {schema.person: active}))
+            pieces.append(with_columns(rows_of_step, {schema.person: active}))
             times.append(at[active])
-            ended = is_end(schema, made)
+            ended = is_end(schema, rows_of_step)
         events = pd.concat(pieces, ignore_index=True)
         if schema.order is not None:
             column = schema.events.column(schema.order)

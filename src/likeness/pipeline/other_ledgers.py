@@ -61,21 +61,21 @@ def other_ledger(
     """
     around = (one for one in (root, *root.absolute().parents) if (one / ProjectPaths.params).exists())
     folder, depths = next(((one, _DEPTHS) for one in around), (root, _BESIDE))
-    own = None if ledger is None else ledger.id
+    ledger_id = None if ledger is None else ledger.id
     here = [*known, *_receipts(folder), *_accounts(folder, depths)]
     locks = list(_locks(folder, population, 1))
     here += [one for _, outputs in locks for one in _cached(folder, outputs)]  # a pulled lock may be of another's run
-    beside = ledgers_beside(home, population)
-    here += [Named(one.place, population, one.ledger_id) for one in beside if one.answered]
+    siblings = ledgers_beside(home, population)
+    here += [Named(one.place, population, one.ledger_id) for one in siblings if one.answered]
     for one in here:
-        if one.population == population and one.ledger_id != own:
+        if one.population == population and one.ledger_id != ledger_id:
             return one
     records = () if ledger is None else ledger.records()
     if any(record.kind == "reserve" and record.body["identity"] == population for record in records):
         return None  # a ledger that has answered about these people: dvc.lock may be about its own releases
     shown_by = (Named(source, population, None) for source, _ in (*locks, *_locks(folder, population)))
-    unread = (Named(one.place, population, one.ledger_id, one.anchor) for one in beside if one.answered is None)
-    return next(shown_by, None) or next((one for one in unread if one.ledger_id != own), None)
+    unread = (Named(one.place, population, one.ledger_id, one.anchor) for one in siblings if one.answered is None)
+    return next(shown_by, None) or next((one for one in unread if one.ledger_id != ledger_id), None)
 
 
 def refuse_other_ledger(

@@ -68,11 +68,11 @@ class RowsInMemory:
         Args:
             encoded: schema and digest of the encoding of each row set, with the released categories of open columns.
         """
-        beside = tuple(encoding for _, encoding in encoded.values())
+        encodings = tuple(encoding for _, encoding in encoded.values())
         for prefix, (schema, encoding) in encoded.items():
             rows, persons = self.tables[prefix]
             table = forward_transform(closed(rows, self.written[prefix], schema), schema)
-            dataset = replace(self.dataset, encoding=encoding, beside=beside)
+            dataset = replace(self.dataset, encoding=encoding, sibling_encodings=encodings)
             yield dataset, partial(encoded_chunks, table, schema.modeled, persons)
 
 

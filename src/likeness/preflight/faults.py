@@ -214,11 +214,11 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
         if name in content and dataclasses.is_dataclass(kind):
             tried = _refused(partial(build, kind, content[name], name))  # type: ignore[arg-type]
             faults += [_fault(str(error)) for error in tried]
-    made: list[Params] = []
-    last = _refused(lambda: made.append(params_from(content)))
+    settings: list[Params] = []
+    last = _refused(lambda: settings.append(params_from(content)))
     if last and str(last[0]) not in [fault.text for fault in faults]:
         faults.append(_fault(str(last[0])))
-    return (made[0] if made else None), faults
+    return (settings[0] if settings else None), faults
 
 
 def _header_faults(project: Project, key: str, names: Iterable[str]) -> tuple[list[str], list[Fault]]:

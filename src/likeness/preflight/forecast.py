@@ -204,9 +204,9 @@ def _expected(project: Project, recipe: Method, one: RowSet, rho: float, rows: i
     )
     sigmas = {}
     for query in recipe.planned_queries(one.context):
-        asked = one.scoped(query)
-        square = asked.sensitivity_squared(adjacency, project.plan.unit)
-        sigmas[query.name] = math.sqrt(square / (2 * rho * shares[asked.name])) * 2.0**-asked.lattice_bits
+        scoped = one.scoped(query)
+        square = scoped.sensitivity_squared(adjacency, project.plan.unit)
+        sigmas[query.name] = math.sqrt(square / (2 * rho * shares[scoped.name])) * 2.0**-scoped.lattice_bits
     private = frozenset(column.name for column in project.written_schema.open_columns)
     return recipe.expected(one.context, sigmas, rows, private)
 
@@ -218,21 +218,23 @@ def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None
     privacy, plan, recipe, one = project.params.privacy, project.plan, project.method, row_sets[0]
     schema, columns = one.context.schema, one.context.schema.feature_columns
     doubled = plan.rho * rho_for(2 * privacy.epsilon, privacy.delta) / rho_for(privacy.epsilon, privacy.delta)
-    asked: list[tuple[str, Method, Schema, float]] = [
+    changes: list[tuple[str, Method, Schema, float]] = [
         (f"epsilon {2 * privacy.epsilon:g}, for a weaker promise", recipe, schema, doubled)
     ]
     if len(row_sets) == 1:
         coarser = recipe.coarser()
         if coarser is not None and any(not column.is_categorical for column in columns):
-            asked.append(("half the cells of a number, for coarser numbers", coarser, schema, plan.rho))
+            changes.append(("half the cells of a number, for coarser numbers", coarser, schema, plan.rho))
         if len(columns) > 3:
             half = {column.name for column in columns[: (len(columns) + 1) // 2]} | {schema.label}
-            kept = tuple(column for column in schema.columns if column.name in half)
-            asked.append(("half of the columns", recipe, replace(schema, columns=kept, rules=()), plan.rho))
+            columns_of_half = tuple(column for column in schema.columns if column.name in half)
+            changes.append(
+                ("half of the columns", recipe, replace(schema, columns=columns_of_half, rules=()), plan.rho)
+            )
         if one.context.layout.num_classes > 1:
             unlabeled = replace(schema, label=None, task="none")
-            asked.append(("no label, for a table that predicts it less well", recipe, unlabeled, plan.rho))
-    for words, method, other, rho in asked:
+            changes.append(("no label, for a table that predicts it less well", recipe, unlabeled, plan.rho))
+    for words, method, other, rho in changes:
         then = _expected(project, method, replace(one, context=replace(one.context, schema=other)), rho, rows)
         if then is None or then.detectable > 1:  # no relation would survive
             continue
@@ -244,12 +246,12 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
     """The noise of each query, and the accuracy of what it measures."""
     params, plan, recipe = project.params, project.plan, project.method
     private = frozenset(column.name for column in project.written_schema.open_columns)
-    asked: list[tuple[Context, Query | DistanceQuery]] = [
+    queries: list[tuple[Context, Query | DistanceQuery]] = [
         (one.context, one.scoped(query)) for one in row_sets for query in recipe.planned_queries(one.context)
     ]
     facts = row_sets[0].context
-    asked += [(facts, query) for query in planned_card(params.evaluate.card, plan, facts)]
-    for context, query in asked:
+    queries += [(facts, query) for query in planned_card(params.evaluate.card, plan, facts)]
+    for context, query in queries:
         square = query.sensitivity_squared(Adjacency(params.privacy.adjacency), plan.unit)
         sensitivity, multiplier = math.sqrt(square) * 2.0**-query.lattice_bits, plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier

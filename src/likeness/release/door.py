@@ -175,7 +175,7 @@ def _reservation(
         delta=request["delta_keys"],
         digest=dataset.digest,
         rows_digests=dataset.rows_digests,
-        beside=dataset.beside,
+        sibling_encodings=dataset.sibling_encodings,
         group=dataset.group,
         first_nights=dataset.first_nights,
         attempt=dataset.attempt,

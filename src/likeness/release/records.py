@@ -175,8 +175,8 @@ class WithClass(EachRecord):
         """The records, with more inputs and the groups of the others."""
         for chunk in records:
             (grouped,) = self.contributions.stream([chunk])
-            own = (chunk.labels[:, None] == np.arange(self.classes)).astype(np.float64)
-            yield Records(np.hstack([np.asarray(chunk.x), own]), grouped.labels, chunk.persons)
+            one_hot = (chunk.labels[:, None] == np.arange(self.classes)).astype(np.float64)
+            yield Records(np.hstack([np.asarray(chunk.x), one_hot]), grouped.labels, chunk.persons)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Dataset:
         unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
         rows_digests: keyed hashes of the rows of each table of the source, in no order and with all columns, and of the
             typed rows of both parts; no part of the request.
-        beside: encodings of the plan's other rows of these people; no part of the request.
+        sibling_encodings: encodings of the plan's other rows of these people; no part of the request.
         group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
         first_nights: digest of the first nights of all people; no part of the request.
     """
@@ -40,7 +40,7 @@ class Dataset:
     encoding: str = ""
     unit: PrivacyUnit | None = None
     rows_digests: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    sibling_encodings: tuple[str, ...] = ()
     group: str = ""
     first_nights: str = ""
 

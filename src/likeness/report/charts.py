@@ -78,14 +78,14 @@ def bar(cell: Cell, largest: float) -> dict[str, Any]:
     size, low, high = (min(max(0.0, scale * end), 100.0) for end in cell[1:4])  # of 0.0 and NaN max takes the first
     text = points(cell.share)
     interval = "" if math.isnan(cell.low) else between(cell.low, cell.high)
-    beside = "" if cell.synthetic is None else f", synthetic {percent(cell.synthetic)}"
+    comparison = "" if cell.synthetic is None else f", synthetic {percent(cell.synthetic)}"
     return {
         "label": cell.label,
         "short": cell.label if len(cell.label) <= _LONGEST else f"{cell.label[: _LONGEST - 1]}…",
         "share": f"({text})" if cell.unreliable else text,
         "interval": interval,
         "synthetic": percent(cell.synthetic),
-        "title": f"{cell.label}: {text}{f' ({interval})' if interval else ''}{beside}",
+        "title": f"{cell.label}: {text}{f' ({interval})' if interval else ''}{comparison}",
         "size": round(size, 1),
         "low": round(low, 1),
         "high": round(high, 1),

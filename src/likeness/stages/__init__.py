@@ -37,13 +37,13 @@ def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[
     """
     names = {name for folders in FOLDERS.values() for name in f"{_ALL} {folders}".split()}
     folders = {name: _digest(package, sorted((package / name).rglob("*"))) for name in names}
-    own = [_digest(place.parent, sorted([place, *place.rglob("*")])) for place in plugin]
+    plugin_digests = [_digest(place.parent, sorted([place, *place.rglob("*")])) for place in plugin]
     texts = {}
     for stage, words in FOLDERS.items():
         digests = {name: folders[name] for name in f"{_ALL} {words}".split()}
         digests["stage"] = _digest(package, [package / "stages" / f"{stage}.py"])
-        if own and "methods" in words.split():
-            digests["plugin"] = " ".join(own)
+        if plugin_digests and "methods" in words.split():
+            digests["plugin"] = " ".join(plugin_digests)
         texts[stage] = "".join(f"{name} {digest}\n" for name, digest in digests.items())
     return texts
 

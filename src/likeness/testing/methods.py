@@ -128,8 +128,8 @@ class Trial:
         """The queries are those of the plan, in its order, and the first one counts classes."""
         auxiliary, embedding = self.released(adjacency)
         planned = [share.query for share in self.method.shares(self.context(adjacency))]
-        asked = [*auxiliary, embedding.receipt.query]
-        assert asked == planned, f"the plan has the queries {planned}, and asked were {asked}"
+        queries = [*auxiliary, embedding.receipt.query]
+        assert queries == planned, f"the plan has the queries {planned}, and asked were {queries}"
         weights = class_weights(auxiliary["class_counts"])
         assert abs(weights[1] - 1 / 3) < 0.05, "class_counts does not count the classes"
 
@@ -137,8 +137,8 @@ class Trial:
         """Every query asks about every class. One group that sorts by class would only ask about the first."""
         x, labels = self.records.x, self.records.labels
         for query in self.method.planned_queries(self.context(adjacency)):
-            for own in (labels == 0, labels == 1):
-                total = lattice_sum(query, [Records(x[own], labels[own])])
+            for members in (labels == 0, labels == 1):
+                total = lattice_sum(query, [Records(x[members], labels[members])])
                 assert total.any(), f"{query.name} does not see every class"
 
     def check_question(self, auxiliary: dict[str, Released]) -> None:
@@ -152,9 +152,9 @@ class Trial:
 
     def check_training(self, auxiliary: dict[str, Released], embedding: Released) -> None:
         """The generator learns what the toy is about, and equal seeds give equal rows, also from a folder."""
-        own, method = self.context(Adjacency.ADD_REMOVE_ONE), self.method
-        saved, losses = fit(method, own, auxiliary, embedding, Compute("cpu"))
-        again, _ = fit(method, own, auxiliary, embedding, Compute("cpu"))
+        context, method = self.context(Adjacency.ADD_REMOVE_ONE), self.method
+        saved, losses = fit(method, context, auxiliary, embedding, Compute("cpu"))
+        again, _ = fit(method, context, auxiliary, embedding, Compute("cpu"))
         learned = losses[-1][1] < losses[0][1] if method.training.iterations else losses[0][0] == 0
         assert learned, "the loss does not fall, or a closed form has steps"
         x, labels = saved.draw(2_000, seed=1)
@@ -162,8 +162,8 @@ class Trial:
         assert not np.array_equal(x, saved.draw(2_000, seed=2)[0]), "the seed of the sample changes nothing"
         with tempfile.TemporaryDirectory() as folder:
             saved.save(Path(folder))
-            kept = SavedGenerator.load(Path(folder)).draw(2_000, seed=1)[0]
-        assert np.array_equal(kept, x), "a saved generator draws other rows"
+            loaded = SavedGenerator.load(Path(folder)).draw(2_000, seed=1)[0]
+        assert np.array_equal(loaded, x), "a saved generator draws other rows"
         # Class 1 has the larger a and the third category; or the brighter corners.
         first, last = (x[labels == 1][:, place].mean() - x[labels == 0][:, place].mean() for place in (0, -1))
         assert first > 0.2 and last > 0.5, "the rows do not show what the classes are about"

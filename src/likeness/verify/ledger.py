@@ -184,8 +184,8 @@ def entries(bundle: Bundle) -> str:
         for fact in FACTS:
             same = canonical_json(facts[fact]) == canonical_json(entry.body[fact])
             require(same, f"{name}: the ledger reserved another {fact}")
-        asked = rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written
-        require(entry.body["encoding"] == asked, f"{name}: the ledger reserved another encoding")
+        encoding = rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written
+        require(entry.body["encoding"] == encoding, f"{name}: the ledger reserved another encoding")
     _check_card(bundle, {record.body["key"]: record.seq for record in bundle.records if record.kind == "commit"})
     _check_published(bundle)
     return f"{len(bundle.released)} releases were reserved, committed and published as they are here"
@@ -312,8 +312,8 @@ class _Spending:
         require(numbers, f"{name} has no cap in numbers, or gives partition selection all of its delta")
         adjacency, person = Adjacency(body["adjacency"]), body["person"]
         spent = Cost(*self.composed.total)
-        kept = before is None or (before.adjacency, before.person) == (adjacency, person)
-        require(kept, f"{name} has another adjacency or unit of privacy than the cap before")
+        same = before is None or (before.adjacency, before.person) == (adjacency, person)
+        require(same, f"{name} has another adjacency or unit of privacy than the cap before")
         require(spent.delta <= keys * (1 + _EXACT), f"{name} leaves partition selection less of delta than it took")
         self.budget = Budget(
             self.population, adjacency, epsilon, delta, spent.rho, 0, person, keys, spent_delta=spent.delta
@@ -362,8 +362,8 @@ class _Spending:
         if method is not None and repr(recipe) == repr(RECIPE) and known:
             check_claim(name, claim)
         else:
-            asked = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
-            self.unknown.append(f"{name} ({asked})")
+            words = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
+            self.unknown.append(f"{name} ({words})")
         self.reserved[claim.key] = record
         self._spend(claim.rho, claim.delta_keys, base_attempt(body["slot"]), self._cohort(name, record))
         require(self.budget.fits, f"{name} spends more than the cap in force allows")

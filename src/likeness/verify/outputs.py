@@ -92,8 +92,8 @@ def generator(bundle: Bundle) -> str:
             "the generator has an origin that is not a machine",
         )
         device = where["device"] if "torch" in where else bundle.params.train.device
-        asked = bundle.params.train.device in ("auto", device)
-        require(asked, f"the generator was trained on another device than {names.SETTINGS} asks for")
+        same = bundle.params.train.device in ("auto", device)
+        require(same, f"the generator was trained on another device than {names.SETTINGS} asks for")
     found = summary(bundle.row_sets, bundle.answers, generators)
     stated = bundle.json(names.PRIVACY).get("relations", {})
     require(stated == found, f"{names.PRIVACY}: relations are not those of releases and generator")
@@ -179,10 +179,10 @@ def _work(bundle: Bundle) -> tuple[float, str]:
     train: Any = vars(recipe)["train"]
     coordinates = {one.receipt.query: one.lattice.size for one in bundle.training_answers}
     for rows in bundle.row_sets:
-        own = {
+        sizes = {
             name.removeprefix(rows.prefix): size for name, size in coordinates.items() if name.startswith(rows.prefix)
         }
-        seconds += training_seconds(recipe, rows.context, own) or 0.0
+        seconds += training_seconds(recipe, rows.context, sizes) or 0.0
     words = "".join(f"{name} {value:,}, " for name, value in _sizes(asdict(train)))
     return seconds / 60, f"{words}about {max(1, seconds / 60):,.0f} min on one core"
 

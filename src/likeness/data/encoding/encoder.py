@@ -49,22 +49,22 @@ class Encoder:
         if wrong := [one.name for one in columns if not one.nullable and df[one.name].isna().any()]:
             raise DataError(f"column '{wrong[0]}' has a missing value, but is not nullable in the schema.")
         codes = {column.name: column.type.encode(df[column.name], column) for column in columns}
-        beside = pd.DataFrame(codes, range(len(df)))
+        table = pd.DataFrame(codes, range(len(df)))
         if not pixels:
-            return beside
+            return table
         stay = compact and values.dtype == PIXEL
-        return with_pixels(values if stay else np.clip(values, 0, BRIGHTEST) / BRIGHTEST, pixels, beside)
+        return with_pixels(values if stay else np.clip(values, 0, BRIGHTEST) / BRIGHTEST, pixels, table)
 
     def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
         """Codes to a typed table: the inverse of :meth:`encode` up to clipping, and rounding to declared decimals."""
         pixels = self.schema.pixels
         columns = self.schema.columns[len(pixels) :]
         table = {column.name: column.type.decode(codes[column.name].to_numpy(), column) for column in columns}
-        beside = pd.DataFrame(table, range(len(codes)))
+        decoded = pd.DataFrame(table, range(len(codes)))
         if not pixels:
-            return beside
+            return decoded
         values = np.round(np.clip(_units(codes, pixels), 0, 1) * BRIGHTEST).astype(np.int64)
-        return with_pixels(values, pixels, beside)
+        return with_pixels(values, pixels, decoded)
 
     def expand(self, codes: pd.DataFrame) -> Floats:
         """Codes to dense rows of the feature columns, shape (n, d).

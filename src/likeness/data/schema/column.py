@@ -87,16 +87,16 @@ class Column(ColumnFacts):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form without the name; :func:`likeness.data.schema.column_keys.column_from` reads it back."""
-        beside = {"decimals": self.decimals, "dtype": self.dtype}
-        return {**self.encoding(), **{key: value for key, value in beside.items() if value is not None}}
+        extras = {"decimals": self.decimals, "dtype": self.dtype}
+        return {**self.encoding(), **{key: value for key, value in extras.items() if value is not None}}
 
     def encoding(self) -> dict[str, Any]:
         """The part of the JSON form that says how values are read and encoded.
 
         It is part of the key of every release: what it gives for a kind may not change.
         """
-        beside = {"nullable": self.nullable, "missing_values": list(self.missing_values)}
-        return {"kind": self.kind, **self.type.encoding(self), **beside}
+        extras = {"nullable": self.nullable, "missing_values": list(self.missing_values)}
+        return {"kind": self.kind, **self.type.encoding(self), **extras}
 
     def _faults(self) -> Iterator[tuple[str, str]]:
         """Every broken rule: the key that breaks it, and the rest of a sentence that begins with the column."""

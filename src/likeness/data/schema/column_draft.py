@@ -100,9 +100,9 @@ class ColumnDraft:
             SchemaError: with all rules that are broken.
         """
         kind = spec.get("kind")
-        beside = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
-        kept = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
-        self._take({**spec, **{key: beside[key] for key in kept if key in beside and key not in spec}}, spec, False)
+        facts = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
+        keys = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
+        self._take({**spec, **{key: facts[key] for key in keys if key in facts and key not in spec}}, spec, False)
 
     def copy(self, other: "ColumnDraft") -> None:
         """Take the possible values of another column."""
@@ -141,8 +141,8 @@ class ColumnDraft:
     def questions(self) -> list[Question]:
         """What is open, without ``nullable``, which a label has not."""
         why = ("reason", "why the column is left out; or another kind")
-        asked = (why,) if self.kind == DROP else KINDS[self.kind].questions
-        return [Question(self._name, key, words) for key, words in asked if key not in self._spec]
+        questions = (why,) if self.kind == DROP else KINDS[self.kind].questions
+        return [Question(self._name, key, words) for key, words in questions if key not in self._spec]
 
     def to_dict(self) -> dict[str, Any]:
         """The column's mapping as a schema file has it; an open question is None."""
@@ -151,11 +151,11 @@ class ColumnDraft:
 
     def missing(self) -> dict[str, str]:
         """The open questions: from a key to the words of the question."""
-        asked: dict[str, str] = {}
+        questions: dict[str, str] = {}
         for question in self.questions():
             key = "bounds" if question.key in BOUNDS else question.key
-            asked[key] = "; ".join(filter(None, (asked.get(key), question.words)))
-        return asked
+            questions[key] = "; ".join(filter(None, (questions.get(key), question.words)))
+        return questions
 
     def __repr__(self) -> str:
         """Lines of Python, with a question mark for what is missing."""

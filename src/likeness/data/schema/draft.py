@@ -225,15 +225,15 @@ class SchemaDraft:
 
     def questions(self) -> list[Question]:
         """What only a person can say."""
-        asked = [question for column in self._columns.values() for question in column.questions()]
+        questions = [question for column in self._columns.values() for question in column.questions()]
         words = "true where a value may be missing, false where never"
-        asked += [Question(name, "nullable", words) for name in self._undecided()]
+        questions += [Question(name, "nullable", words) for name in self._undecided()]
         if self._either:
             words = "regression; or classification, and its kind categorical, if its numbers are classes"
-            asked.insert(0, Question("", "task", words))
+            questions.insert(0, Question("", "task", words))
         if self.source is None:
-            asked.insert(0, Question("", "source", _SOURCE))
-        return asked
+            questions.insert(0, Question("", "source", _SOURCE))
+        return questions
 
     def missing(self) -> dict[str, str]:
         """What only a person can say: from a line of Python without its value to the words of the question."""

@@ -152,10 +152,10 @@ def folder_chunks(folder: SourcePath, schema: Schema, split_column: str | None, 
         if any(len(folders) != len(columns) for folders, _ in chunk):
             levels = "/".join([*(f"[{name}]" for name in columns), "FILE"])
             raise DataError(f"{folder.name}: its images must lie in folders as {levels}. Move them.")
-        beside = pd.DataFrame([folders for folders, _ in chunk], range(len(chunk)), columns, TEXT)
+        columns_of_folders = pd.DataFrame([folders for folders, _ in chunk], range(len(chunk)), columns, TEXT)
         images = (_bytes(file, folder.name) for _, file in chunk)
         values = decoded(images, schema.image, f"{folder.name}: holds")
-        yield with_pixels(values, schema.pixels, beside)
+        yield with_pixels(values, schema.pixels, columns_of_folders)
 
 
 def _bytes(file: SourcePath, source: str) -> bytes:

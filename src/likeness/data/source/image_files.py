@@ -44,14 +44,14 @@ def npz_chunks(path: SourcePath, schema: Schema, split_column: str | None, rows:
         raise DataError(f"{path.name}: {_UNREADABLE}")
     for part in [part for part in _PARTS if f"x_{part}" in arrays]:
         x = _images(arrays[f"x_{part}"], schema.image, f"{path.name}: x_{part}")
-        beside = pd.DataFrame(index=range(len(x)))
+        columns = pd.DataFrame(index=range(len(x)))
         if schema.label is not None:
-            beside[schema.label] = _labels(arrays.get(f"y_{part}"), schema, len(x), f"{path.name}: y_{part}")
+            columns[schema.label] = _labels(arrays.get(f"y_{part}"), schema, len(x), f"{path.name}: y_{part}")
         if split_column is not None:
-            beside[split_column] = part
+            columns[split_column] = part
         for start in range(0, len(x) or 1, rows):
             chunk = x[start : start + rows]
-            some = beside.iloc[start : start + rows].reset_index(drop=True)
+            some = columns.iloc[start : start + rows].reset_index(drop=True)
             yield with_pixels(chunk.reshape(len(chunk), -1), schema.pixels, some)
 
 

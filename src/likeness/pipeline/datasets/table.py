@@ -73,13 +73,13 @@ class Table(DataModel):
 
         rows = IngestedRows(sources.params, self.schema, ledger)
 
-        def made() -> dict[str, Any]:
+        def manifest_of_rows() -> dict[str, Any]:
             manifest = rows.manifest(sources.params, ledger.id, ledger.key)
             # The door does it too, but later.
             ledger.check_owner(manifest["identity"], manifest["digest"], manifest["rows_digests"])
             return manifest
 
-        write_private_chunks(typed_rows(sources, self.schema, rows, threads()), paths.table, made)
+        write_private_chunks(typed_rows(sources, self.schema, rows, threads()), paths.table, manifest_of_rows)
 
     def evaluate(
         self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False
@@ -91,10 +91,10 @@ class Table(DataModel):
         from likeness.report.internal import evaluate
 
         table = closed(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
-        beside = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
+        extras = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
         parts = table[SPLIT_COLUMN].to_numpy()
         parts = halves(len(table), settings.seed) if halved else parts
-        train, test = (table[parts == part].drop(columns=beside) for part in ("train", "test"))
+        train, test = (table[parts == part].drop(columns=extras) for part in ("train", "test"))
         evaluate(
             train,
             test,

@@ -198,8 +198,8 @@ class Date(Kind):
         """A datetime: its layout says whether that is a day, a time of day, or both."""
         layout = spec.get("datetime_format", Datetime.iso)
         parts = tuple(any(part in layout for part in some) for some in (_DAYS, _HOURS))
-        own = super().of_sdv(spec) if parts == self.parts else None
-        return own if own is None or layout == self.iso else {"format": layout}
+        facts = super().of_sdv(spec) if parts == self.parts else None
+        return facts if facts is None or layout == self.iso else {"format": layout}
 
 
 @register

@@ -139,8 +139,8 @@ class Numeric(Kind):
         return f"{number:.0f}" if whole else repr(number)
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        own: dict[str, Any] = {"lower": column.lower, "upper": column.upper, "transform": column.transform}
-        return own | ({"spikes": list(column.spikes)} if column.spikes else {})
+        facts: dict[str, Any] = {"lower": column.lower, "upper": column.upper, "transform": column.transform}
+        return facts | ({"spikes": list(column.spikes)} if column.spikes else {})
 
     def _own_faults(self, column: ColumnFacts) -> Faults:
         digits, lower, upper = column.decimals, column.lower, column.upper
