@@ -72,8 +72,10 @@ def test_joining_moves_no_count_out_of_its_range(counts: list[float], noise: flo
     joined, sums, frequent = joined_again(grid, counts, noise, [(edges[first], edges[stop])])
     assert {*joined.edges} <= {*edges} and len(sums) == joined.size
     assert {*edges[: first + 1], *edges[stop:]} <= {*joined.edges}
+    assert math.fsum(sums) == pytest.approx(math.fsum(counts))
     for place, (low, high) in enumerate(zip(joined.edges[:-1], joined.edges[1:], strict=True)):
-        assert sums[place] == pytest.approx(math.fsum(counts[edges.index(low) : edges.index(high)]))
+        if place in frequent or not edges[first] <= low < edges[stop]:
+            assert sums[place] == pytest.approx(counts[edges.index(low)]) and high == edges[edges.index(low) + 1]
     alone = {joined.lows[place] for place in frequent}
     assert alone == {edges[at] for at in range(first, stop) if counts[at] > 4.5 * noise}
 

@@ -16,6 +16,7 @@ from likeness.methods.marginals.columns import SURE, cleaned, ends_of, pooled
 
 NEXT_NOISE = 1.2  # of the second release of a number, over that of the first
 _HEAVY = 6.0  # standard deviations of the second release in a cell that may hide a frequent value
+_JOINED = 5.0  # standard deviations that joined parts hold, if a cell is even
 _MOST_PARTS, _ALL_PARTS = 256, 4096  # of a cell that is split, and of all those of a column
 
 
@@ -84,8 +85,8 @@ def joined_again(
 ) -> tuple[Grid, list[float], tuple[int, ...]]:
     """A grid with the parts of split cells joined, but for those that stand out; its counts, and the places of these.
 
-    What stands out holds more than 4.5 standard deviations. Others are joined until they hold twice their noise, if the
-    rest of the cell is even.
+    What stands out holds more than 4.5 standard deviations. Others are joined until they would hold five times their
+    noise if the rest of the cell were even. Where that takes all of them, the rest is even.
 
     Args:
         grid: of a release.
@@ -104,13 +105,14 @@ def joined_again(
         result += counts[place:first]
         sure = {at for at in range(first, stop) if counts[at] > SURE * noise}
         rest = math.fsum(counts[at] for at in range(first, stop) if at not in sure)
-        most = (2 * (stop - first) * noise / max(rest, noise)) ** 2 if noise else 1
+        most = (_JOINED * (stop - first) * noise / max(rest, noise)) ** 2 if noise else 1
+        even = rest / max(stop - first - len(sure), 1) if most >= stop - first else None
         for at in range(first, stop):
             if at in sure:
                 frequent.append(len(result))
             if at == first or at in sure or at - 1 in sure or at - firsts[-1] >= most:
                 firsts.append(at)
                 result.append(0.0)
-            result[-1] += counts[at]
+            result[-1] += counts[at] if at in sure or even is None else even
         place = stop
     return grid.joined(firsts), result, tuple(frequent)
