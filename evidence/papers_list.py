@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 _TABLES = "adult_rebalanced census_rebalanced covtype"
-_TIME = "not run: the cores were shared"
-_GONE = "not obtainable here: Isolet, Credit and CelebA could not be had"
-_MINUTES = "a command has no row where the cores were shared"
+_GONE = "not obtainable here: the file could not be had; a loader is tested on a made file"
 _CLASSIFIERS = "three classifiers"
 _OTHERS = "GANs, PrivBayes and other works are not built here"
 
@@ -100,6 +98,8 @@ class Entry:
         methods: of these rows.
         command: makes it, or what is missing of it.
         reason: why it is not, or not all, here.
+        hours: of one core, for a draw that has no row: by timed steps, or by rows of equal size.
+        epsilon: of the rows; None: any.
     """
 
     paper: str
@@ -109,14 +109,21 @@ class Entry:
     methods: str = ""
     command: str = ""
     reason: str = ""
+    hours: float = 0
+    epsilon: float | None = None
 
     def line(self, rows: pd.DataFrame) -> str:
-        """One line for a person, with the number of rows."""
-        chosen = rows[rows["data"].isin(self.data.split()) & rows["method"].isin(self.methods.split(" | "))]
+        """One line for a person, with the number of rows, and what has none."""
+        if self.epsilon is not None:
+            rows = rows[rows["epsilon"] == self.epsilon]
+        pairs = [(data, method) for data in self.data.split() for method in self.methods.split(" | ")]
+        counts = [((rows["data"] == data) & (rows["method"] == method)).sum() for data, method in pairs]
+        absent = [f"{method} on {data}" for (data, method), count in zip(pairs, counts, strict=True) if not count]
         parts = [
-            f"{len(chosen)} rows ({self.data}: {self.methods})" if self.data else "no row",
+            f"{sum(counts)} rows ({self.data}: {self.methods})" if self.data else "no row",
             self.command,
             self.reason,
+            f"not run: {', '.join(absent)}, about {self.hours:g} hours of one core each" if absent else "",
         ]
         return f"{self.paper}, {self.place}: {self.what}: " + "; ".join(part for part in parts if part)
 
@@ -127,20 +134,18 @@ def _run(data: str, method: str, more: str = "") -> str:
 
 ENTRIES = (
     Entry("DP-MERF", "table 1", "sizes of tables", reason="facts of the data, not a result"),
-    Entry("DP-MERF", "table 2, 3", "Intrusion by twelve classifiers", "intrusion", "merf", _run("intrusion", "merf"),
-          _MINUTES),
+    Entry("DP-MERF", "table 2, 3", "Intrusion by twelve classifiers", "intrusion", "real | merf",
+          _run("intrusion", "merf"), hours=0.15),
     Entry("DP-MERF", "table 3", "Adult, Census, Covertype", _TABLES, "real | merf"),
-    Entry("DP-MERF", "table 3", "Cervical, Epileptic", "cervical epileptic", "real | merf", _run("epileptic", "merf"),
-          _MINUTES),
-    Entry("DP-MERF", "table 3", "Isolet, Credit", reason=_GONE),
-    Entry(
-        "DP-MERF", "table 3", "without privacy", "", "",
-        _run("adult_rebalanced", "merf", " --epsilon inf"), f"tables {_TIME}; MNIST has such rows",
-    ),
+    Entry("DP-MERF", "table 3", "Cervical", "cervical", "real | merf"),
+    Entry("DP-MERF", "table 3", "Epileptic", "epileptic", "real | merf", _run("epileptic", "merf"), hours=0.1),
+    Entry("DP-MERF", "table 3", "Isolet, Credit", "", "", _run("isolet", "merf"), _GONE),
+    Entry("DP-MERF", "table 3", "without privacy", _TABLES, "merf", _run("covtype", "merf", " --epsilon inf"),
+          hours=0.1, epsilon=math.inf),
     Entry(
         "DP-MERF", "table 4", "MNIST and Fashion-MNIST by twelve classifiers at ε = 1.3, 2.9, 9.6",
-        "mnist fashion_mnist", "merf", _run("mnist", "merf", " --epsilon 1.3"),
-        f"these rows have three classifiers; other ε {_TIME}",
+        "mnist fashion_mnist", "merf", _run("mnist", "merf", " --epsilon 1.3 --judges ..."),
+        "these rows have three classifiers and ε = .2, 1, 10; not run: twelve classifiers, about 2 hours a draw",
     ),
     Entry(
         "DP-MERF", "table 4", "MERF+AE, its encoder without privacy", "mnist fashion_mnist", "merf_ae", "",
@@ -148,31 +153,41 @@ ENTRIES = (
         "private row and step of its training, composed with the embedding; its noise would come from torch",
     ),
     Entry("DP-MERF", "figure 1", "samples at ε = 9.6", reason="docs/img/grid_mnist_merf.png has ε = 1"),
-    Entry("DP-HP", "figure 1, 5", "approximation error of Hermite and random features", reason=_TIME),
+    Entry("DP-HP", "figure 1, 5", "approximation error of Hermite and random features", "", "",
+          "python -m evidence.hermite_error", "a table of evidence/RESULTS.md; figure 5 draws these features"),
     Entry(
-        "DP-HP", "figure 2", "the mixture", "mixture", "real | hp | hp, 4,000 steps | hp, 16,000 steps | merf",
-        _run("mixture", "'hp, 16,000 steps'", " --epsilon inf"), f"without noise {_TIME}; {_OTHERS}",
+        "DP-HP", "figure 2", "the mixture", "mixture",
+        "real | hp | hp, 4,000 steps | hp, 16,000 steps | hp, 64,000 steps | merf",
+        _run("mixture", "'hp, 16,000 steps'"), _OTHERS, 0.2,
     ),
     Entry(
         "DP-HP", "table 1, 4", "α-way marginals of the discretized Adult at ε = .3, .1", "adult_discretized",
         "hp | merf | marginals", _run("adult_discretized", "hp", " --epsilon 0.3"),
-        "DP-HP has .332 / .377 (3-way) and .418 / .467 (4-way), DP-MERF .405 / .480 and .508 / .590 there; "
         "the discretized Census could not be had",
     ),
     Entry("DP-HP", "table 2", "Adult, Census, Covertype", _TABLES, "real | hp"),
-    Entry("DP-HP", "table 2", "Cervical, Epileptic, Intrusion", "cervical epileptic intrusion", "real | hp",
-          _run("epileptic", "hp"), _MINUTES),
-    Entry("DP-HP", "table 2", "Credit, Isolet", reason=_GONE),
+    Entry("DP-HP", "table 2", "Cervical", "cervical", "real | hp"),
+    Entry("DP-HP", "table 2", "Epileptic, Intrusion", "epileptic intrusion", "real | hp", _run("epileptic", "hp"),
+          hours=0.7),
+    Entry("DP-HP", "table 2", "Credit, Isolet", "", "", _run("isolet", "hp"), _GONE),
     Entry(
         "DP-HP", "figure 3", "accuracy by number of synthetic images", "mnist",
-        "merf, 60,000 images | moments, 60,000 images", "likeness run writes reports/internal: learning curve by rows",
-        f"a curve of each method {_TIME}",
+        " | ".join(f"{method}, {count} images" for method in ("merf", "hp", "moments")
+                   for count in ("60", "600", "6,000", "60,000")),
+        _run("mnist", "'merf, 60,000 images'"), "one run makes the rows of all numbers", 0.2,
     ),
     Entry("DP-HP", "figure 4", "images", reason="docs/img/grid_mnist_hp.png, grid_fashion_mnist_hp.png at ε = 1"),
-    Entry("DP-HP", "table 5", "γ from .001 to 1,000", "", "", "hp.train.gamma", f"Census; {_TIME}"),
+    Entry("DP-HP", "table 5", "γ from .001 to 1,000", "adult_discretized", "hp, γ = 0.001 | hp, γ = 1 | hp, γ = 1000",
+          _run("adult_discretized", "'hp, γ = 1000'", " --epsilon 0.3"),
+          "Adult in place of Census, which could not be had", 0.05),
     Entry("DP-HP", "table 3, 6, 9, 10", "sizes and settings", reason="docs/hermite.md names what differs"),
-    Entry("DP-HP", "table 7", "tables, ε = ∞", "", "", _run("adult_rebalanced", "hp", " --epsilon inf"), _TIME),
-    Entry("DP-HP", "table 8", "dimension of products 2, 5, 7", "", "", "hp.expert.privatize.product_dimension", _TIME),
+    Entry("DP-HP", "table 7", "tables, ε = ∞", _TABLES, "hp | merf", _run("covtype", "hp", " --epsilon inf"),
+          hours=0.15, epsilon=math.inf),
+    Entry("DP-HP", "table 8", "dimension of products 2, 5", "adult_discretized",
+          "hp, 10 products of 2 columns | hp, 10 products of 5 columns",
+          _run("adult_discretized", "'hp, 10 products of 5 columns'"), hours=0.1),
+    Entry("DP-HP", "table 8", "dimension of products 7", reason="not run: 10 products of one-hot columns have "
+          "2,398,264 cells, 59 times those of dimension 5; about 2.5 hours of one core a draw"),
     Entry("DP-HP", "figure 6", "twelve classifiers on images", "mnist fashion_mnist", "hp | merf", "", _CLASSIFIERS),
     Entry(
         "DP-HP preprint", "all", "an earlier version of DP-HP", reason="its tables and figures are those above",
@@ -185,31 +200,33 @@ ENTRIES = (
         "PEARL", "table 1", "FID and KID of MNIST and Fashion-MNIST", "mnist fashion_mnist", "pearl | merf", "",
         "another network gives features, because the paper's is not published; its GANs are not built here",
     ),
-    Entry(
-        "PEARL", "table 1, figure 8", "without critic", "digits mnist", "pearl without critic",
-        _run("mnist", "'pearl without critic'"), f"MNIST {_TIME}",
-    ),
+    Entry("PEARL", "table 1, figure 8", "without critic", "digits mnist", "pearl without critic"),
     Entry("PEARL", "table 2, 4", "Adult, 10 classifiers", "adult_rebalanced", "pearl | merf", "", "twelve classifiers"),
     Entry("PEARL", "table 3", "Adult: range queries, 2-way marginals, MMD", "adult_rebalanced", "pearl | merf", "",
           "2-way total variation is half of its L1; ranges and MMD are in each run's report"),
-    Entry("PEARL", "table 3", "Credit", reason=_GONE),
+    Entry("PEARL", "table 3", "Credit", "", "", _run("credit", "pearl"), _GONE),
     Entry("PEARL", "figure 4, 9, 10", "histograms of Adult", "", "", "likeness run", "each run's report draws them"),
-    Entry("DP-NTK", "table 1, figure 1", "widths 100 to 1,000 at ε = 10", "", "",
-          "ntk.privatize.widths", f"width 800 alone has rows; {_TIME}"),
+    Entry("DP-NTK", "table 1, figure 1", "widths 100 to 1,000 at ε = 10", "mnist",
+          "ntk, width 100 | ntk, width 400 | ntk | ntk, width 1,000",
+          "python -m evidence.papers --data mnist --method 'ntk, width 100' --epsilon 10",
+          "width 800 is the default", 0.1, 10.0),
     Entry("DP-NTK", "figure 2", "images", reason="docs/img/grid_mnist_ntk.png"),
     Entry("DP-NTK", "table 2", "MNIST at ε = .2, 1, 10", "mnist", "ntk | pearl | hp | merf"),
-    Entry("DP-NTK", "table 2", "Fashion-MNIST at ε = .2, 1, 10", "fashion_mnist", "ntk | pearl | hp | merf", "",
-          f"ε = .2 and 10 {_TIME}"),
+    Entry("DP-NTK", "table 2", "Fashion-MNIST at ε = 1", "fashion_mnist", "ntk | pearl | hp | merf"),
+    Entry("DP-NTK", "table 2", "Fashion-MNIST at ε = .2, 10", "", "", _run("fashion_mnist", "ntk", " --epsilon 10"),
+          "not run: four methods at two ε, about 0.1 hours of one core each"),
     Entry("DP-NTK", "table 3", "beside DP-MEPF", reason="DP-MEPF needs features of a network of ImageNet"),
-    Entry("DP-NTK", "figure 3", "CelebA, 32 × 32", reason=_GONE),
+    Entry("DP-NTK", "figure 3", "CelebA, 32 × 32", "", "",
+          "python scripts/build_images.py celeba FOLDER data/raw/celeba.parquet", _GONE),
     Entry("DP-NTK", "figure 4", "CIFAR-10 at ε = 10", "cifar10", "ntk | ntk by a residual network | merf",
           "python -m evidence.cifar release FOLDER", "4,703 of 40,000 steps; another FID; JPEG copies"),
     Entry("DP-NTK", "table 4, 5", "Adult, Census, Covertype", _TABLES, "real | ntk"),
     Entry("DP-NTK", "table 4, 5", "Adult by the paper's network cnn_2l 30_200", "adult_rebalanced", "ntk by cnn_2l",
-          _run("adult_rebalanced", "'ntk by cnn_2l'")),
-    Entry("DP-NTK", "table 4", "Cervical, Epileptic, Intrusion", "cervical epileptic intrusion", "real | ntk",
-          _run("epileptic", "ntk"), _MINUTES),
-    Entry("DP-NTK", "table 4", "Credit, Isolet", reason=_GONE),
+          _run("adult_rebalanced", "'ntk by cnn_2l'"), hours=0.1),
+    Entry("DP-NTK", "table 4", "Cervical", "cervical", "real | ntk"),
+    Entry("DP-NTK", "table 4", "Epileptic, Intrusion", "epileptic intrusion", "real | ntk", _run("epileptic", "ntk"),
+          hours=0.2),
+    Entry("DP-NTK", "table 4", "Credit, Isolet", "", "", _run("isolet", "ntk"), _GONE),
 )  # fmt: skip
 
 

@@ -11,10 +11,9 @@ from evidence.papers_list import ENTRIES, PAPERS, Entry, listing
 def test_an_experiment_has_rows_a_command_or_a_reason(entry: Entry) -> None:
     assert set(entry.data.split()) <= set(NAMES)
     assert not entry.data or set(entry.methods.split(" | ")) <= {*RUN, *CONTROLS}
-    assert "no row" not in entry.line(RESULTS.rows) or entry.command or entry.reason
-    assert (
-        not entry.line(RESULTS.rows).startswith(f"{entry.paper}, {entry.place}: {entry.what}: 0 rows") or entry.command
-    )
+    line = entry.line(RESULTS.rows)
+    assert "no row" not in line or entry.command or entry.reason
+    assert "not run" not in line or (" hours " in line and "about 0 hours" not in line)
 
 
 def test_each_paper_s_experiments_are_listed() -> None:
