@@ -91,7 +91,7 @@ def _from_classes(
 
 
 BLACK = {"auxiliary": {"center": "black"}, "train": {"mirror": False}}
-LONG = {"iterations": 8000, "schedule": "cosine"}
+COSINE = {"schedule": "cosine"}
 MODES = {
     "plan": {"shares": {"class_counts": 0.05, "mixture": 0.15, "mean_pairwise_distance": 0.05, "embedding": 0.75}},
     "auxiliary": {"mixture": {"components": 5, "iterations": 8}},
@@ -113,12 +113,10 @@ VARIANTS = {
         for method in ("merf", "hp", "moments")
         for count in IMAGES
     },
-    "merf, best": Variant(
-        "merf", {"privatize": {"num_frequencies": 2000, "lengthscale": [0.1, 0.5, 2.0]}, "train": LONG}, tables=TABLES
-    ),
-    "hp, best": Variant("hp", {"train": LONG}, tables=TABLES),
-    "pearl, best": Variant("pearl", {**MODES, "train": {**LONG, "critic": False}}, tables=TABLES),
-    "ntk, best": Variant("ntk", {"train": LONG}, tables=TABLES),
+    "merf, best": Variant("merf", {"privatize": {"lengthscale": [0.1, 0.5, 2.0]}, "train": COSINE}, tables=TABLES),
+    "hp, best": Variant("hp", {"train": COSINE}, tables=TABLES),
+    "pearl, best": Variant("pearl", {**MODES, "train": {**COSINE, "critic": False}}, tables=TABLES),
+    "ntk, best": Variant("ntk", {"train": COSINE}, tables=TABLES),
     "ntk by cnn_2l": Variant(
         "ntk", {"privatize": {"architecture": "cnn_2l", "widths": [30, 200]}}, tables=("adult_rebalanced",)
     ),  # DP-NTK, table 5
