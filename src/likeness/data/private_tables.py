@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
@@ -184,9 +186,7 @@ def iter_private(
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
-    file = _opened(path)
-    if manifest is not None and _manifest(file) != dict(manifest):
-        raise ArtifactError(f"{path} was replaced while it was in use. Run: dvc repro")
+    file = _of_manifest(path, manifest)
     wanted = _stored(file, columns)
     batches = file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted)
     empty = file.schema_arrow.empty_table()
@@ -194,6 +194,51 @@ def iter_private(
         [empty if wanted is None else empty.select(wanted)], (pa.Table.from_batches([one]) for one in batches)
     )
     yield from map(_typed_as_written, _of_one_size(tables, chunk_rows))
+
+
+class StoredRows:
+    """Consecutive rows of a row group of a private table. A column is read when it is asked for, and held.
+
+    Attributes:
+        names: of the columns.
+    """
+
+    def __init__(self, read: Callable[[str], NDArray[Any]], names: Sequence[str], rows: range) -> None:
+        """Read nothing yet: ``read`` gives the column of a name of the whole group."""
+        self.names, self._read, self._rows = names, read, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """The values of a column, shape (n,); NaN where a number is missing."""
+        return self._read(name)[self._rows.start : self._rows.stop]
+
+
+def iter_stored(
+    path: Path, most_rows: int, manifest: Mapping[str, Any], groups: Sequence[int] | None = None
+) -> Iterator[StoredRows]:
+    """The rows of a private table without images, where few columns are needed; memory holds a row group.
+
+    Args:
+        path: the file.
+        most_rows: of a step.
+        manifest: expected manifest.
+        groups: row groups to read, in order; None: all.
+
+    Raises:
+        ArtifactError: the file is missing or damaged, or has another manifest.
+    """
+    file = _of_manifest(path, manifest)
+
+    def column(group: int, name: str) -> NDArray[Any]:
+        values: NDArray[Any] = file.read_row_group(group, [name]).column(0).to_numpy()
+        return values
+
+    for group in range(file.num_row_groups) if groups is None else groups:
+        read, count = lru_cache(None)(partial(column, group)), file.metadata.row_group(group).num_rows
+        for start in range(0, count, most_rows):
+            yield StoredRows(read, file.schema_arrow.names, range(start, min(start + most_rows, count)))
 
 
 def text_columns(path: Path) -> list[str]:
@@ -239,6 +284,14 @@ def _stored(file: pq.ParquetFile, columns: Sequence[str] | None) -> list[str] | 
 def _manifest(file: pq.ParquetFile) -> dict[str, Any]:
     manifest: dict[str, Any] = json.loads((file.metadata.metadata or {}).get(_MANIFEST, b"{}"))
     return manifest
+
+
+def _of_manifest(path: Path, manifest: Mapping[str, Any] | None) -> pq.ParquetFile:
+    """An open file, which has this manifest where one is expected."""
+    file = _opened(path)
+    if manifest is not None and _manifest(file) != dict(manifest):
+        raise ArtifactError(f"{path} was replaced while it was in use. Run: dvc repro")
+    return file
 
 
 def _opened(path: Path) -> pq.ParquetFile:

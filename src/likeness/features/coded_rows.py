@@ -1,6 +1,6 @@
 """Rows as they are encoded: one array a column, and the dense row only where a map asks for it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,28 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Place = tuple[int, int, bool]
 """Where a column begins in the dense row, the width of its one-hot block, or 0, and whether a number may be missing."""
+
+
+class Columns(Mapping[Place, NDArray[Any]]):
+    """Columns that are made when they are asked for, once."""
+
+    def __init__(self, makers: Mapping[Place, Callable[[], NDArray[Any]]]) -> None:
+        """Take what makes each column."""
+        self._makers, self._made = makers, dict[Place, NDArray[Any]]()
+
+    def __getitem__(self, place: Place) -> NDArray[Any]:
+        if place not in self._made:
+            self._made[place] = self._makers[place]()
+        return self._made[place]
+
+    def __contains__(self, place: object) -> bool:
+        return place in self._makers
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
 
 
 class CodedRows:
@@ -39,7 +61,7 @@ class CodedRows:
         """Consecutive rows as such rows; anything else of the dense form."""
         if not isinstance(key, slice):
             return self.dense[key]
-        columns = {name: values[key] for name, values in self.columns.items()}
+        columns = Columns({place: lambda place=place: self.columns[place][key] for place in self.columns})  # type: ignore[misc]
         return CodedRows(columns, len(range(*key.indices(self._count))), lambda: self.dense[key])
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
-BESIDE = [SPLIT, PERSON]  # columns of private tables that no schema has; the second only under ingest.unit
 _PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _ENCODED_ROWS, _ENCODED_CELLS = 1 << 18, 1 << 22  # encoded at once
 
@@ -323,7 +322,7 @@ def _typed_part(job: _Job) -> "Iterator[_Typed]":
 
 
 def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
-    """The codes of the ingested rows, with their split and person.
+    """The codes of the training rows, with their person. Test rows end here: the door cannot read them.
 
     Args:
         table: the ingested table.
@@ -336,7 +335,8 @@ def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[st
     """
     encoder = Encoder(schema.modeled)
     for chunk in iter_private(table, None, _chunk_rows(schema), manifest=ingested):
-        beside = {name: chunk[name].to_numpy() for name in BESIDE if name in chunk}
+        chunk = chunk[(chunk[SPLIT] == "train").to_numpy()]
+        beside = {PERSON: chunk[PERSON].to_numpy()} if PERSON in chunk else {}
         typed = forward_transform(closed(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
 

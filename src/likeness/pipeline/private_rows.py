@@ -9,23 +9,25 @@ If a person may have several rows, each row carries the number of its person, so
 the people stay in the source.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import json_value
 from likeness.data.beside import with_columns
-from likeness.data.encoding.encoder import Encoder
-from likeness.data.private_tables import iter_private, num_groups, read_manifest
+from likeness.data.encoding.encoder import Codes, Encoder
+from likeness.data.private_tables import iter_private, iter_stored, num_groups, read_manifest
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
-from likeness.features.coded_rows import CodedRows
+from likeness.features.coded_rows import CodedRows, Columns
 from likeness.pipeline.sources import check_number
 from likeness.release.partition_selection import Partitions
 from likeness.release.records import Records
@@ -108,8 +110,13 @@ class EncodedRows:
             ArtifactError: the table has another manifest.
         """
         encoder = Encoder(self.schema)
-        for chunk in iter_private(self.path, None, _chunk_rows(encoder), self.manifest, self.groups):
-            yield _records(encoder, chunk[(chunk[SPLIT] == "train").to_numpy()])
+        rows = _chunk_rows(encoder)
+        if self.schema.pixels:
+            for chunk in iter_private(self.path, None, rows, self.manifest, self.groups):
+                yield _records(encoder, chunk, chunk)
+            return
+        for stored in iter_stored(self.path, rows, self.manifest, self.groups):
+            yield _records(encoder, stored, stored.names)
 
     def parts(self, most: int) -> "list[EncodedRows]":
         """At most ``most`` parts with about equal numbers of row groups."""
@@ -167,11 +174,11 @@ def encoded_chunks(table: "DataFrame", schema: Schema, persons: "NDArray[int64] 
         codes = encoder.encode(table.iloc[start : start + rows])
         if persons is not None:
             codes = with_columns(codes, {PERSON: persons[start : start + rows]})
-        yield _records(encoder, codes)
+        yield _records(encoder, codes, codes)
 
 
-def _records(encoder: Encoder, codes: "DataFrame") -> Records:
-    persons = codes[PERSON].to_numpy() if PERSON in codes else None
+def _records(encoder: Encoder, codes: Codes, names: Container[str]) -> Records:
+    persons = np.asarray(codes[PERSON]) if PERSON in names else None
     expand = partial(encoder.expand, codes)
-    rows = expand() if encoder.schema.pixels else CodedRows(encoder.columns(codes), len(codes), expand)
+    rows = expand() if encoder.schema.pixels else CodedRows(Columns(encoder.columns(codes)), len(codes), expand)
     return Records(rows, encoder.labels(codes), persons)

@@ -4,7 +4,9 @@ A table has two encoded forms. *Codes* are compact, one column a column: numbers
 category numbers. The *dense* form is the vector that feature maps see, laid out by :class:`Layout`.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _MISSING_UNIT = 0.5  # where a missing number stands in the dense form; its indicator says that it is missing
+
+
+class Codes(Protocol):
+    """Codes by the name of their column: a frame, or rows of a private file."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+    def __len__(self) -> int: ...
 
 
 class Encoder:
@@ -66,7 +75,7 @@ class Encoder:
         values = np.round(np.clip(_units(codes, pixels), 0, 1) * BRIGHTEST).astype(np.int64)
         return with_pixels(values, pixels, decoded)
 
-    def expand(self, codes: pd.DataFrame) -> Floats:
+    def expand(self, codes: Codes) -> Floats:
         """Codes to dense rows of the feature columns, shape (n, d).
 
         Raises:
@@ -77,37 +86,35 @@ class Encoder:
         if pixels:
             dense[:, : len(pixels)] = _units(codes, pixels)
         for block in self.layout.blocks[len(pixels) :]:
-            values = codes[block.column].to_numpy()
             if block.kind == "onehot":
-                dense[rows, block.start + _places(block.column, values, block.stop - block.start)] = 1
-            elif block.kind == "unit":
+                dense[rows, block.start + _places(codes, block.column, block.stop - block.start)] = 1
+                continue
+            values = _values(codes, block.column)
+            dense[:, block.start] = np.isnan(values)
+            if block.kind == "unit":
                 dense[:, block.start] = np.where(np.isnan(values), _MISSING_UNIT, values)
-            else:
-                dense[:, block.start] = np.isnan(values)
         return dense
 
-    def columns(self, codes: pd.DataFrame) -> dict[tuple[int, int, bool], NDArray[Any]]:
-        """Codes by where they stand in the dense form, shape (n,): places, and numbers as they are.
+    def columns(self, codes: Codes) -> dict[tuple[int, int, bool], Callable[[], NDArray[Any]]]:
+        """What makes codes, by where they stand in the dense form, shape (n,): places, and numbers as they are.
 
         A key is the first coordinate, the width of a one-hot block, or 0, and whether a number may be missing.
-
-        Raises:
-            DataError: a code is none of its column's places.
+        A maker raises a DataError where a code is none of its column's places.
         """
-        columns: dict[tuple[int, int, bool], NDArray[Any]] = {}
+        columns: dict[tuple[int, int, bool], Callable[[], NDArray[Any]]] = {}
         for block in self.layout.blocks:
-            values = codes[block.column].to_numpy()
             if block.kind == "onehot":
-                columns[block.start, block.width, False] = _places(block.column, values, block.width)
+                columns[block.start, block.width, False] = partial(_places, codes, block.column, block.width)
             elif block.kind == "unit":
-                columns[block.start, 0, self.schema.column(block.column).nullable] = values
+                nullable = self.schema.column(block.column).nullable
+                columns[block.start, 0, nullable] = partial(_values, codes, block.column)
         return columns
 
-    def labels(self, codes: pd.DataFrame) -> Integers:
+    def labels(self, codes: Codes) -> Integers:
         """Class of each row, shape (n,); zeros unless the task is classification."""
         if self.schema.task != "classification":
             return np.zeros(len(codes), dtype=np.int64)
-        return _places(str(self.schema.label), codes[self.schema.label].to_numpy(), self.layout.num_classes)
+        return _places(codes, str(self.schema.label), self.layout.num_classes)
 
     def collapse(self, x: Floats, labels: Integers) -> pd.DataFrame:
         """Dense rows, exact or generated, to codes: argmax of one-hot blocks (the first of equals), clipped units.
@@ -130,7 +137,8 @@ class Encoder:
             else:
                 found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
         if self.schema.task == "classification" and self.schema.label is not None:
-            found[self.schema.label] = _places(self.schema.label, labels, self.layout.num_classes).astype(np.int32)
+            known = _places({self.schema.label: labels}, self.schema.label, self.layout.num_classes)
+            found[self.schema.label] = known.astype(np.int32)
         codes = pd.DataFrame({name: found[name] for name in self.schema.names[len(pixels) :]}, range(len(x)))
         if not pixels:
             return codes
@@ -141,14 +149,19 @@ class Encoder:
         return self.decode_codes(self.collapse(x, labels))
 
 
-def _units(codes: pd.DataFrame, pixels: tuple[str, ...]) -> Floats:
+def _units(codes: Any, pixels: tuple[str, ...]) -> Floats:
     """The codes of pixels in [0, 1], also of those that stay bytes; shape (n, pixels)."""
     values: NDArray[Any] = matrix(codes, pixels)
     return values / BRIGHTEST if values.dtype == PIXEL else values
 
 
-def _places(name: str, codes: NDArray[Any], width: int) -> Integers:
-    """Codes that are checked to lie in 0 ... width - 1."""
-    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < width)):
+def _values(codes: Codes, name: str) -> NDArray[Any]:
+    return np.asarray(codes[name])
+
+
+def _places(codes: Codes, name: str, width: int) -> Integers:
+    """Codes of a column that are checked to lie in 0 ... width - 1."""
+    values = _values(codes, name)
+    if values.dtype.kind not in "iu" or (len(values) and not (values.min() >= 0 and values.max() < width)):
         raise DataError(f"column '{name}' holds a code that is none of its {width} places. Encode the table again.")
-    return codes.astype(np.int64)
+    return values.astype(np.int64)

@@ -1,6 +1,7 @@
 """Exact counts of cells, by part and group. A count is private until the door has added noise."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
 from math import prod
 
 import numpy as np
@@ -11,6 +12,8 @@ from likeness.release.records import Records
 from likeness.release.sums.blocks import blocks
 
 _CELLS_AT_ONCE = 1 << 21  # numbers of cells in a block, of all parts
+_JOINT_CELLS, _MOST_COLUMNS = 1 << 15, 4  # of tables that are counted together: counts that fit a fast memory
+_ALL_CELLS = 1 << 22  # of as many such tables as there are tables
 
 
 def counted(
@@ -66,6 +69,9 @@ def table_counts(
     none. The number of a cell is then one of its table and group alone. The sum is that of the map's vectors: a part
     holds its steps at the record's cell and 0 elsewhere.
 
+    Where nobody shares a contribution, tables are counted together, as :func:`joint_tables`: the count of a cell is the
+    sum over the cells of the other columns.
+
     Args:
         query: the query.
         axes: the columns of each table.
@@ -75,5 +81,60 @@ def table_counts(
     Raises:
         ReleaseError: a row is in no cell of a column.
     """
+    if query.by_person:
+        return _counted_tables(query, axes, steps, records)
+    joint = joint_tables(axes, min(_JOINT_CELLS, _ALL_CELLS // max(1, len(axes))) // query.num_groups)
+    counts = _counted_tables(query, joint, [1] * len(joint), records)
+    shapes = [[column.size for column in table] for table in joint]
+    ends = np.cumsum([prod(shape) for shape in shapes])
+    whole = [one.reshape(-1, *shape) for one, shape in zip(np.split(counts, ends[:-1], axis=1), shapes, strict=True)]
+    places = {frozenset(map(id, part)): at for at, table in enumerate(joint) for part in _parts_of(table)}
+    total = []
+    for table, step in zip(axes, steps, strict=True):
+        at = places[frozenset(map(id, table))]
+        order = [1 + [id(column) for column in joint[at]].index(id(column)) for column in table]
+        others = tuple({*range(1, whole[at].ndim)} - {*order})
+        # Without the other columns, those that are left move up.
+        cells = whole[at].sum(axis=others).transpose(0, *(1 + np.argsort(np.argsort(order))))
+        total.append(cells.reshape(query.num_groups, -1) * step)
+    return np.concatenate(total, axis=1)
+
+
+def _counted_tables(
+    query: Query, axes: Sequence[Sequence[Cells]], steps: Sequence[int], records: Iterable[Records]
+) -> np.ndarray:
     widths = [prod(column.size for column in table) for table in axes]
     return counted(query, widths, steps, lambda block: table_places(axes, block.x, block.labels), records)
+
+
+def joint_tables(axes: Sequence[Sequence[Cells]], most: int) -> list[tuple[Cells, ...]]:
+    """Few tables such that the columns of each given one are columns of one of them, each of at most ``most`` cells.
+
+    A given table may be larger, and then stands alone. Each begins with a table that no other holds, the widest first.
+    It takes in columns, each that with which most further pairs are held. So 105 pairs of 15 columns are 30 tables.
+    """
+    columns = {id(column): column for table in axes for column in table}
+    left = {frozenset(map(id, table)): None for table in sorted(axes, key=len, reverse=True)}
+    joint = []
+    while left:
+        held = [columns[key] for key in next(iter(left))]
+        size = prod(column.size for column in held)
+        while len(held) < _MOST_COLUMNS:
+            gains = {
+                key: sum(frozenset((key, id(other))) in left for other in held)
+                for key, column in columns.items()
+                if size * column.size <= most and all(other is not column for other in held)
+            }
+            best = max(gains, key=gains.__getitem__, default=0)
+            if not gains.get(best):
+                break
+            held.append(columns[best])
+            size *= columns[best].size
+        joint.append(tuple(held))
+        for part in _parts_of(held):
+            left.pop(frozenset(map(id, part)), None)
+    return joint
+
+
+def _parts_of(table: Sequence[Cells]) -> Iterator[tuple[Cells, ...]]:
+    return (part for count in range(len(table) + 1) for part in combinations(table, count))
