@@ -181,6 +181,6 @@ def test_a_confirmed_proposal_is_a_rule_of_the_schema() -> None:
         assert not draft.offered()
         draft[name].bounds = bounds
     assert all(f"#   {rule_text(spec)}" in repr(draft) for spec in draft.offered())
-    draft.take("rules", "all")
+    draft.answer_key("rules", "all")
     assert [rule.kind for rule in draft.complete().rules] == ["equal", "derived"]
     assert not draft.proposals() and not draft.open_keys()["rules"]

@@ -275,7 +275,7 @@ class Interview:
             Ingest("table", "schema", unit=PrivacyUnit(str(draft.person), most))
             self._max_rows = most
         else:
-            draft.take(key, line)
+            draft.answer_key(key, line)
             if key == "label" and self.private:
                 draft.make_private()
         self._accept(draft)

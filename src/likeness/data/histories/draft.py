@@ -80,7 +80,7 @@ class HistoryDraft(SchemaDraft):
             "most": self.most is None,
         }
 
-    def take(self, key: str, line: str) -> None:
+    def answer_key(self, key: str, line: str) -> None:
         """Take over columns that never change, categories that no event follows, or the most events that count."""
         columns = list(self)
         if key == "fixed":

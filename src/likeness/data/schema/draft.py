@@ -191,7 +191,7 @@ class SchemaDraft:
         """Which questions about a table of this kind, by their key, a person must be asked."""
         return {"label": self._label is None, "rules": bool(self.offered()), "rows": self._person is not None}
 
-    def take(self, key: str, line: str) -> None:
+    def answer_key(self, key: str, line: str) -> None:
         """Take over a line that answers one of :meth:`open_keys` about the schema.
 
         Raises:
