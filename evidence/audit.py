@@ -371,7 +371,7 @@ def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = A
 
 def worst_pair(case: Case) -> Pair:
     """The neighboring tables, of many tried, whose exact sums are farthest apart."""
-    best, farthest = None, -1
+    best, farthest = None, -1.0
     corners = _corners(case.schema)
     for background in (_row(corners, 0), *(table(size, size, case.schema) for size in _BACKGROUNDS)):
         longer = [_joined(_row(corners, place, case.most), background) for place in range(len(corners.x))]
@@ -385,7 +385,7 @@ def worst_pair(case: Case) -> Pair:
         seconds = seconds or [_exact(case.twin, records) for records in longer]
         for one, first in zip(shorter, firsts, strict=True):
             for other, second in zip(longer, seconds, strict=True):
-                distance = sum(int(step) ** 2 for step in (second - first).ravel() if step)
+                distance = float(np.square((second - first).astype(np.float64)).sum())
                 if distance > farthest:
                     best, farthest = (one, other), distance
     assert best is not None

@@ -193,6 +193,7 @@ def test_settings_of_a_bundle_have_the_words_of_params_yaml_and_are_read_back() 
     assert (again.privacy, again.ledger.attempt) == (params.privacy, "two")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -55,6 +55,7 @@ def test_every_way_to_name_a_method_is_seen(source: str) -> None:
     assert named(source)
 
 
+@pytest.mark.long
 def test_nobody_outside_names_a_method_a_map_or_a_generator() -> None:
     files = outside()
     assert len(files) > 150 and {method.name for method in METHODS.values()} == FOLDERS
@@ -62,6 +63,7 @@ def test_nobody_outside_names_a_method_a_map_or_a_generator() -> None:
     assert {name: where for name, where in found.items() if where} == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "module", sorted({kind.__module__ for kind in (*MAPS.values(), *(load() for load in GENERATORS.values()))})
 )

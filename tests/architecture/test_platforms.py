@@ -99,6 +99,7 @@ def test_a_question_before_is_seen_too(source: str) -> None:
     assert not offenses(source)
 
 
+@pytest.mark.long
 def test_the_package_runs_on_every_system_as_far_as_its_names_say() -> None:
     files = {path.relative_to(SOURCES).as_posix(): offenses(path.read_text()) for path in SOURCES.rglob("*.py")}
     assert len(files) > 200 and not {name: lines for name, lines in files.items() if lines}

@@ -61,6 +61,7 @@ def test_a_path_is_seen(source: str) -> None:
     assert places(source) and not places("f'{x} is missing in data/plan. Run: dvc repro'; x['data']")
 
 
+@pytest.mark.long
 def test_every_path_of_a_project_is_written_once() -> None:
     """In ``core/paths.py``: every file lies below the root of its project, whatever the current directory is."""
     files = [path for path in FILES if path.is_relative_to(ROOT / "src/likeness") or path.parent.name in DAG]
@@ -88,6 +89,7 @@ def test_every_disguise_is_found(source: str) -> None:
     assert offenses(source)
 
 
+@pytest.mark.long
 def test_pickle_appears_nowhere() -> None:
     assert len(FILES) > 100
     found = {str(path.relative_to(ROOT)): offenses(path.read_text()) for path in FILES}

@@ -88,6 +88,7 @@ def test_spec_rebuilds_the_map(feature: FeatureMap, inputs: int, name: str) -> N
     check_specification(feature, records(16, inputs, 3, name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(name for name in MAPS if MAPS[name].takes_tensors))
 def test_one_map_for_door_and_generator(name: str) -> None:
     """Single precision agrees with double, gradients flow, and no step after the first converts public numbers."""

@@ -160,6 +160,7 @@ def project(folder: Path, source: Path, schema: Schema, **privacy: Any) -> Proje
     return Project.load(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "schema", "refused"),
     [

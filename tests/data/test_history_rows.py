@@ -162,6 +162,7 @@ def histories(rows: HistoryRows) -> list[list[str]]:
     return sorted([str(row), *map(str, some)] for row, some in zip(rows.people.to_numpy().tolist(), of, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["first", "hash"])
 def test_the_order_of_neither_table_says_anything(which: str) -> None:
     """Ties within a day go by a hash, and of several rows of a person that with the smallest hash counts."""

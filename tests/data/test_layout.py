@@ -56,6 +56,7 @@ def test_blocks_tile_the_vector_and_the_json_form_reads_back(schema: Schema) -> 
     assert build(Layout, json.loads(json.dumps(json_value(layout))), "layout") == layout
 
 
+@pytest.mark.long
 @given(st.data())
 def test_diameter_bounds_the_distance_of_any_two_records(data: st.DataObject) -> None:
     schema = data.draw(schemas())

@@ -341,6 +341,7 @@ def check_counts(url: str) -> None:
         counted_sum(Query("people", "auxiliary", Constant(), contributions=EachPerson()), rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
 def test_counts_in_a_database_give_the_sums_of_the_rows(scheme: str, tmp_path: Path) -> None:
     check_counts(f"{scheme}:///{tmp_path}/t.db")

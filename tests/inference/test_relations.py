@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pytest
 from toy_release import SCHEMA, drawn, exact
 
 from likeness.inference.measurements import measurements
@@ -91,6 +92,7 @@ def test_a_pair_that_nothing_measured_is_unknown() -> None:
     assert {one.verdict for one in every} == {UNKNOWN} and all(math.isnan(one.detectable) for one in every)
 
 
+@pytest.mark.long
 def test_independent_columns_are_seen_as_seldom_as_the_test_says() -> None:
     """Twelve pairs in 40 draws: of 480 more than 20 are seen with probability 1e-7 at one per cent."""
     found = [verdicts(released, Model(independent=True)) for released in drawn(40)]

@@ -203,6 +203,7 @@ ODD: dict[str, dict[str, Any]] = {  # with a frequent value: bounds and spikes t
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("facts", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("seed", range(4))
 def test_odd_bounds_have_grids_after_every_release(facts: dict[str, Any], seed: int) -> None:

@@ -144,6 +144,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
     assert columns["ward"]["other"] == "other" and "nullable" not in columns["readmitted"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "line", "words"),
     [
@@ -353,6 +354,7 @@ def test_a_person_goes_back_to_the_last_question_or_to_a_column() -> None:
     assert "  this is the first question." in person.told
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from(["<", "< 1", "< ward", "back 9"]), max_size=4), st.integers(0, 12))
 @settings(max_examples=25, deadline=None)
 def test_lines_that_are_taken_again_give_the_answers_that_they_gave(back: list[str], stop: int) -> None:
@@ -428,6 +430,7 @@ def test_nothing_is_offered_that_would_be_refused(clone: Path, right: str, wrong
     assert not (clone / "HOME").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [0, 1, 5, len(LINES_TYPED) - 1])
 def test_whoever_stops_goes_on_with_the_same_command(clone: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     lines = iter(LINES_TYPED[:count])

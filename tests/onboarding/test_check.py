@@ -187,6 +187,7 @@ def test_what_is_asked_of_a_column_with_private_categories_is_left_to_the_stage(
     assert run()[0] == 0
 
 
+@pytest.mark.long
 def test_the_plan_stage_refuses_it_too(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from likeness.stages import plan
 

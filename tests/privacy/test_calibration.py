@@ -59,6 +59,7 @@ def test_more_is_never_cheaper(rho: float, another: float, delta: float) -> None
     assert epsilon_of_rho(low, delta) <= epsilon_of_rho(high, delta) * (1 + 1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-5, 1e-9])
 def test_agrees_with_dp_accounting(epsilon: float, delta: float) -> None:

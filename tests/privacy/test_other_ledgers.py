@@ -220,6 +220,7 @@ UNREADABLE: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_an_anchor_whose_ledger_cannot_be_read_stops_a_ledger_without_releases(
     case: str, colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command

@@ -82,6 +82,7 @@ def execute(url: str, statement: str) -> None:
         connection.execute(statement)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_the_same_chain_as_in_sqlite(ledger: Ledger) -> None:
     first = ledger.reserve(request("k", CAP / 2))
     assert ledger.reserve(request("k", CAP / 2)) == first
@@ -247,6 +248,7 @@ def test_costs_that_an_old_dump_lost_are_back_on_every_machine_that_went_on_with
         other.reserve(mine)
 
 
+@pytest.mark.long
 def test_an_identical_request_on_another_machine_gets_the_same_bytes(
     ledger: Ledger, machine: Callable[..., Home]
 ) -> None:

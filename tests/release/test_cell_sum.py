@@ -112,6 +112,7 @@ def test_a_cell_outside_its_column_is_refused() -> None:
         lattice_sum(Query("q", "privatize", ColumnMarginals(COLUMNS[:1]), num_groups=2), [rows])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED])
 @pytest.mark.parametrize("adjacency", [ADD, REPLACE])
 @settings(deadline=None, max_examples=50)

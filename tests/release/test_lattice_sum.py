@@ -71,6 +71,7 @@ def chunks(records: Records, size: int) -> list[Records]:
     return [Records(records.x[p : p + size], records.labels[p : p + size]) for p in places]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.spec()["map"])
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(1, 30), seed=st.integers(0, 10**6), data=st.data())

@@ -88,6 +88,7 @@ def test_the_sum_is_that_of_the_features(feature: NetworkTangent) -> None:
     assert float(np.linalg.norm(found - expected) / np.linalg.norm(expected)) < 2e-4
 
 
+@pytest.mark.long
 @EVERY
 @given(size=st.integers(1, 40), order_seed=st.integers(0, 1000))
 @settings(deadline=None, max_examples=10)

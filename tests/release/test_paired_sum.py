@@ -139,6 +139,7 @@ def test_rounding_does_not_drift_towards_zero() -> None:
     assert abs(drift.mean()) < 0.05
 
 
+@pytest.mark.long
 @EVERY
 @given(size=st.integers(1, 40), order_seed=st.integers(0, 1000))
 @settings(deadline=None, max_examples=10)

@@ -81,6 +81,7 @@ CLAIMS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("claim", "reason"), CLAIMS)
 def test_a_receipt_that_breaks_one_rule_is_refused(honest: Released, claim: Any, reason: str) -> None:
     changed = dataclasses.replace(honest.receipt, **claim(honest.receipt))
