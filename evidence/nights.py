@@ -27,6 +27,7 @@ import pandas as pd
 
 from evidence.common import Results
 from evidence.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
+from evidence.night_fits import KINDS, Fits
 from evidence.night_runs import OF_POSTGRES, OF_SQLITE, Nights
 from likeness.core import retry
 from likeness.core.errors import LikenessError
@@ -278,16 +279,25 @@ def campaign(known: Results, nights: int, runs: int) -> None:
     for place in PLACES:
         missing = [night for night in range(1, nights + 1) if known.of(place, night).empty]
         if missing:
-            with _database(place) as folder:
+            with database(place) as folder:
                 with _day(missing[0]):
                     year = Year(folder / "year")
                 for night in missing:
                     started = time.monotonic()
                     keep(place, night, *night_of(year, night, place), started)
+    for kind in KINDS:
+        place = f"fit of {kind}"
+        missing = [night for night in range(1, runs + 1) if known.of(place, night).empty]
+        if missing:
+            with database(place) as folder:
+                fits = Fits(Field.make(folder / "fits", EPSILON, ROOM), kind)
+                for night in missing:
+                    started = time.monotonic()
+                    keep(place, night, *fits.night(night), started)
     for place, faults, first in (("Prefect", OF_SQLITE, 1), ("Prefect, PostgreSQL", OF_POSTGRES, runs // 2 + 1)):
         missing = [night for night in range(first, first + runs // 2) if known.of(place, night).empty]
         if missing:
-            with _database(place) as folder:
+            with database(place) as folder:
                 whole = Nights(folder, Field.make(folder / "runs", EPSILON, ROOM))
                 for night in missing:
                     started = time.monotonic()
@@ -296,7 +306,7 @@ def campaign(known: Results, nights: int, runs: int) -> None:
 
 
 @contextlib.contextmanager
-def _database(place: str) -> Iterator[Path]:
+def database(place: str) -> Iterator[Path]:
     """A folder, and the database of a place in the environment."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
         os.environ.pop("LIKENESS_LEDGER_URL", None)

@@ -57,3 +57,30 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
     for found, expected in ((train, rows[parts == "train"]), (test, rows[parts == "test"]), (drawn, synthetic)):
         pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.reset_index(drop=True))
     assert folder == ProjectPaths.evaluation
+
+
+@pytest.mark.parametrize("people", [1, 2])
+def test_a_night_with_few_people_ends_like_any_other(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    schema: Schema,
+    table_of: Callable[..., pd.DataFrame],
+    people: int,
+) -> None:
+    """A run that failed would show how few came, so a page says that there is nothing to compare."""
+    monkeypatch.chdir(tmp_path)
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["ingest"] |= {"schema": "schema.yaml", "split": {"column": None}, "unit": {"column": "pid", "max_rows": 1}}
+    content["privacy"] |= {"series": "growing", "unit": "one person"}
+    content["evaluate"] = {"classifiers": ["logistic_regression"]}
+    Path("params.yaml").write_text(yaml.safe_dump(content))
+    Path("schema.yaml").write_text(schema_text(schema))
+    for path in (ProjectPaths.table, ProjectPaths.synthetic, ProjectPaths.evaluation / "metrics.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    (ProjectPaths.evaluation / "metrics.json").write_text("{}")  # of another night
+    rows = table_of(40, 1).head(people)
+    write_private(rows.assign(__split__="train", __person__=np.arange(people)), ProjectPaths.table, {})
+    table_of(30, 2).to_parquet(ProjectPaths.synthetic)
+    evaluate.main(Project.load())
+    compared = (ProjectPaths.evaluation / "metrics.json").exists()
+    assert compared or "too few people" in ProjectPaths.internal_report.read_text()

@@ -53,8 +53,9 @@ class Body(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         """A value, by its key."""
         mark = _ALONE.get(key)
-        if mark is not None and self.text.count(mark) == 1:
-            return _VALUE(self.text, self.text.index(mark) + len(mark))[0]
+        at = -1 if mark is None else self.text.find(mark)
+        if mark is not None and at >= 0 and self.text.find(mark, at + 1) < 0:
+            return _VALUE(self.text, at + len(mark))[0]
         return self._whole[key]
 
     def __iter__(self) -> Iterator[str]:
