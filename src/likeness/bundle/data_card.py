@@ -47,8 +47,9 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, which day); of others the links |",
         f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
         "",
-        f"Do not trust this bundle. Recompute it: `pip install likeness-dp=={privacy['software']['likeness']}`, then "
-        "`likeness verify --retrain BUNDLE`. Exit code 0 says that everything was recomputed.",
+        f"Do not trust this bundle. Recompute it: `pip install likeness-dp=={privacy['software']['likeness']}` (not "
+        "`likeness`, which is another project), then `likeness verify --retrain --page page.html BUNDLE`. Exit code 0 says "
+        "that everything was recomputed. `page.html` draws each column, the pairs and some rows.",
         "",
     ]
     return "\n".join(lines)

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.bundle.write import write_bundle
 from likeness.cli.console import JSON, say, say_json, table
 from likeness.pipeline.project import Project
+from likeness.synthesizer.published import Published
 from likeness.verify import MOST_MINUTES
 from likeness.verify import verify as checks_of
 
@@ -44,6 +46,10 @@ def verify(
     trust_plugin: Annotated[
         list[str] | None, typer.Option(help="A method of another distribution whose code may run; several times.")
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(help="Draw the public page into this .html file, from the bundle, if nothing is wrong."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
 ) -> None:
     """Recompute every claim of a bundle.
@@ -54,6 +60,10 @@ def verify(
     checks = checks_of(path, retrain, most_minutes or MOST_MINUTES, trust_plugin or ())
     say_json([vars(check) for check in checks]) if as_json else say(checks_text(checks))
     code = give_verdict(checks, as_json)
+    if page is not None and code != 1:
+        with open_bundle(path) as folder:
+            Published.of_checked_folder(folder).page().save(page)
+        say(f"public page: {page}", err=as_json)
     if code:
         raise typer.Exit(code)
 

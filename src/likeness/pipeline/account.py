@@ -110,7 +110,7 @@ def account_of(
         ArtifactError: the synthetic table is missing or not of this generator.
     """
     params, receipts, row_sets = project.params, [one.receipt for one in released], project.row_sets_of(schema)
-    return privacy_json(
+    account = privacy_json(
         params,
         plan,
         receipts,
@@ -124,6 +124,7 @@ def account_of(
         card_figures(project.context_of(schema), {one.receipt.query: one for one in released}),
         summary(row_sets, released, generators),
     )
+    return {**account, "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__}}
 
 
 def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Released]) -> list[str]:
@@ -182,7 +183,7 @@ def privacy_json(
     card: Sequence[Mapping[str, Any]] = (),
     relations: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The account as JSON.
+    """The account as JSON, without the versions of the software.
 
     Args:
         params: the settings.
@@ -216,7 +217,6 @@ def privacy_json(
         "sample": sample,
         "outputs": outputs if private else {},  # without noise, a digest would reveal exact values
         "ledger": {"id": standing.ledger_id, "lifetime": lifetime_of(standing.budget)},
-        "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__},
     }
     stated: dict[str, Any] = json_value(value)
     return stated

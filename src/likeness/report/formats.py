@@ -1,4 +1,4 @@
-"""Numbers as text for people: the filters and the heat map of the report."""
+"""Numbers and names as text for people: the filters and the heat map of the report."""
 
 import base64
 import json
@@ -15,6 +15,38 @@ _LONGEST = 120  # characters of one value of a specification; privacy.json has a
 _SHORT = re.compile(r"(?:(\S{1,14}?\.\.)|(\S{1,14} to) )?((?:[±s] )?\S{1,14}(?: %\)?)?)")
 _NO_LOSS = "no loss was recorded"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+_LABELS = {
+    "roc_auc_hard": "ROC AUC, hard",
+    "roc_auc_score": "ROC AUC, score",
+    "average_precision_hard": "average precision, hard",
+    "average_precision_score": "average precision, score",
+    "f1": "F1",
+    "pairs_l1": "2-way marginals, L1",
+    "mmd_unbiased": "MMD², unbiased",
+    "mmd_biased": "MMD², biased",
+    "fid": "FID",
+    "fid_deviation": "FID, deviation of 10 resamplings",
+    "kid": "KID",
+    "kid_deviation": "KID, deviation of 100 subsets",
+    "cnn": "CNN",
+    "cnn_long": "CNN, trained longer",
+    "resnet": "ResNet",
+    "r2": "R²",
+    "rmse": "RMSE",
+    "lda": "LDA",
+    "mlp": "MLP",
+    "linear_svm": "linear SVM",
+    "adaboost": "AdaBoost",
+    "xgboost": "XGBoost",
+    "gaussian_naive_bayes": "Gaussian naive Bayes",
+    "bernoulli_naive_bayes": "Bernoulli naive Bayes",
+}
+
+
+def label(name: str) -> str:
+    """A metric's or an estimator's name for people."""
+    return _LABELS.get(name, name.replace("_", " "))
 
 
 def number(value: Any, digits: int = 4) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.paths import ProjectPaths
-from likeness.report import curves
 
 
 def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -36,7 +35,11 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
 
 def drawn_loss(losses: Mapping[str, Sequence[float]]) -> bytes | None:
     """The figure of the training loss; None where a closed form trained nothing, so that it has one point."""
-    return curves.loss_curve(losses) if len(losses.get("iteration", ())) > 1 else None
+    if len(losses.get("iteration", ())) < 2:
+        return None
+    from likeness.report.curves import loss_curve  # with it comes matplotlib, which a verifier may not have
+
+    return loss_curve(losses)
 
 
 def write_public(root: Path, privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> None:

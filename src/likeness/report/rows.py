@@ -6,8 +6,7 @@ from typing import Any
 from likeness.core.errors import ArtifactError
 from likeness.report.charts import Cell, chart, heat_map
 from likeness.report.files import EVALUATION, Internal
-from likeness.report.formats import MOST_LISTED, embed, number, percent, three
-from likeness.report.style import label
+from likeness.report.formats import MOST_LISTED, embed, label, number, percent, three
 
 TABLES = {"synthetic": "Synthetic", "real": "Real", "shuffled": "Shuffled"}
 

@@ -20,33 +20,6 @@ REAL, SYNTHETIC = BLUE, ORANGE
 
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, GREY, "#56B4E9", "#E69F00")
 
-_LABELS = {
-    "roc_auc_hard": "ROC AUC, hard",
-    "roc_auc_score": "ROC AUC, score",
-    "average_precision_hard": "average precision, hard",
-    "average_precision_score": "average precision, score",
-    "f1": "F1",
-    "pairs_l1": "2-way marginals, L1",
-    "mmd_unbiased": "MMD², unbiased",
-    "mmd_biased": "MMD², biased",
-    "fid": "FID",
-    "fid_deviation": "FID, deviation of 10 resamplings",
-    "kid": "KID",
-    "kid_deviation": "KID, deviation of 100 subsets",
-    "cnn": "CNN",
-    "cnn_long": "CNN, trained longer",
-    "resnet": "ResNet",
-    "r2": "R²",
-    "rmse": "RMSE",
-    "lda": "LDA",
-    "mlp": "MLP",
-    "linear_svm": "linear SVM",
-    "adaboost": "AdaBoost",
-    "xgboost": "XGBoost",
-    "gaussian_naive_bayes": "Gaussian naive Bayes",
-    "bernoulli_naive_bayes": "Bernoulli naive Bayes",
-}
-
 RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -85,11 +58,6 @@ def draw(width: float, height: float, paint: Callable[[Figure], object], *, secr
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", metadata={"Software": None})
     return pad_png(buffer.getvalue()) if secret else buffer.getvalue()
-
-
-def label(name: str) -> str:
-    """A metric's or an estimator's name for people."""
-    return _LABELS.get(name, name.replace("_", " "))
 
 
 def cut(text: str, most: int) -> str:

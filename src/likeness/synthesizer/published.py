@@ -17,15 +17,19 @@ from likeness.data.histories.schema import read_schema
 from likeness.generators.base import Compute
 from likeness.methods.base import Context
 from likeness.methods.replicates import replicates
+from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.datasets import model_of
-from likeness.pipeline.datasets.model import DataModel
+from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import row_request
+from likeness.pipeline.synthetic_table import read_synthetic, row_request
 from likeness.release.partition_selection import STAGE, completed
 from likeness.release.released import Released, load_folder, load_released
+from likeness.report.statement import statement
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from likeness.report.pages import Page
 
 _MOST_ROWS = 10**8  # that nobody asked for: a stranger's release may say any number
 SAVED = "synthesizer.json"
@@ -117,6 +121,22 @@ class Published:
         source = project.method, project.row_sets, self.released.values(), self.model.saved(self.generator)
         for saved, stream in replicates(*source, compute, count, seed):
             yield self.model.draw(saved, rows, stream, where, self._dtypes())
+
+    def page(self) -> "Page":
+        """The public page, drawn from a bundle alone: it needs no page of a stranger.
+
+        Raises:
+            ArtifactError: a field of the account is missing, or there is no account.
+            DataError: a value of a table is none of its column.
+        """
+        from likeness.report.pages import Page, render
+
+        privacy = read_json(self.folder / PRIVACY)
+        tables = {name: read_synthetic(self.folder / f"{name}.parquet", one) for name, one in self.model.tables.items()}
+        released = [one for one in self.released.values() if one.receipt.stage != CARD]
+        most = None if privacy["sample"]["where"] else MOST_COMPARED
+        section = self.model.section(released, privacy["num_records"], tables, most)
+        return Page(render(privacy, statement(privacy), {}, section))
 
     def _rows(self, rows: int | None) -> int:
         if rows is not None:

@@ -17,7 +17,7 @@ from likeness.core.paths import Outputs, json_text
 from likeness.ledger.budget import budget_of
 from likeness.ledger.records import REDRAW
 from likeness.methods import METHODS, distribution_of
-from likeness.pipeline.account import Standing, notes, privacy_json
+from likeness.pipeline.account import SOFTWARE, Standing, notes, privacy_json
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import check_plan, queries_of
@@ -148,8 +148,9 @@ def account(bundle: Bundle) -> str:
         privacy.get("relations"),  # the check of the generator computes them
     )
     software = privacy["software"]
-    ours = set(software) == set(again["software"])
-    known = ours and all(re.fullmatch(VERSION, str(text)) for text in software.values())
+    known = set(software) == {*SOFTWARE, "likeness"} and all(
+        re.fullmatch(VERSION, str(text)) for text in software.values()
+    )
     require(known, "the account names unknown software")
     expected = json.loads(json_text({**again, "software": software}))
     different = _first_difference(expected, privacy, names.PRIVACY)
