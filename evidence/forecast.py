@@ -2,14 +2,20 @@
 
 Run: ``python -m evidence.forecast [--tables NAME ...]``. The noise's part of a table at ε = 1 is its total variation
 less that of a table at ε = 500, where only the model errs. The first is a row of evidence/results/panel.csv; the second
-is drawn here. ``--page`` prints the table and the share of tables whose forecast is within a factor of 1.5.
+is drawn here. ``--page`` prints the table and the share of tables whose forecast is within a factor of 1.5. It draws
+docs/img/forecast.png.
 """
 
 import argparse
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
 from evidence import panel
 from evidence.common import Results, temporary_ledger
+from likeness.report.style import BLUE, GREY, ORANGE, draw
 
 RESULTS = Results(Path("evidence/results/forecast.csv"), ["table"])
 FITTED = (
@@ -22,6 +28,7 @@ UNSEEN = (
     *("survival_flchain", "wooldridge_gpa2", "stevedata_gss_spending"),
 )
 MANY, FACTOR = 500.0, 1.5
+PICTURE = Path("docs/img/forecast.png")
 
 
 def main() -> None:
@@ -57,12 +64,30 @@ def page() -> None:
     print("| table | rows | columns | seen | column: forecast | noise | pair: forecast | noise | strength | lost, % |")
     print("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for row in rows.itertuples():
-        numbers = (row.tv1_forecast, row.tv1_noise, row.tv2_forecast, row.tv2_noise, row.detectable)
+        numbers = (row.tv1_forecast, row.tv1_noise, row.tv2_forecast, row.tv2_noise)
         words = " | ".join(f"{number:.3f}" for number in numbers)
+        words += f" | {row.detectable:.3f}" if row.detectable <= 1 else " | none"
         seen = "yes" if row.fitted else "no"
         print(f"| {row.table} | {row.rows:,} | {row.columns} | {seen} | {words} | {100 * row.lost:.0f} |")
+    PICTURE.write_bytes(draw(6, 4.2, lambda figure: picture(figure, rows), secret=False))
     counts = near.groupby(rows["fitted"]).agg(["sum", "count"])
     print(f"\nWithin a factor of {FACTOR}: {near.sum()} of {len(near)} pairs.", counts.to_dict("index"))
+
+
+def picture(figure: Figure, rows: pd.DataFrame) -> None:
+    """Forecast against noise of pairs, on logarithmic axes; the band is a factor of 1.5."""
+    panel, ends = figure.subplots(), np.array([0.008, 0.15])
+    panel.fill_between(ends, ends / FACTOR, ends * FACTOR, color=GREY, alpha=0.2, linewidth=0)
+    panel.plot(ends, ends, color=GREY, linewidth=0.8)
+    for fitted, color, marker, name in ((True, BLUE, "o", "seen"), (False, ORANGE, "s", "unseen")):
+        some = rows[rows["fitted"] == fitted]
+        panel.loglog(some["tv2_noise"], some["tv2_forecast"], marker, color=color, label=name, markersize=5)
+    for row in rows[~(rows["tv2_forecast"] / rows["tv2_noise"]).between(1 / FACTOR, FACTOR)].itertuples():
+        panel.annotate(row.table, (row.tv2_noise, row.tv2_forecast), (5, 5), textcoords="offset points", fontsize=7)
+    panel.set(xlabel="what noise made of total variation of pairs", ylabel="forecast", xlim=ends, ylim=ends)
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.legend(loc="upper left")
 
 
 if __name__ == "__main__":

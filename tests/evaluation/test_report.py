@@ -14,7 +14,7 @@ import pytest
 from likeness.core.errors import ArtifactError
 from likeness.report import curves
 from likeness.report.files import Internal, read_internal, read_json, read_losses
-from likeness.report.formats import embed, loss_text, number, percent, spec, three, unbroken
+from likeness.report.formats import embed, loss_text, number, percent, spec, three, unbroken, value_text
 from likeness.report.headline import headline, write_public
 from likeness.report.pages import render, render_internal, write_internal, write_report
 
@@ -333,6 +333,10 @@ def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, An
 )
 def test_numbers_for_people(value: object, text: str) -> None:
     assert number(value) == text
+
+
+def test_a_year_has_no_comma() -> None:
+    assert [value_text(value) for value in (1994.2, 1994, 12345.6, "text")] == ["1994", "1994", "12,346", "text"]
 
 
 def test_shares_scores_maps_and_images() -> None:

@@ -99,7 +99,7 @@ def test_a_completed_schema_answers_for_columns_of_the_same_name(clone: Path) ->
     open_ones = {name: spec for name, spec in draft["columns"].items() if name not in answered}
     assert list(open_ones) == ["seen at", "smoker"]
     assert open_ones["smoker"] == {"kind": "boolean", "nullable": None}
-    assert "(4) is a question" in output
+    assert "(4) is a question" in output and "last.yaml: born (to 2020-12-31)" in output
     draft["columns"] |= {"seen at": {"kind": "drop", "reason": "r"}, "smoker": {"kind": "boolean"}}
     expected = {**known, "columns": {name: known["columns"].get(name, draft["columns"][name]) for name in ROWS}}
     assert Schema.from_dict(draft, "draft").columns == Schema.from_dict(expected, "expected").columns

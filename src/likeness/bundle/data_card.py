@@ -48,8 +48,8 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
         "",
         f"Do not trust this bundle. Recompute it: `pip install likeness-dp=={privacy['software']['likeness']}` (not "
-        "`likeness`, which is another project), then `likeness verify --retrain --page page.html BUNDLE`. Exit code 0 says "
-        "that everything was recomputed. `page.html` draws each column, the pairs and some rows.",
+        "`likeness`, which is another project), then `likeness verify --retrain --page page.html BUNDLE`. Exit code 0 "
+        "says that everything was recomputed. `page.html` draws each column, the pairs and some rows.",
         "",
     ]
     return "\n".join(lines)

@@ -27,7 +27,7 @@ from likeness.core.text import normal_text
 from likeness.data.histories.draft import HistoryDraft
 from likeness.data.schema.answers import chosen
 from likeness.data.schema.draft import SchemaDraft
-from likeness.data.schema.kinds import Categorical
+from likeness.data.schema.kinds import Categorical, Date, Datetime
 from likeness.data.schema.schema import Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.databases import Database
@@ -39,6 +39,7 @@ from likeness.onboarding.sheet import new_sheet, read_sheet
 from likeness.pipeline.project import Project
 
 _PARAMS = ProjectPaths.params
+_MOVING = (Date.name, Datetime.name)
 _FILL_IN = """{sheet}: one row for each column of the table. Fill it in with a spreadsheet or an editor. Save it as CSV.
 All you write becomes PUBLIC: from a codebook or law, never from the rows. The kinds are guesses. Correct them.
   possible values   0..110, or red, green, blue, or no/yes, or 1990-01-01..2026-12-31
@@ -123,6 +124,8 @@ def init(
         about, unit = "", None  # the schema says it
     else:
         draft, split = _draft_of_table(table, label, person, split, answers)
+    if moving := [f"{name} (to {draft[name].upper})" for name in draft if answers and draft[name].kind in _MOVING]:
+        say(f"From {answers}: {', '.join(moving)}. Do these dates go on in this table? Then move the bounds.")
     target = _new_schema(table.name)
     read_content(_PARAMS)  # readable, or refused
     text = _PARAMS.read_text(encoding="utf-8")

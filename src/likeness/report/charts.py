@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from likeness.report.formats import number, percent
+from likeness.report.formats import percent, value_text
 
 MOST_BARS = 10
 """Categories of a chart. A column with more shows those with the largest shares."""
@@ -141,5 +141,5 @@ def _square(places: Mapping[str, int], first: str, second: str, dark: float, tex
 
 def fact(word: str, value: float | str, low: float | str, high: float | str, unreliable: bool) -> tuple[str, str, str]:
     """A number of a column and its interval as texts."""
-    text = number(value)
-    return word, f"({text})" if unreliable else text, f"{number(low)} to {number(high)}"
+    text = value_text(value)
+    return word, f"({text})" if unreliable else text, f"{value_text(low)} to {value_text(high)}"

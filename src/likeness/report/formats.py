@@ -73,6 +73,12 @@ def number(value: Any, digits: int = 4) -> str:
     return power if mantissa == "1" else f"{mantissa.replace('-', '−')} × {power}"
 
 
+def value_text(value: Any) -> str:
+    """A value of a column, as :func:`number`. Below 10,000 it has no comma, because it may be a year."""
+    text = number(value)
+    return text.replace(",", "") if isinstance(value, int | float) and abs(value) < 1e4 else text
+
+
 def percent(value: Any) -> str:
     """A share in percent, one digit after the point."""
     return "–" if value is None else f"{100 * float(value):.1f} %"

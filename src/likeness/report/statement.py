@@ -5,7 +5,7 @@ from typing import Any
 
 from likeness.core.text import in_code, in_markdown
 from likeness.privacy.lattice_error import ALLOWANCE
-from likeness.report.formats import number, percent
+from likeness.report.formats import number, percent, value_text
 from likeness.report.in_short import in_short
 
 _ADJACENCY = {
@@ -234,7 +234,8 @@ def pair_names(pairs: Sequence[Sequence[Any]], count: int | None = None) -> str:
 def cut_lines(relations: Mapping[str, Any]) -> list[str]:
     """The range of each number whose bounds are wider, in words."""
     ends = [
-        [end if isinstance(end, str) else number(end) for end in (one["low"], one["high"])] for one in relations["cut"]
+        [end if isinstance(end, str) else value_text(end) for end in (one["low"], one["high"])]
+        for one in relations["cut"]
     ]
     return [
         f"{one['column']} has no value outside {low} to {high}."

@@ -46,7 +46,7 @@ class Categorical(Kind):
     hint = "all possible values: red, green, blue; in their order: low < middle < high; not publicly known: private"
     unknown: ClassVar[str] = (
         "Add the category to the schema if it is publicly known, written as in the source (3 and 3.0 are two texts), "
-        "or name a catch-all with other."
+        "or name a catch-all with other. Put a text with a comma in quotes."
     )
 
     def fits(self, texts: Set[str]) -> bool:
