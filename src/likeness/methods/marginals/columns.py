@@ -29,7 +29,7 @@ _SEEN = 2.0  # of what is kept of a tail
 USUAL_CELLS = 25  # of a number, for forecasts: noise joins finer ones
 NUMBER_CELLS = 256  # cells of a later release hold about one in as many records at least, without frequent values
 _HIDDEN = 5.0  # standard deviations that such a cell holds at least
-_WIDE = 12  # cells from which on a column has tails
+_WIDE = 12  # most cells that are not joined, and have no tails
 _FAR = 4.0  # sizes that differ by more are not joined where records are seen
 _BEYOND = 3  # cells of such factors beyond the last one where records were seen
 _TRACE = 0.7  # standard deviations of a joined cell with traces of records
@@ -188,8 +188,7 @@ def next_grid(
         if low == high and count > records / NUMBER_CELLS
     )
     target = max((records - heavy) / NUMBER_CELLS, _HIDDEN * noise, 1.0)
-    if grid.size <= _WIDE:
-        return grid
+    few = grid.size <= _WIDE  # few cells are never joined
     seen = [place for place, count in enumerate(counts) if count > 0] or [0]
     starts: list[float] = []
     alone: list[float] = []
@@ -209,7 +208,7 @@ def next_grid(
         begin, end = grid.edges[place], grid.edges[place + 1]
         apart = (begun > 0 and high > _FAR * begun) or (high <= 0 and begun < _FAR * high)
         whole = count >= target or place in split
-        if held >= target or whole or place in (seen[0], seen[-1] + 1) or (apart and held > _TRACE * noise):
+        if few or held >= target or whole or place in (seen[0], seen[-1] + 1) or (apart and held > _TRACE * noise):
             starts.append(begin if step is None else round(low / step))
             held, begun = 0.0, low
         held += count
