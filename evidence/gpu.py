@@ -29,7 +29,7 @@ import torch.distributed as dist
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from evidence.common import Results, on_page, processor
+from evidence.common import Results, markdown, on_page, processor
 from likeness import Ledger, Synthesizer
 from likeness.config.training import TrainingSettings
 from likeness.generators import parallel
@@ -260,10 +260,8 @@ def write_page(rows: pd.DataFrame) -> None:
     """Put the table of steps on the page, the device beside two cores."""
     steps, keys = rows[rows["milliseconds"].notna()], ["what", "shape"]
     cores = steps[(steps["device"] == "cpu") & (steps["compiled"] == "no")].set_index(keys)["milliseconds"]
-    lines = [
-        "| method, network | image | two cores | float32 | ratio | bfloat16 | compiled | compiled, bfloat16 | memory |",
-        "| --- | --- |" + " ---: |" * 7,
-    ]
+    numbers = ("two cores", "float32", "ratio", "bfloat16", "compiled", "compiled, bfloat16", "memory")
+    heads, lines = ("method, network", "image", *(f"{number}:" for number in numbers)), []
     for (what, shape), group in steps[steps["device"] == "cuda"].groupby(keys, sort=False):
         times = group.set_index(["precision", "compiled"])["milliseconds"]
         plain, fast, half, fast_half = (times.get(key) for key in product(("float32", "bfloat16"), ("no", "yes")))
@@ -271,8 +269,8 @@ def write_page(rows: pd.DataFrame) -> None:
         ratio = f"**{slow / plain:.0f}**" if slow else ""
         before, after = _texts(slow, plain), _texts(half, fast, fast_half)
         memory = f"{group['device_mb'].iloc[0]:,.0f} MB"
-        lines.append("| " + " | ".join([what, shape, *before, ratio, *after, memory]) + " |")
-    on_page(PAGE, {"gpu": "\n".join(lines)})
+        lines.append([what, shape, *before, ratio, *after, memory])
+    on_page(PAGE, {"gpu": markdown(heads, lines)})
 
 
 def _texts(*milliseconds: float | None) -> list[str]:

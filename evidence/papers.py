@@ -33,6 +33,7 @@ from evidence.common import (
     cell,
     in_a_process,
     load,
+    markdown,
     measured,
     on_page,
     score,
@@ -326,8 +327,8 @@ def section(name: str, rows: pd.DataFrame) -> str:
     has = {c for c in rows if rows[c].notna().any()}
     columns = SHOWN[_shown(has)]
     columns = [*(c for c in columns if c in has), *COSTS]
-    header = ["method", "ε", "adjacency", "draws", *columns, "the paper (replace_one)"]
-    lines = ["| " + " | ".join(header) + " |", "| --- | ---: | --- |" + " ---: |" * (1 + len(columns)) + " --- |"]
+    heads = ["method", "ε:", "adjacency", "draws:", *(f"{column}:" for column in columns), "the paper (replace_one)"]
+    cells = []
     places = [*CONTROLS, *RUN]
     groups = sorted(
         rows.groupby(["adjacency", "epsilon", "method"]), key=lambda own: (*own[0][:2], places.index(own[0][2]))
@@ -335,21 +336,18 @@ def section(name: str, rows: pd.DataFrame) -> str:
     last = ""
     for (adjacency, epsilon, method), own in groups:
         control = method in CONTROLS
-        cells = [
-            _cell(own[column], column) if not control or column not in ("seconds", "peak_mb") else ""
-            for column in columns
-        ]
+        scores = [_cell(own[column], column) if not control or column not in COSTS else "" for column in columns]
         paper = PAPERS.get((name, method) if control or epsilon == 1 else (name, method, epsilon), "")
         paper = paper if control or adjacency == "replace_one" else ""
         named = adjacency if adjacency != last and not control else ""  # once for the rows below it
         last = named or last
         lead = [method, "", "", ""] if control else [method, f"{epsilon:g}", named, str(len(own))]
-        lines.append("| " + " | ".join([*lead, *cells, paper]) + " |")
+        cells.append([*lead, *scores, paper])
+    lines = [markdown(heads, cells)]
     drawn = [method for method in ("real", *RUN) if _picture(name, method).exists()]
     if "cnn" in has and drawn:
-        lines += ["", "| " + " | ".join(drawn) + " |", "| " + " | ".join(":---:" for _ in drawn) + " |"]
         pictures = [f"![{name}](../docs/img/{_picture(name, method).name})" for method in drawn]
-        lines.append("| " + " | ".join(pictures) + " |")
+        lines += ["", markdown(drawn, [pictures])]
     return "\n".join(lines)
 
 
