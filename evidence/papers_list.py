@@ -168,7 +168,7 @@ ENTRIES = (
     Entry("DP-HP", "table 2", "Adult, Census, Covertype", _TABLES, "real | hp"),
     Entry("DP-HP", "table 2", "Cervical", "cervical", "real | hp"),
     Entry("DP-HP", "table 2", "Epileptic, Intrusion", "epileptic intrusion", "real | hp", _run("epileptic", "hp"),
-          hours=0.7),
+          hours=0.4),
     Entry("DP-HP", "table 2", "Credit, Isolet", "", "", _run("isolet", "hp"), _GONE),
     Entry(
         "DP-HP", "figure 3", "accuracy by number of synthetic images", "mnist",
