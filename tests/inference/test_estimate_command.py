@@ -13,6 +13,7 @@ from likeness.bundle.contents import CHECKSUMS
 from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.core.errors import LikenessError
+from likeness.core.format import FORMAT
 from likeness.data.schema.yaml import schema_text
 from likeness.inference.estimates import Question, estimate
 from likeness.release.released import to_bytes
@@ -25,7 +26,9 @@ def folder(tmp_path: Path) -> Path:
     for one in exact():
         (tmp_path / f"released/{one.receipt.query}.safetensors").write_bytes(to_bytes(one))
     (tmp_path / "schema.yaml").write_text(schema_text(SCHEMA))
-    (tmp_path / "privacy.json").write_text(json.dumps({"adjacency": "add_remove_one", "num_records": None}))
+    (tmp_path / "privacy.json").write_text(
+        json.dumps({"format": FORMAT, "adjacency": "add_remove_one", "num_records": None})
+    )
     (tmp_path / SAVED).write_text("{}")
     (tmp_path / CHECKSUMS).write_text(sums(tmp_path))
     return tmp_path

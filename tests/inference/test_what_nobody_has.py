@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from likeness.bundle.contents import CHECKSUMS
 from likeness.bundle.files import sums
 from likeness.cli.app import app
+from likeness.core.format import FORMAT
 from likeness.data.schema.yaml import schema_text
 from likeness.data.source.files import read_frame
 from likeness.inference.estimates import Answers, Question, estimate
@@ -73,7 +74,9 @@ def test_the_command_says_it_in_all_forms(released: tuple[Released, ...], tmp_pa
     for one in released:
         (tmp_path / f"released/{one.receipt.query}.safetensors").write_bytes(to_bytes(one))
     (tmp_path / "schema.yaml").write_text(schema_text(SCHEMA), encoding="utf-8")
-    (tmp_path / "privacy.json").write_text(json.dumps({"adjacency": "add_remove_one", "num_records": None}))
+    (tmp_path / "privacy.json").write_text(
+        json.dumps({"format": FORMAT, "adjacency": "add_remove_one", "num_records": None})
+    )
     (tmp_path / SAVED).write_text("{}")
     (tmp_path / CHECKSUMS).write_text(sums(tmp_path))
 
