@@ -224,8 +224,8 @@ class Marginals(Method):
         """Which columns have bins from a release, and how many pairs have cells."""
         numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
         fine = ", ".join(in_code(column.name) for column in numbers if is_fine(column, self.privatize.bins))
-        notes = [f"Cells of {fine} follow from the noisy releases `{HISTOGRAMS}`, `{FINER}` and `{COLUMNS}`."]
-        notes = notes if fine else []
+        text = f"Cells of {fine} follow from the noisy releases `{HISTOGRAMS}`, `{FINER}` and `{COLUMNS}`."
+        notes = [text] if fine else []
         if PRODUCTS in auxiliary:
             chosen, every = (
                 len(self._asked(self.embedding_query(context, auxiliary)).sizes),
@@ -327,7 +327,7 @@ class Marginals(Method):
     ) -> "MarginalObjective":
         """Squared residuals of all releases, in units of their noise."""
         known, feature = self._knowledge(context, auxiliary), self._feature(embedding)
-        zeros, records = self._zeros(context, known), known.records
+        zeros, records = StructuralZeros(context.schema, known.bins), known.records
         values, noise_std = _cells(auxiliary, embedding)
         of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
         sizes = [cells.size for cells in feature.columns]
@@ -384,10 +384,6 @@ class Marginals(Method):
             (i, j): (counts.sum(axis=0), noise_std * math.sqrt(len(counts) / weight))
             for (i, j, counts), weight in blocks
         }
-
-    def _zeros(self, context: Context, known: Knowledge) -> "StructuralZeros":
-        """Cells that the rules of the schema forbid."""
-        return StructuralZeros(context.schema, known.bins)
 
     @property
     def training(self) -> TrainingSettings:
