@@ -8,7 +8,7 @@ from typing import Any
 from likeness.core.errors import ArtifactError
 
 FORMAT = 1
-RECIPE = 2
+RECIPE = 1
 """How settings and rows become a release. It is part of plan, receipt and key, and a project keeps that of its first
 release. Raise it when the same settings ask another query, when equal schema and rows give other vectors, or when the
 same query on the same vectors gives another sum, but for rounding that no noise would let through."""
