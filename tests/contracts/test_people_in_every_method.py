@@ -53,7 +53,7 @@ def table(schema: Schema, equal: bool) -> tuple[pd.DataFrame, "pd.Series[str]"]:
     if schema.image is not None:
         names = [column.name for column in schema.feature_columns]
         own = pd.DataFrame(generator.integers(0, 256, (count + 7, len(names))), columns=names).assign(y=own["y"])
-    people = [f"p{n % 40}" for n in range(count)] + ["x"] * 7
+    people = [f"p{n % 40}" for n in range(count)] + ["z"] * 7
     if equal:
         own = own.iloc[[*range(count), *[count] * 7]]
     order = generator.permutation(count + 7)
@@ -92,7 +92,7 @@ def total(query: Query, records: Records) -> np.ndarray:
 def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name: str, equal: bool) -> None:
     schema = IMAGES if name.startswith(ONLY_IMAGES) else TABLE
     rows, people = table(schema, equal)
-    stays = (people != "x").to_numpy()
+    stays = (people != "z").to_numpy()
     whole = training(params, schema, rows, people)
     without = training(params, schema, rows[stays].reset_index(drop=True), people[stays].reset_index(drop=True))
     assert len(whole.x) - len(without.x) == UNIT.max_rows  # seven rows, of which three are used
