@@ -229,10 +229,10 @@ class Ledger(Chain):
             ):
                 raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
             rest = open_queries(records, request)
-            check_recipe(records, request.population, request.attempt, Cost.total([request.cost, *rest]).rho)
+            total = Cost.total([request.cost, *rest])
+            check_recipe(records, request.population, request.attempt, total.rho)
             errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
             check_lattices(records, request.population, errors)
-            total = Cost.total([request.cost, *rest])
             budget.check(added_cost(records, request.population, total, request.attempt, request.group))
             body = {
                 **request.details,
@@ -342,10 +342,8 @@ class Ledger(Chain):
         with self.appending() as records:
             reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == population}
             committed = {r.body["key"] for r in records if r.kind == "commit"} & reserved
-            for key in body["releases"]:
-                if key not in committed:
-                    text = f"release {key[:12]} is not a committed release of '{population}'"
-                    raise LedgerError(f"{text}. Run: dvc repro")
+            for key in (one for one in body["releases"] if one not in committed):
+                raise LedgerError(f"release {key[:12]} is not a committed release of '{population}'. Run: dvc repro")
             for record in records:
                 if record.kind == "published" and body.items() <= record.body.items():
                     return record
