@@ -27,6 +27,7 @@ from likeness.data.source.python_cells import seconds_text, text_of
 from likeness.data.source.row_digests import SourceDigest
 
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
+_SHORT = 2**32
 _ZEROS = r"\.?0+(Z?)$"  # at the end of a fraction of a second
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 pa.array(pd.period_range("2000", periods=1, freq="D"))  # from here on Arrow knows types of pandas, whatever ran before
@@ -237,7 +238,8 @@ def arrow_cells(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> "dict[str,
         with contained():
             column.validate(full=True)  # a damaged file can hold text that is not UTF-8
             single = single_cells(column)
-            cells[name] = None if single is None else single.to_pandas(integer_object_nulls=True).rename(None)
+            if single is not None:
+                cells[name] = single.to_pandas(integer_object_nulls=not _are_short(single)).rename(None)
     return cells
 
 
@@ -253,6 +255,9 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
     kind, of = column.type, pa.types
     if of.is_dictionary(kind) and not _is_text(kind.value_type):
         return single_cells(column.cast(kind.value_type))
+    if of.is_date(kind) and isinstance(column, pa.Array):  # few days, and each has its own text
+        cells = column.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(cells.indices, cells.dictionary.cast(pa.string()))
     if of.is_duration(kind):
         counts = column.cast(pa.int64()).to_pylist()
         return pa.array([None if one is None else seconds_text(one, kind.unit) for one in counts], pa.string())
@@ -271,6 +276,14 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
         return column.cast(pa.binary()).cast(pa.string())
     plain = of.is_boolean(kind) or of.is_integer(kind) or of.is_floating(kind) or of.is_null(kind)
     return column if plain or of.is_dictionary(kind) or _is_text(kind) else None
+
+
+def _are_short(cells: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether these are whole numbers whose floats are the same numbers, and have the same texts."""
+    if not pa.types.is_integer(cells.type):
+        return False
+    ends = pc.min_max(cells).as_py().values()
+    return all(end is None or abs(end) < _SHORT for end in ends)
 
 
 def _digested(column: pa.Array) -> pa.Array:
