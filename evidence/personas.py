@@ -1,4 +1,4 @@
-"""Four kinds of new user, each from an empty machine to success: minutes, commands, refusals, megabytes.
+"""Six kinds of new user, each from an empty machine to success: minutes, commands, refusals, megabytes.
 
 Run: ``python -m evidence.personas [--persona auditor] [--before COMMIT]``. Each persona has an empty home and an
 empty environment with the wheel, or a clone where the persona is a researcher. The clock runs from ``pip install`` on:
@@ -23,6 +23,12 @@ from evidence.install import Machine, cpu_seconds, megabytes
 
 RESULTS = Path("evidence/results/personas.csv")
 _COLUMNS = ["persona", "minutes", "core_minutes", "limit", "commands", "refusals", "mb", "success"]
+OWN = {
+    "data/raw/digits.npz": "digits.npz",
+    "examples/histories/make_tables.py": "make_tables.py",
+    "examples/histories/params.yaml": "params.yaml",
+    "examples/histories/schema.yaml": "histories.yaml",
+}
 _ROW = "python -m evidence.papers --data adult --method merf --epsilon 1 --adjacency add_remove_one --draws 1"
 
 LACKING = """
@@ -44,6 +50,16 @@ for name, column in codebook["columns"].items():
         setattr(schema[name], key, value)
 synthetic = Synthesizer(schema=schema, population="survey 1994", epsilon=1).fit(frame).sample()
 assert len(synthetic) > 30_000
+"""
+IMAGES = """
+import numpy as np
+from pathlib import Path
+from PIL import Image
+digits = np.load("digits.npz")
+for number, (image, label) in enumerate(zip(digits["x_train"], digits["y_train"])):
+    file = Path(f"photos/{label}/{number}.png")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image).save(file)
 """
 
 
@@ -77,6 +93,35 @@ PERSONAS = {
             "cd census && likeness bundle ../../people.zip",
         ),
     ),
+    "images": Persona(
+        8,
+        "pipeline",
+        (
+            "python images.py",
+            "likeness ledger init",
+            "likeness new digits --table photos",
+            "cd digits && sed -i 's/population: null/population: uci-digits/' params.yaml",
+            "cd digits && sed -i 's/source: null.*/source: made/' data/schema/photos.yaml",
+            "cd digits && sed -i 's/categories: null.*/categories: [0,1,2,3,4,5,6,7,8,9]/' data/schema/photos.yaml",
+            "cd digits && likeness check",
+            "cd digits && likeness run --without evaluate --bundle ../digits.zip",
+            "likeness sample digits.zip --rows 100 --out copies && test $(ls copies/*/*.png | wc -l) = 100",
+        ),
+    ),
+    "histories": Persona(
+        8,
+        "pipeline",
+        (
+            "likeness ledger init",
+            "likeness new visits",
+            "cd visits && python ../make_tables.py",
+            "cd visits && cp ../histories.yaml data/schema/visits.yaml && cp ../params.yaml .",
+            "cd visits && likeness check",
+            "cd visits && likeness run --without evaluate --bundle ../visits.zip",
+            "likeness verify --retrain visits.zip",
+            "likeness estimate visits.zip --columns 'next state' --by 'last state'",
+        ),
+    ),
     "auditor": Persona(
         2,
         "",
@@ -99,8 +144,10 @@ def tried(machine: Machine, name: str, persona: Persona) -> dict[str, object]:
     """One persona: the lines in order, up to the first that fails."""
     home = machine.home / name.replace(" ", "_")
     home.mkdir()
-    for file, text in (("lacking.py", LACKING), ("notebook.py", NOTEBOOK)):
+    for file, text in (("lacking.py", LACKING), ("notebook.py", NOTEBOOK), ("images.py", IMAGES)):
         (home / file).write_text(text)
+    for source, target in OWN.items():
+        shutil.copy(machine.clone / source, home / target)
     for source, target in (("data/raw/adult.csv.gz", "people.csv.gz"), ("data/schema/adult.yaml", "codebook.yaml")):
         shutil.copy(machine.clone / source, home / target)
         shutil.copy(machine.clone / source, machine.home / target)
