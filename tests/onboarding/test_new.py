@@ -95,6 +95,8 @@ def test_a_folder_of_images_gets_its_shape_and_a_method_for_images(command: Comm
 
 
 def test_nothing_is_overwritten_and_a_refused_table_leaves_nothing(command: Command) -> None:
+    assert "needs a terminal" in command("new", "asked", "--table", "rows.csv", "--ask")[2]
+    assert not Path("asked").exists()
     Path("full").mkdir()
     Path("full/dvc.yaml").write_text("mine")
     code, _, error = command("new", "full")

@@ -111,8 +111,7 @@ def init(
     """Draft the public schema of your table, and point params.yaml to it. A person completes it, there or here."""
     if not _PARAMS.is_file():
         raise ParamsError(no_project(_PARAMS))
-    if ask and not _terminal():
-        raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
+    check_terminal(ask)
     label, person, order, split = (one and normal_text(one) for one in (label, person, order, split))
     given = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
@@ -351,6 +350,16 @@ def _ask(question: str) -> str:
         return str(typer.prompt(last, default="", show_default=False, prompt_suffix=" "))
     except UnicodeDecodeError:
         raise LikenessError("your answer is not UTF-8 text. Type it again.") from None
+
+
+def check_terminal(ask: bool) -> None:
+    """Refuse questions where nobody can answer.
+
+    Raises:
+        LikenessError: ``ask`` is set, and there is no terminal.
+    """
+    if ask and not _terminal():
+        raise LikenessError("--ask needs a terminal for your answers. Leave --ask out to get a draft.")
 
 
 def _terminal() -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from likeness.cli.console import say
-from likeness.cli.init import init
+from likeness.cli.init import check_terminal, init
 from likeness.core.errors import LikenessError
 from likeness.core.paths import ProjectPaths
 from likeness.pipeline.new_project import upgrade_project, write_project
@@ -42,6 +42,7 @@ def new(
         raise LikenessError("--label, --ask and --columns are about a table. Give --table FILE too.")
     if table is not None and "://" not in table and not Path(table).exists():
         raise LikenessError(f"--table {table} does not exist. Give the path of a table.")
+    check_terminal(ask)  # before a folder is made
     is_new = not folder.exists()
     write_project(folder)
     if table is None:

@@ -69,7 +69,7 @@ class MissingInputs:
                 refuse_other_ledger(Path(), population, place, ledger, known)
             if ledger is None:
                 start = f"likeness.Ledger.start({'' if home is None else repr(home)})"
-                self.line(f"import likeness\n{start}  # once a machine; or run: likeness ledger init", LedgerError)
+                self.line(f"import likeness\n{start}  # once per machine; or run: likeness ledger init", LedgerError)
 
         self.tried(check)
 

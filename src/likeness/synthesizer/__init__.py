@@ -35,7 +35,7 @@ class Synthesizer(Estimates):
     """Differentially private synthetic rows, in the conventions of scikit-learn.
 
     Its :class:`~likeness.synthesizer.parameters.Parameters` are public. A ledger must exist
-    (``likeness.Ledger.start()``, once a machine). What a fit lacks, it lists in one refusal.
+    (``likeness.Ledger.start()``, once per machine). What a fit lacks, it lists in one refusal.
 
     Attributes:
         schema_: the schema as an object, with released categories.

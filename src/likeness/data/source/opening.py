@@ -134,7 +134,8 @@ def unreadable(source: str) -> DataError:
     """The refusal of a damaged file; raise it outside of except blocks, so that no library's error is its cause."""
     words = f"{source}: cannot be read as a table. Check that it is complete."
     if is_text(source):
-        words += " Check that it is in UTF-8 or ingest.format.encoding. A .zip must hold one file."
+        words += " Is it in UTF-8? Else set ingest.format.encoding, or: likeness init FILE --format encoding=latin-1."
+        words += " A .zip must hold one file."
     if is_excel(source):
         words += " Remove chart sheets, and save it in Excel again."
     return DataError(words)
