@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results
+from evidence.common import Results, markdown
 from evidence.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
 from evidence.night_fits import KINDS, Fits
 from evidence.night_runs import OF_POSTGRES, OF_SQLITE, Nights
@@ -45,7 +45,7 @@ from likeness.release.request import Dataset
 sys.path.insert(0, str(ROOT / "tests"))
 from postgres import server
 
-RESULTS = Path("evidence/results/nights.csv")
+RESULTS, FAULTS_RESULTS = Path("evidence/results/nights.csv"), Path("evidence/results/faults.csv")
 NIGHTS, RUNS, HURT = 365, 30, 0.45
 PLACES = ("SQLite", "PostgreSQL")
 FIRST = datetime.date(2027, 1, 1)
@@ -325,6 +325,23 @@ def summary(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def promises(nights: pd.DataFrame, faults: pd.DataFrame) -> str:
+    """Each promise, how often it was tried after a fault, and how often it broke, in Markdown."""
+    hurt = nights[nights["fault"].notna()]
+    broken = pd.concat([hurt["broken"], faults["broken"]]).dropna().astype(str)
+    asked, trials = int(hurt["note"].fillna("").str.contains("a person is asked").sum()), len(hurt) + len(faults)
+    rows = [
+        ("no release lacks its entry, stands twice or exceeds the cap", trials),
+        ("the next run succeeds by itself, or its message names the one command that helps", trials),
+        ("the run after it gives the same bytes for nothing", trials),
+    ]
+    words = ("twice|without an? entry|without its entry|spent rho", "next run|remedy|clear", "run after")
+    return markdown(
+        ["promise", "faults:", "broken:", "a person was asked:"],
+        [(*row, int(broken.str.contains(word).sum()), asked) for row, word in zip(rows, words, strict=True)],
+    )
+
+
 def main() -> int:
     """Run what is missing, print the table; 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -336,6 +353,7 @@ def main() -> int:
     known = Results(arguments.results, ["place", "night"])
     campaign(known, arguments.nights, arguments.runs)
     print(summary(known.rows))
+    print(promises(known.rows, pd.read_csv(FAULTS_RESULTS)))
     return int(known.rows["broken"].notna().any())
 
 
