@@ -53,7 +53,7 @@ def json_value(value: Any) -> Any:
 
     A map of features is its public specification.
     """
-    if type(value) in (str, int):  # most of a ledger
+    if type(value) in (str, int) or (type(value) is float and math.isfinite(value)):  # most of a ledger, and of edges
         return value
     if hasattr(value, "spec"):
         return value.spec()
