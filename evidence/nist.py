@@ -23,11 +23,10 @@ from typing import Any
 
 import pandas as pd
 
-from evidence.common import SHARED, Results, Table, cell, markdown, on_page
+from evidence.common import SHARED, Results, Table, cell, markdown, on_page, temporary_ledger
 from evidence.tables import NAMES as METHODS
 from evidence.tables import PROGRAMS, run_peer, unlabeled, with_epsilon
 from likeness.data.schema.schema import Schema
-from likeness.ledger.ledger import Ledger
 from likeness.synthesizer import Synthesizer
 
 RESULTS = Results(Path("evidence/results/nist.csv"), ["state", "variant", "rules", "draw"])
@@ -184,9 +183,8 @@ def _any(spec: dict[str, Any]) -> Any:
 def synthesize(state: str, rules: bool, variant: str, epsilon: float) -> pd.DataFrame:
     """As many synthetic rows as the variant says, in NIST's codes, from one release in a ledger of its own."""
     rows, schema = rows_of(state), schema_of(state, rules, variant)
-    with tempfile.TemporaryDirectory() as home:
-        Ledger.start(home)
-        options = {"epsilon": epsilon, "population": "acs", "ledger_home": home, "cap": (1000.0, 1e-5)}
+    with temporary_ledger():
+        options = {"epsilon": epsilon, "population": "acs", "cap": (1000.0, 1e-5)}
         synthesizer = Synthesizer(schema=schema, settings=VARIANTS[variant].get("settings"), **options)
         table = synthesizer.fit(rows).sample(len(rows) * VARIANTS[variant].get("times", 1))
     return table.astype(object).where(table.notna(), "N")

@@ -277,7 +277,13 @@ def pooled(
     return result
 
 
-def cleaned(counts: Sequence[float], noise: float, records: float, ends: tuple[int, int] | None = None) -> list[float]:
+def cleaned(
+    counts: Sequence[float],
+    noise: float,
+    records: float,
+    ends: tuple[int, int] | None = None,
+    cells: int | None = None,
+) -> list[float]:
     """Counts of an ordered column that are at least 0 and as many as the records; tails fall, and end.
 
     Args:
@@ -285,9 +291,10 @@ def cleaned(counts: Sequence[float], noise: float, records: float, ends: tuple[i
         noise: their standard deviation.
         records: their number.
         ends: outside of these cells, a count below 4.5 standard deviations is none.
+        cells: their number before some were joined; few have no tails.
     """
     counts = list(counts)
-    if len(counts) > _WIDE:
+    if (cells or len(counts)) > _WIDE:
         start, stop = ends or (0, len(counts))
         sure = [place for place, count in enumerate(counts) if count > SURE * noise]
         first, last = (sure[0], sure[-1]) if sure else (counts.index(max(counts)),) * 2

@@ -67,7 +67,7 @@ def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, b
         records: their number.
         before: what earlier releases say; None: this is the first.
     """
-    ends, frequent, counts = None, None, list(counts)
+    ends, frequent, counts, cells = None, None, list(counts), grid.size
     if before is not None:
         counts = pooled(grid, counts, noise, before.grid, before.counts, before.noise)
         split = [(before.grid.edges[place], before.grid.edges[place + 1]) for place in before.split]
@@ -76,7 +76,7 @@ def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, b
         counts += missing
         ends = ends_of(before.grid, before.cleaned, grid)
     few = [min(max(count, 0.0), records - 1) for count in counts[grid.size :]]
-    present = cleaned(counts[: grid.size], noise, max(records - sum(few), 1.0), ends)
+    present = cleaned(counts[: grid.size], noise, max(records - sum(few), 1.0), ends, cells)
     return Seen(grid, counts, present, few, noise, frequent)
 
 
