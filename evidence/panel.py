@@ -152,7 +152,8 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 
 def page() -> None:
     """Draw the picture of ε = 1, and write the tables of all ε."""
-    latest = RESULTS.rows[RESULTS.rows["commit"] == RESULTS.rows["commit"].iloc[-1]]
+    last = RESULTS.rows.groupby("epsilon")["commit"].transform("last")
+    latest = RESULTS.rows[RESULTS.rows["commit"] == last]
     given = pd.read_csv(PANEL / "figures.csv")
     others = {str(name): rows.set_index("table") for name, rows in given.groupby("method")}
     ours = {epsilon: rows.groupby("table").mean(numeric_only=True) for epsilon, rows in latest.groupby("epsilon")}
