@@ -71,13 +71,13 @@ def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, b
     if before is not None:
         counts = pooled(grid, counts, noise, before.grid, before.counts, before.noise)
         split = [(before.grid.edges[place], before.grid.edges[place + 1]) for place in before.split]
-        missing = counts[grid.size :]
+        last = counts[grid.size :]
         grid, counts, frequent = joined_again(grid, counts, noise, split)
-        counts += missing
+        counts += last
         ends = ends_of(before.grid, before.cleaned, grid)
-    few = [min(max(count, 0.0), records - 1) for count in counts[grid.size :]]
-    present = cleaned(counts[: grid.size], noise, max(records - sum(few), 1.0), ends, cells)
-    return Seen(grid, counts, present, few, noise, frequent)
+    missing = [min(max(count, 0.0), records - 1) for count in counts[grid.size :]]
+    present = cleaned(counts[: grid.size], noise, max(records - sum(missing), 1.0), ends, cells)
+    return Seen(grid, counts, present, missing, noise, frequent)
 
 
 def joined_again(
