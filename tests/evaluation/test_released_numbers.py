@@ -80,7 +80,7 @@ def test_the_expected_error_of_a_pair_is_the_mean_over_draws() -> None:
 
 
 def test_a_table_that_lost_a_dependence_does_not_fit() -> None:
-    """Ten pairs and five columns by class, in two releases."""
+    """Ten pairs and five columns by class, in two releases. False alarms: at most ``FALSE_ALARM`` of runs."""
     right, shuffled = (section(one)["numbers"]["misfits"] for one in (False, True))
     assert right["tested"] == shuffled["tested"] == 30 and right["count"] == 0
     assert shuffled["count"] > 0 and all("age" in names for names, *_ in shuffled["rows"])

@@ -6,10 +6,11 @@ the true one has a mean of :math:`\sum_c \sigma_c / (\sqrt{2 \pi} N)` for N reco
 
 *Residual of a pair.* A cell with noisy count y and variance v has s of n synthetic rows. The model's count is
 :math:`m = s N / n`, and its variance as a sample of rows is :math:`m N / n`. If the model were the truth, the squares
-:math:`(y - m)^2 / (v + m N / n)` of k cells would have a mean of 1, and their mean a standard deviation of about
-:math:`\sqrt{2 / k}`. A pair does not fit if its mean is more than :data:`LIMIT` of these above 1. The model saw the
-noise, so a mean below 1 is usual. Rows of histories share the weight 1 of their person. Such a weight in a cell lies
-between 0 and 1, so :math:`m N / n` is at least its variance, and fewer pairs seem not to fit.
+:math:`(y - m)^2 / (v + m N / n)` of k cells would sum to a chi-square of k degrees of freedom. A pair does not fit if
+such a sum, or a larger one, has a chance below :data:`FALSE_ALARM` divided by the number of pairs. So a page of a right
+model names a pair with a chance of at most :data:`FALSE_ALARM`. The model saw the noise, so smaller sums are usual.
+Rows of histories share the weight 1 of their person. Such a weight in a cell lies between 0 and 1, so
+:math:`m N / n` is at least its variance, and fewer pairs seem not to fit.
 """
 
 import csv
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy.special import chdtrc
 
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_PREVIEWED, MOST_CLASSES = 40, 26
-LIMIT = 3.0
+FALSE_ALARM = 0.001
+"""Chance that a page names a pair that fits. The normal and independent errors of cells are an approximation."""
 SHOWN = ["estimate", "low", "high", "unreliable"]
 """Columns of estimates that the page shows."""
 _QUANTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
@@ -213,24 +216,27 @@ def cell_errors(measured: Measurements, names: tuple[str, ...]) -> NDArray[np.fl
 
 def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
     """Released tables of several columns that the synthetic rows do not fit within the noise, worst first."""
-    rows, tested = [], 0
-    for table, synthetic in zip(measured.tables, counts.tables, strict=True):
-        if len(table.columns) < 2 or table.variance == 0:
-            continue
-        tested += 1
+    rows = []
+    pairs = [
+        (table, synthetic)
+        for table, synthetic in zip(measured.tables, counts.tables, strict=True)
+        if len(table.columns) > 1 and table.variance > 0
+    ]
+    for table, synthetic in pairs:
         scale = measured.terms.total / counts.rows
         model = synthetic * scale
         residuals = (table.counts - model) / np.sqrt(table.variance + model * scale)
-        mean = float((residuals**2).mean())
-        if mean > 1 + LIMIT * math.sqrt(2 / residuals.size):
-            place = np.unravel_index(np.abs(residuals).argmax(), residuals.shape)
-            rows.append((mean, " × ".join(table.columns), _cell(measured, table, place), float(residuals[place])))
+        squares = float((residuals**2).sum())
+        if chdtrc(residuals.size, squares) * len(pairs) < FALSE_ALARM:
+            cell = np.unravel_index(np.abs(residuals).argmax(), residuals.shape)
+            words = _cell(measured, table, cell)
+            rows.append((squares / residuals.size, " × ".join(table.columns), words, float(residuals[cell])))
     rows.sort(key=lambda row: (-row[0], row[1]))
     shown = [
         (names, cell, f"{math.sqrt(mean):.2f}", f"{worst:+.1f}".replace("-", "−"))
         for mean, names, cell, worst in rows[:MOST_LISTED]
     ]
-    return {"tested": tested, "count": len(rows), "rows": shown}
+    return {"tested": len(pairs), "count": len(rows), "rows": shown}
 
 
 def _cell(measured: Measurements, table: Table, place: Sequence[Any]) -> str:
