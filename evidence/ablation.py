@@ -18,7 +18,7 @@ import pandas as pd
 
 from evidence.common import Results, commit, on_page, temporary_ledger
 from evidence.panel import MEASURES, PANEL, measured, scores
-from likeness.methods.marginals import knowledge, method, mixture, objective, workload
+from likeness.methods.marginals import frequent_values, knowledge, method, mixture, objective, workload
 
 RESULTS = Results(Path("evidence/results/ablation.csv"), ["commit", "table", "part"])
 PAGE = Path("evidence/CHOICES.md")
@@ -48,6 +48,10 @@ PARTS: Mapping[str, tuple[str, Callable[[], Any]]] = {
     "clear": ("equal budgets of pairs", lambda: patch.object(workload, "_CLEAR", 0)),
     "denoised": ("products with their noise", lambda: patch.object(method, "denoised", _noisy)),
     "prices": ("one price for all columns", lambda: patch.object(objective, "_ADAPTIVE", 0.0)),
+    "frequent": (
+        "without cells of frequent values",
+        lambda: patch.object(frequent_values.Seen, "split", property(lambda _: {})),
+    ),
     "exchanged": ("rows without exchanges", lambda: patch.object(mixture, "exchanged", _as_drawn)),
 }
 
@@ -73,19 +77,21 @@ def main() -> None:
 
 
 def section(rows: pd.DataFrame) -> str:
-    """Mean of each measure over the tables that have all parts, of the latest commit."""
-    rows = rows[rows["commit"] == rows["commit"].iloc[-1]]
-    whole = rows.groupby("table")["part"].nunique()
-    rows = rows[rows["table"].isin(whole[whole == rows["part"].nunique()].index)]
-    given = rows.groupby("part")[[*MEASURES]].mean()
-    lines = [
-        f"| {rows['table'].nunique()} tables, ε = 1 | {' | '.join(MEASURES.values())} |",
-        "| --- |" + " ---: |" * len(MEASURES),
-    ]
-    for part, (title, _) in PARTS.items():
-        if part in given.index:
-            lines.append(f"| {title} | {' | '.join(f'{value:.4f}' for value in given.loc[part])} |")
-    return "\n".join(lines)
+    """Mean of each measure over the tables that have all parts of a commit, the latest of each set of parts."""
+    tables = {}
+    for _, own in rows.groupby("commit", sort=False):
+        whole = own.groupby("table")["part"].nunique()
+        own = own[own["table"].isin(whole[whole == own["part"].nunique()].index)]
+        given = own.groupby("part")[[*MEASURES]].mean()
+        lines = [
+            f"| {own['table'].nunique()} tables, ε = 1 | {' | '.join(MEASURES.values())} |",
+            "| --- |" + " ---: |" * len(MEASURES),
+        ]
+        for part, (title, _) in PARTS.items():
+            if part in given.index:
+                lines.append(f"| {title} | {' | '.join(f'{value:.4f}' for value in given.loc[part])} |")
+        tables[frozenset(given.index)] = "\n".join(lines)
+    return "\n\n".join(tables.values())
 
 
 if __name__ == "__main__":

@@ -265,6 +265,28 @@ def run_peer(python: str, method: str, params: Params, table: Table) -> tuple[pd
     sizes = {f"c{place}": column.cells.size for place, column in enumerate(columns)}
     if num_classes > 1:
         codes["label"], sizes["label"] = labels, num_classes
+    found, costs = ask_peer(python, method, codes, sizes, params.sample.rows, params.privacy)
+    classes = found["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(found), dtype=np.int64)
+    return from_codes(table, columns, found, classes), costs
+
+
+def ask_peer(
+    python: str, method: str, codes: pd.DataFrame, sizes: dict[str, int], rows: int, privacy: Any, limit: int = 0
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Codes from 0 to ``sizes`` less 1 to a peer, and as many synthetic rows of codes back.
+
+    Args:
+        python: of the peer's environment.
+        method: name of the peer.
+        codes: the training rows.
+        sizes: public number of cells of each column.
+        rows: how many rows to write.
+        privacy: has ``epsilon`` and ``delta``.
+        limit: CPU seconds after which the peer is stopped; 0 for none.
+
+    Raises:
+        subprocess.CalledProcessError: the peer failed, or did not end within the limit.
+    """
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
     environment |= {"JAX_ENABLE_X64": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}  # read by mbi's only
     environment |= {name: os.environ[name] for name in ("PEERS_CLONES",) if name in os.environ}
@@ -274,15 +296,16 @@ def run_peer(python: str, method: str, params: Params, table: Table) -> tuple[pd
         (folder / "domain.json").write_text(json.dumps(sizes))
         options = {
             "--codes": folder / "codes.parquet", "--domain": folder / "domain.json", "--out": folder / "out.parquet",
-            "--method": method.replace("aim_mbi", "aim"), "--rows": params.sample.rows,
-            "--epsilon": params.privacy.epsilon, "--delta": params.privacy.delta,
+            "--method": method.replace("aim_mbi", "aim"), "--rows": rows,
+            "--epsilon": privacy.epsilon, "--delta": privacy.delta,
         }  # fmt: skip
         command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
+        if limit:
+            command = ["prlimit", f"--cpu={limit}", *command]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
         found = pd.read_parquet(folder / "out.parquet")
     told = json.loads(done.stdout.splitlines()[-1])
-    classes = found["label"].to_numpy(dtype=np.int64) if "label" in sizes else np.zeros(len(found), dtype=np.int64)
-    return from_codes(table, columns, found, classes), {name: told[name] for name in ("seconds", "peak_mb")}
+    return found, {name: told[name] for name in ("seconds", "peak_mb")}
 
 
 if __name__ == "__main__":
