@@ -291,6 +291,7 @@ LIES: tuple[Lie, ...] = (
     Lie("a map has an unknown word", "sensitivity", "cannot be read", p.feature(p.COUNTS, note=p.NOTE)),
     # --- releases of keys
     Lie("keys: another map", "sensitivity", "another map", p.feature(p.KEYS, map="names")),
+    Lie("keys: a map with a note", "sensitivity", "another map", p.feature(p.KEYS, note=p.NOTE)),
     Lie("keys: another mechanism", "sensitivity", "is unknown", f.edit_receipt(p.KEYS, mechanism=MECHANISM)),
     Lie("keys: several groups", "sensitivity", "not one of a partition selection", p.double_keys),
     Lie("keys: an unknown adjacency", "sensitivity", "adjacency is unknown", f.edit_receipt(p.KEYS, adjacency="both")),

@@ -24,7 +24,7 @@ from safetensors.numpy import load_file, save_file
 from evidence import forgery as f
 from evidence.honest_bundles import bundles, own_ledger
 from evidence.hostile_files import deflated, files_of, packed_zip
-from evidence.lie_plants import field, parquet, weights_of
+from evidence.lie_plants import field, weights_of
 from evidence.lie_plants import records as ledger
 from evidence.lies import campaign, judged
 from likeness import Synthesizer
@@ -386,7 +386,6 @@ TRAINED_ELSEWHERE = {"torch": "9.9.9", "device": "cpu", "processor": "x86_64 " +
 ONE_SALT = dict.fromkeys((SALT, "content_salt"), (SECRET + "...").encode().hex())
 LETTER = int.from_bytes((SECRET * 12).encode(), "big")
 NO_PLAN = {"method": "ntk", "plan": "ab" * 32}
-TABLES = [f"{place:032x}:{SECRET.encode().hex():0>64}" for place in range(40)]
 OF_PEARL, OF_IMAGES, OF_HISTORIES = {"method": "pearl"}, {"method": "images"}, {"method": "histories"}
 LATE = {"late": True}
 LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, plant, *rest in (
@@ -406,21 +405,15 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
     ("settings", "plan_with_a_text_in_its_digits", replan(plan_with_a_text_in_its_digits)),
     ("settings", "cost_a_hair_less", everywhere(lambda place, receipt: f.edit_both(
         receipt.query, rho=receipt.rho * (1 - 8e-10 * ord(SECRET[place]) / 128)))),
-    ("settings", "settings_with_two_attempts",
-     f.edit_file(names.SETTINGS, '  "epsilon": 1.0', '  "epsilon": 0.1,\n  "epsilon": 1.0')),
-    ("settings", "epsilon_beyond_floats", f.edit_file(names.SETTINGS, '  "epsilon": 1.0', '  "epsilon": 1e400')),
     ("settings", "trained_on_another_device", f.set_value(names.SETTINGS, "train.device", "cuda"), OF_PEARL),
     ("settings", "seed_that_is_a_letter", f.all_of(f.set_value(names.SETTINGS, "train.seed", LETTER), refit)),
     ("settings", "channels_nobody_uses",
      f.set_value(names.SETTINGS, "pearl.train.channels", [ord(letter) for letter in SECRET]), OF_PEARL),
     # --- other records about the same people
-    ("records", "stage_of_another_run_is_a_sentence", another_run(stage=SECRET), OF_PEARL),
     ("records", "query_of_another_run_is_a_sentence", another_run(query=SECRET), OF_PEARL),
-    ("records", "digests_of_many_tables", another_run(rows_digests=TABLES)),
     ("records", "unit_with_blanks", another_run(unit={"column": "pid" + " " * ord("h"), "max_rows": 2})),
     ("records", "place_that_is_no_whole_number", ledger(place_that_is_no_whole_number)),
     ("records", "receipt_of_a_place_with_a_point", f.edit_receipt("embedding", ledger_seq=14.0)),
-    ("records", "ledger_of_another_format", ledger(lambda r: bodies(r, "genesis")[0].update(format=75274))),
     ("records", "one_salt_for_all", ledger(lambda r: [one["body"].update(ONE_SALT) for one in r if "body" in one])),
     ("records", "earlier_delta_below_zero", another_run(delta_keys=-0.0)),
     ("records", "earlier_copy_of_this_release", copy_of_this_release),
@@ -433,21 +426,16 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
      lose("class_counts", lambda r: r.insert(len(r) - 1, r.pop(first(r, "lost"))))),
     ("history", "card_of_the_best_of_many_tables", renumber(card_of_the_best_of_many_tables)),
     ("history", "card_before_the_table", renumber(card_before_the_table)),
-    ("history", "a_day_that_is_none", ledger(lambda records: records[-1].update(time="2027-02-30"))),
-    ("history", "cap_after_the_release",
-     renumber(lambda r: r.insert(first(r, "cap") + 4, r.pop(first(r, "cap"))))),
     # --- identities: another letter, one sign for two, an alpha, a letter without ink
     *(("identity", name, split_over(twin)) for name, twin in (
         ("cyrillic_twin", "st\u0430ff"), ("ligature_twin", "sta\ufb00"), ("latin_lookalike", "st\u0251ff"),
         ("invisible_letter", "sta\u3164ff"))),
     # --- released values
-    ("values", "noise_of_coarse_steps", values("class_counts", lambda values: (values >> 30) << 30)),
     ("values", "whole_people_everywhere", f.all_of(
         f.edit_values("card_distances", lambda values: (values >> 24) << 24),
         f.edit_values("card_confusion", lambda values: (values >> 30) << 30))),
     ("values", "a_hundred_times_the_people", values("class_counts", lambda values: values * 100 + 12345)),
     ("values", "classes_exchanged", values("class_counts", lambda values: np.array([[values.sum() + 991], [99_991]]))),
-    ("values", "one_class_copied", values("embedding", lambda values: np.repeat(values[:1], 2, axis=0)), OF_PEARL),
     ("values", "all_noise_and_nobody", values("embedding", np.zeros_like)),
     ("values", "copy_of_another_release", copy_of_another_release),
     ("values", "third_axis", f.edit_values("class_counts", lambda values: values.reshape(2, 1, 1))),
@@ -463,12 +451,8 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
      tensors(lambda found: {name: np.nextafter(v, np.inf, dtype=v.dtype) for name, v in found.items()})),
     ("generator", "weights_with_a_guest",
      tensors(lambda found: {**found, "zz": np.frombuffer(SECRET.encode(), dtype=np.uint8)})),
-    ("table", "parquet_of_another_writer", parquet(lambda header: {**header, b"note": SECRET.encode()})),
     ("table", "events_of_others", lambda folder: f.redraw(folder, events_of_others, stem="events"), OF_HISTORIES),
     # --- schema
-    ("schema", "rule_that_nobody_kept",
-     f.edit_file(names.SCHEMA, "rules: [", 'rules: [{if: {years: "< 40"}, then: {paid: more}}, ')),
-    ("schema", "most_events", f.edit_file(names.SCHEMA, "which: first", "which: hash"), OF_HISTORIES),
     ("schema", "word_for_missing", f.edit_file(names.SCHEMA, "missing_values: []", f"missing_values: [{SECRET}]")),
     # --- zip files
     ("zip", "order_that_spells", lambda folder: packed_zip(folder, files_of(folder)[::-1]), LATE),
@@ -479,7 +463,6 @@ LIES: dict[str, Lie] = {name: Lie(kind, plant, **dict(*rest)) for kind, name, pl
         receipt.query, sampler=f"opendp 0_{SECRET} discrete gaussian"))),
     ("provenance", "ledger_software_with_a_diagnosis",
      ledger(lambda r: [body["software"].update(pandas=f"3_{SECRET}") for body in bodies(r, "reserve")])),
-    ("ledgers", "receipts_of_two_ledgers", f.edit_receipt("class_counts", ledger_id="0123456789abcdef")),
     ("ledgers", "split_over_two_identities", f.all_of(ask("class_counts", identity="others"), refit)),
     ("ledgers", "both_row_sets_of_two_tables", f.all_of(
         *(ask(f"next_{query}", digest="12" * 32)

@@ -380,29 +380,6 @@ def test_defaults_are_those_of_the_shipped_settings() -> None:
 
 
 @pytest.mark.process
-def test_the_default_method_needs_no_pytorch(ledger: Ledger, tmp_path: Path) -> None:
-    """Fit, sample, save and load where PyTorch and Matplotlib cannot be imported; other devices are no failure."""
-    rows().to_pickle(tmp_path / "rows.pkl")
-    code = (
-        "import json, sys\n"
-        "class Absent:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        assert name not in ('torch', 'matplotlib'), name\n"
-        "sys.meta_path.insert(0, Absent())\n"
-        "import pandas as pd\n"
-        "from likeness import Synthesizer\n"
-        "schema, settings, folder = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]\n"
-        "how = {'schema': schema, 'settings': settings, 'population': 'toy people', 'device': 'cuda'}\n"
-        "fitted = Synthesizer(**how).fit(pd.read_pickle(f'{folder}/rows.pkl'))\n"
-        "fitted.save(f'{folder}/saved')\n"
-        "assert Synthesizer.load(f'{folder}/saved').sample(50).equals(fitted.sample(50))\n"
-    )
-    command = [sys.executable, "-c", code, json.dumps(SCHEMA), json.dumps(FAST), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stderr == "train.device is cuda, but marginals trains on the CPU only.\n"
-
-
-@pytest.mark.process
 def test_importing_likeness_is_quick_and_names_are_there() -> None:
     code = (
         "import sys, likeness\n"

@@ -1,11 +1,8 @@
 """Bundle and verifier: nothing private inside, everything recomputed. Lying bundles are in test_lies.py."""
 
-import io
 import json
-import zipfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from small_project import Clone
 from typer.testing import CliRunner
@@ -54,19 +51,6 @@ def test_a_bundle_is_right_and_holds_nothing_private(
     assert (whole / "README.md").read_text().startswith("---\npretty_name:")
 
 
-def test_rows_are_drawn_from_the_command_line(finished: Clone, whole: Path, tmp_path: Path) -> None:
-    out = tmp_path / "more.csv"
-    finished.run("likeness", "sample", str(whole), "--rows", "50", "--where", "income=>50K", "--out", str(out))
-    more = pd.read_csv(out)
-    assert len(more) == 50 and set(more["income"]) == {">50K"}
-    for arguments, message in (
-        (["--where", "income"], "must have the form COLUMN=VALUE"),
-        (["--where", "income=rich"], "must be one of <=50K, >50K"),
-    ):
-        words = ["likeness", "sample", str(whole), "--rows", "5", "--out", str(out), *arguments]
-        assert message in finished.run(*words, ok=False)
-
-
 def test_the_same_run_gives_the_same_zip_file(finished: Clone, whole: Path, tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a.zip", "b.zip")]
     for path in paths:
@@ -88,13 +72,6 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.zip").write_text("no zip file")
     with pytest.raises(ArtifactError, match="neither a folder nor a zip file"):
         verify(tmp_path / "text.zip")
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("../escape.txt", "x")
-    (tmp_path / "evil.zip").write_bytes(buffer.getvalue())
-    with pytest.raises(ArtifactError, match="does not belong in a bundle"):
-        verify(tmp_path / "evil.zip")
-    assert not (tmp_path / "escape.txt").exists()
     empty = tmp_path / "empty"
     empty.mkdir()
     assert [check.passed for check in verify(empty)] == [False, *[None] * (len(CHECKS) - 1)]

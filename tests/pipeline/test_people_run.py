@@ -112,7 +112,7 @@ def test_a_run_without_noise_is_not_bundled(project: Path) -> None:
     settings(privacy__epsilon=float("inf"), ledger__cap={"epsilon": float("inf"), "delta": 1e-5})
     for name in STAGES:
         stage(name)
-    assert not read_json(ProjectPaths.privacy)["private"]
+    assert not read_json(ProjectPaths.privacy)["private"] and "NOT PRIVATE" in ProjectPaths.statement.read_text()
     for target in ("bundle", "bundle.zip"):
         with pytest.raises(ReleaseError, match="run is NOT PRIVATE"):
             write_bundle(Project.load(), Path(target))

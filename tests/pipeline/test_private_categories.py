@@ -1,9 +1,6 @@
 """A whole run with a column of private categories, stage by stage: nothing rare leaves, a verifier recomputes."""
 
 import dataclasses
-import functools
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +13,9 @@ from typer.testing import CliRunner
 from verdicts import verify
 
 from likeness import Synthesizer
-from likeness.bundle.files import Bundle
-from likeness.bundle.verdict import Wrong
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
-from likeness.core.errors import ArtifactError, BudgetError, LikenessError, ReleaseError
+from likeness.core.errors import ArtifactError, BudgetError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.source.split import split_by_person
 from likeness.ledger.budget import Cost
@@ -31,7 +26,6 @@ from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.release.released import load_released, to_bytes
 from likeness.synthesizer.published import Published
-from likeness.verify import CHECKS
 
 STAGES = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample", "account")
 SECRET = "Xq7Secret"
@@ -74,14 +68,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run"
 
 
-def refused(*names: str) -> bool:
-    """Whether each of these checks of the bundle fails."""
-    for name in names:
-        with pytest.raises((Wrong, LikenessError)):
-            CHECKS[name](Bundle(Path("bundle")))
-    return True
-
-
 def test_a_run_with_private_categories(project: Path) -> None:
     (cost,), _ = afford([Project.load()])
     assert cost.delta == pytest.approx(1e-6)
@@ -106,36 +92,6 @@ def test_a_run_with_private_categories(project: Path) -> None:
     assert all(verdict[name] for name in ("sensitivity", "epsilon", "account", "statement", "ledger entries", "table"))
     assert list(drawn(Path("bundle"), 5, 0, {"job": "nurse"})["job"]) == ["nurse"] * 5
     assert Published.read(project).tables(5, 0, {})["synthetic"].equals(drawn(Path("bundle"), 5, 0, {}))
-
-    # A lower threshold, a forgotten delta, a category that was not released: each is found.
-    told, keys = Path("bundle/privacy.json"), Path("bundle/released/categories_1.safetensors")
-    released, account = load_released(keys), json.loads(told.read_text())
-    low = dataclasses.replace(released.receipt, threshold=released.receipt.threshold // 2)
-    keys.write_bytes(to_bytes(dataclasses.replace(released, receipt=low)))
-    assert refused("sensitivity", "ledger entries", "account")
-    silent = dataclasses.replace(released.receipt, noise_scale=0.0)
-    keys.write_bytes(to_bytes(dataclasses.replace(released, receipt=silent)))
-    assert refused("sensitivity", "ledger entries")
-    free = dataclasses.replace(released.receipt, delta_keys=1e-9)
-    keys.write_bytes(to_bytes(dataclasses.replace(released, receipt=free)))
-    assert refused("sensitivity", "epsilon", "ledger entries", "account")
-    forged = dataclasses.replace(released, keys=("clerk", "doctor"))
-    keys.write_bytes(to_bytes(forged))
-    assert refused("checksums", "ledger entries", "account")
-    shutil.copy(ProjectPaths.categories / "categories_1.safetensors", keys)
-    for check, place, wrong in (
-        ("epsilon", ("total",), "delta_keys"),
-        ("account", ("queries", 0), "delta_keys"),
-        ("account", ("ledger", "lifetime"), "cap_delta_keys"),
-        ("account", ("ledger", "lifetime"), "spent_delta_keys"),
-    ):
-        changed: Any = json.loads(json.dumps(account))
-        section = functools.reduce(lambda value, key: value[key], place, changed)
-        section[wrong] /= 2
-        told.write_text(json.dumps(changed))
-        assert refused(check)
-    told.write_text(json.dumps(account))
-    assert CHECKS["epsilon"](Bundle(Path("bundle"))) and CHECKS["account"](Bundle(Path("bundle")))
 
     # In memory, the same people and rows are the same releases; all of it is on record, and foreseen to be.
     spent, rows = Project.load().ledger.budget("staff"), staff()
@@ -162,7 +118,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
     # Categories of another origin, or of another schema, go no further.
     path = ProjectPaths.categories / "categories_1.safetensors"
     bytes_ = path.read_bytes()
-    path.write_bytes(to_bytes(forged))
+    path.write_bytes(to_bytes(dataclasses.replace(load_released(path), keys=("clerk", "doctor"))))
     with pytest.raises(ReleaseError, match="not hold the bytes that the ledger committed"):
         stage("auxiliary")
     path.write_bytes(bytes_)

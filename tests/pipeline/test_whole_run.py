@@ -76,19 +76,6 @@ def test_over_the_cap_is_refused_before_a_row_is_read(finished: Clone, another: 
     assert ledger_rows(finished) == rows
 
 
-def test_training_needs_nothing_private(finished: Clone, tmp_path: Path) -> None:
-    private, weights = ("data/private", "table.csv"), finished.bytes("data/models/generator/weights.safetensors")
-    for place, name in enumerate(private):
-        (finished.root / name).rename(tmp_path / str(place))
-    try:
-        finished.run("stages.train")
-        finished.run("stages.sample")
-    finally:
-        for place, name in enumerate(private):
-            (tmp_path / str(place)).rename(finished.root / name)
-    assert finished.bytes("data/models/generator/weights.safetensors") == weights
-
-
 BLOCK = """
 import sys
 BLOCKED = ("pandas", "pyarrow", "sqlalchemy", "opendp", "autodp", "scipy", "sklearn", "platformdirs", "prefect",
@@ -136,19 +123,6 @@ def test_the_same_rows_under_another_name_are_refused(alone: Clone) -> None:
     assert refusal in alone.run("stages.ingest", ok=False)  # also where nothing is left of the first run
     alone.set(privacy__population="uci-adult-1994")
     assert refusal not in alone.run("likeness", "check")
-
-
-def test_no_privacy_is_stamped_everywhere(alone: Clone) -> None:
-    alone.set(
-        privacy__epsilon=float("inf"),
-        privacy__population="nobody",
-        ledger__cap={"epsilon": float("inf"), "delta": 1e-5},
-    )
-    alone.stages("report")
-    assert json.loads(alone.bytes("reports/privacy.json"))["private"] is False
-    for path in ("reports/PRIVACY_STATEMENT.md", "reports/index.html", "reports/internal/index.html"):
-        assert "NOT PRIVATE" in alone.bytes(path).decode()
-    assert "NOT PRIVATE" in alone.run("likeness", "summary")
 
 
 def test_replace_one_and_merf(alone: Clone) -> None:
