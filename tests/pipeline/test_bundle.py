@@ -75,3 +75,6 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     assert [check.passed for check in verify(empty)] == [False, *[None] * (len(CHECKS) - 1)]
+    (empty / "params.yaml").touch()
+    with pytest.raises(ArtifactError, match="is a project, no bundle"):
+        verify(empty)

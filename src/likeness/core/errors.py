@@ -1,13 +1,8 @@
 """Errors raised on purpose: each message names the file, the key, the rule and the remedy, never a private value."""
 
-import sys
-from pathlib import Path
-from traceback import extract_tb, format_list
-from types import TracebackType
-
 
 class LikenessError(Exception):
-    """Base of every error that a person can act on. People see its text, and the lines of their own program.
+    """Base of every error that a person can act on. The command line and notebooks show its text alone.
 
     Attributes:
         transient: whether the same work may go well in a moment, because a connection broke.
@@ -17,30 +12,7 @@ class LikenessError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: IPython asks an error for it."""
-        return _text(self)
-
-
-def _lines(error: BaseException) -> list[str]:
-    """A traceback without the lines of this package."""
-    package = str(Path(__file__).parents[1])
-    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith(package)]
-    return [*format_list(frames), *_text(error)]
-
-
-def _text(error: BaseException) -> list[str]:
-    return [f"{type(error).__name__}: {error}\n"]
-
-
-def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print an error that ends a program: a refusal in short, any other as Python does."""
-    if isinstance(error, LikenessError):
-        sys.stderr.write("".join(_lines(error)))
-    else:
-        sys.__excepthook__(kind, error, trace)
-
-
-if sys.excepthook is sys.__excepthook__:  # a program that shows errors in its way goes on with that
-    sys.excepthook = _show
+        return [f"{type(self).__name__}: {self}\n"]
 
 
 def no_project(missing: object) -> str:

@@ -14,6 +14,9 @@ from likeness.bundle import files
 from likeness.bundle.files import Bundle, open_bundle
 from likeness.bundle.verdict import Check, run_check
 from likeness.config.typed import allowed
+from likeness.core.errors import ArtifactError
+from likeness.core.paths import ProjectPaths
+from likeness.core.text import shown
 from likeness.methods import plugins
 from likeness.verify import account, ledger, lifetime, noise, outputs, process, receipts
 
@@ -68,11 +71,15 @@ def verify(
         trusted: plug-ins whose code may run. Without it, checks that need a plug-in are not tested.
 
     Raises:
-        ArtifactError: the path is missing, is no bundle, or holds a file that is not regular.
+        ArtifactError: the path is missing, is a project or no bundle, or holds a file that is not regular.
         ParamsError: a trusted plug-in is not installed.
     """
     for name in trusted:
         allowed("trusted", name, plugins.installed())
+    if ProjectPaths(path).params.exists():
+        raise ArtifactError(
+            f"{shown(path)} is a project, no bundle. Run `likeness bundle FILE.zip` there, and verify FILE.zip."
+        )
     with open_bundle(path) as folder:
         done, reason = process.checks_within(folder, retrain, most_minutes, trusted)
     verdict = {check.name: check for check in done}
