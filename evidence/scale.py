@@ -141,6 +141,8 @@ class Project:
             "LIKENESS_HOME": str(folder / "ledger"),
             "LIKENESS_ANCHOR": str(folder / "anchor"),
         }
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled once
+        self.run("compileall", "-q", str(ROOT / "src"))
         self.settle("init")
         self.run("likeness", "ledger", "init")
 

@@ -57,7 +57,11 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: C
         first = next(chunks)
         schema = _file_schema(first)
         rows = max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        # Nobody asks for statistics, and most decimals are different.
+        repeated = [field.name for field in schema if not pa.types.is_floating(field.type)]
+        with pq.ParquetWriter(
+            temporary, schema, compression="lz4", use_dictionary=repeated, write_statistics=False
+        ) as writer:
             temporary.chmod(0o600)
             for group in _of_one_size((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
                 writer.write_table(group.unify_dictionaries(), row_group_size=rows)

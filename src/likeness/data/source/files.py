@@ -33,7 +33,7 @@ from likeness.data.source.parquet_files import (
 from likeness.data.source.python_cells import python_texts
 from likeness.data.source.row_digests import SourceDigest
 
-_MOST_ROWS = 65_536  # of a chunk
+_MOST_ROWS = 1 << 18  # of a chunk: what its distinct cells mean is worked out once
 
 IN_FRAME = "It must have"
 

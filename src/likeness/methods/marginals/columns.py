@@ -243,6 +243,13 @@ def ends_of(old: Grid, counts: Sequence[float], new: Grid) -> tuple[int, int]:
     return (inside[0], inside[-1] + 1) if inside else (0, new.size)
 
 
+def nearest_edges(grid: Grid, values: Sequence[float]) -> list[int]:
+    """The place of the edge that is nearest to each value on the unit scale; of two as near, the lower one."""
+    edges = np.array(grid.edges)
+    above = np.searchsorted(edges, values).clip(1, len(edges) - 1)
+    return (above - (values - edges[above - 1] <= edges[above] - values)).tolist()  # type: ignore[no-any-return]
+
+
 def pooled(
     new: Grid, counts: Sequence[float], noise: float, old: Grid, before: Sequence[float], old_noise: float
 ) -> list[float]:
@@ -258,13 +265,8 @@ def pooled(
         before: counts of these, and of missing.
         old_noise: their standard deviation.
     """
-    ends = np.array(old.edges)
-    nearest = [int(np.abs(ends - edge).argmin()) for edge in new.edges]
-    common = [
-        (place, at)
-        for place, (at, edge) in enumerate(zip(nearest, new.edges, strict=True))
-        if abs(old.edges[at] - edge) <= SAME
-    ]
+    nearest = nearest_edges(old, new.edges)
+    common = [(place, at) for place, at in enumerate(nearest) if abs(old.edges[at] - new.edges[place]) <= SAME]
     result = list(counts)
     for (start, first), (stop, last) in pairwise(common):
         if first < last and old_noise:

@@ -9,10 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from likeness.data.encoding.bins import Grid
-from likeness.methods.marginals.columns import SURE, cleaned, ends_of, pooled
+from likeness.methods.marginals.columns import SURE, cleaned, ends_of, nearest_edges, pooled
 
 NEXT_NOISE = 1.2  # of the second release of a number, over that of the first
 _HEAVY = 6.0  # standard deviations of the second release in a cell that may hide a frequent value
@@ -94,13 +92,12 @@ def joined_again(
         noise: standard deviation of a count.
         split: lower and upper edge of each cell of the release before that was split, ascending.
     """
-    edges = np.array(grid.edges)
     firsts: list[int] = []
     result: list[float] = []
     frequent: list[int] = []
     place = 0
-    for low, high in (*split, (math.inf, math.inf)):
-        first, stop = (int(np.abs(edges - end).argmin()) if end < math.inf else grid.size for end in (low, high))
+    ends = nearest_edges(grid, [end for cell in split for end in cell])
+    for first, stop in (*zip(ends[::2], ends[1::2], strict=True), (grid.size, grid.size)):
         firsts += range(place, first)
         result += counts[place:first]
         sure = {at for at in range(first, stop) if counts[at] > SURE * noise}

@@ -53,7 +53,10 @@ class Knowledge:
     """
 
     def __init__(self, context: Context, released: Mapping[str, Released], bins: int) -> None:
-        """Take the answers; ``bins`` is the most that a pair has of a number."""
+        """Take the answers; ``bins`` is the most that a pair has of a number.
+
+        Answers may come later, in the order of the questions: a question works out what follows from those before it.
+        """
         # An answer counts where all before it are there: without the number of records, counts say nothing.
         known = released if CLASS_COUNTS in released else {}
         self._context, self._released, self._bins = context, known, bins

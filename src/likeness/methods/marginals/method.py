@@ -190,21 +190,23 @@ class Marginals(Method):
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, steps and histograms of numbers, single columns, and products of ranks and categories."""
         yield class_counts_query(context)
-        for question in (Knowledge.steps, Knowledge.histograms, Knowledge.finer_histograms, Knowledge.columns):
-            query = question(self._knowledge(context, released))
-            if query is not None:
+        known = self._knowledge(context, released)  # what follows from an answer is worked out when it is there, once
+        for question in (known.steps, known.histograms, known.finer_histograms, known.columns):
+            if (query := question()) is not None:
                 yield query
         if not self.by_person:
-            products = self._knowledge(context, released).products()
+            products = known.products()
             self._within_limit(products)
             yield products
-            known = self._knowledge(context, released)
-            second = known.products() if known.hidden else self.embedding_query(context, released)
+            second = known.products() if known.hidden else self._embedding(context, known)
             yield replace(second, name=SECOND, stage="auxiliary")
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Cells of the pairs that show much, named tables, and single columns, by class."""
-        known, count = self._knowledge(context, auxiliary), len(context.schema.feature_columns)
+        return self._embedding(context, self._knowledge(context, auxiliary))
+
+    def _embedding(self, context: Context, known: Knowledge) -> Query:
+        count = len(context.schema.feature_columns)
         columns = tuple(cells for cells, _ in known.bins)
         shown: tuple[Sequence[float], bool, float] = [math.inf] * math.comb(count, 2), False, 0.0
         if known.has(PRODUCTS):
