@@ -40,7 +40,8 @@ MAY_LOAD = {
 # Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
     "account": {"report"},  # deleted where there is nothing to state
-    "track": {"lock", "markers", "tracked", "private"},  # how each stage ended, and which ones saw rows
+    "evaluate": {"internal", "evaluation", "internal_metrics", "internal_report", "stages"},  # nothing of real rows
+    "track": {"lock", "markers", "tracked", "private", "internal_metrics"},  # how each stage ended, which ones saw rows
 }
 
 
@@ -188,6 +189,8 @@ def test_private_files_are_neither_cached_nor_pushed(name: str) -> None:
     for path, options in outputs(STAGES[name]).items():
         if path.startswith(("data/private", "reports/internal")):
             assert options.get("cache") is False, f"{path} would be copied into DVC's cache"
+    internal = {path for path in declared(name, "deps", "outs") if path.startswith("reports/internal")}
+    assert internal <= {"reports/internal/done.json"}, "dvc.lock would show hash and size of comparisons with real rows"
 
 
 def test_what_follows_the_door_depends_on_nothing_private() -> None:

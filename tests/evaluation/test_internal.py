@@ -1,5 +1,4 @@
 import csv
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -45,10 +44,8 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_all_files_are_there_and_marked(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
     assert written.stat().st_mode & 0o777 == 0o700  # also where it was there before
-    sizes = {path.name: path.stat().st_size for path in written.iterdir()}
-    assert all(size >= 1 << 16 and size & (size - 1) == 0 for size in sizes.values()), sizes
     metrics = json.loads((written / "metrics.json").read_text())
-    assert metrics["not_private"] is True and len(metrics["salt"][0]) >= 64
+    assert metrics["not_private"] is True
     for table in ("synthetic", "real", "shuffled"):
         assert set(metrics["scores"][table]) == set(CLASSIFICATION_METRICS)
         assert set(metrics["marginals"][table]) == {"1", "2", "3", "4"}
@@ -194,21 +191,15 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
     assert metrics["marginals"]["shuffled"]["2"] == pytest.approx(sum(values) / len(values))
 
 
-def test_equal_results_have_different_bytes_and_progress_tells_no_number(
+def test_progress_tells_no_number(
     tmp_path: Path, schema: Schema, table_of: Tables, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "likeness")
-    digests = []
-    for name in ("a", "b"):
-        tables = [table_of(60, seed) for seed in (1, 2, 3)]
-        out = tmp_path / name
-        evaluate(*tables, schema, Evaluate(), out, classifiers=("lda",), max_rows=40)
-        digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()})
-    assert all(digests[0][name] != digests[1][name] for name in FILES)
-    first, second = (rows_of(tmp_path / name / "marginals.csv") for name in ("a", "b"))
-    assert [row | {"salt": ""} for row in first] == [row | {"salt": ""} for row in second]
+    evaluate(
+        *(table_of(60, seed) for seed in (1, 2, 3)), schema, Evaluate(), tmp_path, classifiers=("lda",), max_rows=40
+    )
     tables = ("synthetic", "real", "shuffled")
-    assert caplog.messages == [f"evaluate: {done} of 3, {name}: lda" for done, name in enumerate(tables, 1)] * 2
+    assert caplog.messages == [f"evaluate: {done} of 3, {name}: lda" for done, name in enumerate(tables, 1)]
 
 
 def test_classifiers_see_few_rows_unless_a_setting_says_more(
@@ -234,8 +225,6 @@ def test_classifiers_see_few_rows_unless_a_setting_says_more(
 def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_of: Tables, task: str) -> None:
     tables, chosen = [table_of(80, seed, task) for seed in (1, 2, 3)], ("ridge",) if task == "regression" else None
     evaluate(*tables, schema_of(task), Evaluate(), tmp_path, classifiers=chosen)
-    sizes = {name: (tmp_path / name).stat().st_size for name in FILES}
-    assert all(size >= 1 << 16 and size & (size - 1) == 0 for size in sizes.values()), sizes
     scores = json.loads((tmp_path / "metrics.json").read_text())["scores"]
     assert scores == {} if task == "none" else set(scores["real"]) == {"r2", "rmse"}
 

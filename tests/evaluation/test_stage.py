@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 from likeness.data.private_tables import write_private
 from likeness.data.schema.schema import Schema
@@ -78,9 +79,19 @@ def test_a_night_with_few_people_ends_like_any_other(
     for path in (ProjectPaths.table, ProjectPaths.synthetic, ProjectPaths.evaluation / "metrics.json"):
         path.parent.mkdir(parents=True, exist_ok=True)
     (ProjectPaths.evaluation / "metrics.json").write_text("{}")  # of another night
+    Path("dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
     rows = table_of(40, 1).head(people)
     write_private(rows.assign(__split__="train", __person__=np.arange(people)), ProjectPaths.table, {})
     table_of(30, 2).to_parquet(ProjectPaths.synthetic)
-    evaluate.main(Project.load())
-    compared = (ProjectPaths.evaluation / "metrics.json").exists()
-    assert compared or "too few people" in ProjectPaths.internal_report.read_text()
+    tracked = []
+    for _ in range(2):
+        evaluate.main(Project.load())
+        compared = (ProjectPaths.evaluation / "scores.csv").exists()
+        assert ProjectPaths.internal_metrics.exists()  # which stage `track` may read
+        assert compared or "too few people" in ProjectPaths.internal_report.read_text()
+        tracked.append(ProjectPaths.compared.read_bytes())
+    assert tracked[0] != tracked[1] and len(tracked[0]) == len(tracked[1])
+    old = Path("dvc.yaml").read_text().replace("internal/done.json", "internal/evaluation")
+    Path("dvc.yaml").write_text(old)
+    with pytest.raises(ArtifactError, match=r"dvc.yaml records hashes .* likeness new \. --upgrade"):
+        evaluate.main(Project.load())

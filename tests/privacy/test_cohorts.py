@@ -251,6 +251,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
         dataset, _ = dataset_of(params, project.paths.table, ledger.id, {})
         assert dataset == replace(memory.dataset, encoding="") and dataset.group == group
         assert len(memory.tables[""][0]) == count == len(read_private(project.paths.table))
+        assert len({*dataset.rows_digests}) == 2  # fewer would show that the night has no rows
         digests.append(dataset.digest)
         asked = request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, dataset)
         assert asked["group"] == group and request_in({**asked, "key": ""}) == asked

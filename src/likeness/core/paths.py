@@ -104,6 +104,7 @@ class ProjectPaths:
     tracking = ProjectPath("reports/tracking.json")
     internal = ProjectPath("reports/internal")
     evaluation = ProjectPath("reports/internal/evaluation")
+    compared = ProjectPath("reports/internal/done.json")
     internal_metrics = ProjectPath("reports/internal/evaluation/metrics.json")
     internal_report = ProjectPath("reports/internal/index.html")
 

@@ -52,6 +52,7 @@ def manifest_of(
     """The manifest of an ingested table; it holds the number of training rows only where that is public.
 
     Two nights without a row would have one digest of rows, and show it. So the digest of a cohort is about its nights.
+    Tables without rows have no digest, and the number of digests would show it. So a night has others in their place.
 
     Args:
         params: the settings.
@@ -85,13 +86,15 @@ def manifest_of(
         "rows_digests": [digest for digest in rows_digests if digest],
         "num_records": count if public else None,
         "unit": json_value(params.ingest.unit),
-        **({} if tonight is None else _of_night(tonight, digest, params.ledger.attempt)),
+        **({} if tonight is None else _of_night(params, tonight, digest, rows_digests)),
     }
 
 
-def _of_night(tonight: "Tonight", digest: str, attempt: str) -> dict[str, Any]:
+def _of_night(params: Params, tonight: "Tonight", digest: str, rows_digests: Sequence[str]) -> dict[str, Any]:
     about = {"group": tonight.group, "first_nights": tonight.first_nights}
-    return {**about, "digest": sha256_json([digest, tonight.group, attempt])}
+    night = [params.privacy.population, tonight.group, params.ledger.attempt]
+    others = [own or sha256_json(["no rows", place, *night]) for place, own in enumerate(rows_digests)]
+    return {**about, "digest": sha256_json([digest, *night[1:]]), "rows_digests": others}
 
 
 def read_place(

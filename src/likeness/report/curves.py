@@ -35,7 +35,7 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
             panel.set_title(name.replace("_", " of "))
         panels[-1].set_xlabel("iteration")
 
-    return draw(8, 1.1 + 2.1 * len(names), paint, secret=False)
+    return draw(8, 1.1 + 2.1 * len(names), paint)
 
 
 def _decades(values: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """Pictures of images, synthetic beside real. NOT private, for ``reports/internal`` only.
 
-Every function returns PNG bytes padded with random text (:func:`likeness.report.padding.pad_png`). Images are drawn
-with the same scale everywhere: 0 black, 1 white, or full red, green and blue.
+Every function returns PNG bytes. Images are drawn with the same scale everywhere: 0 black, 1 white, or full red, green
+and blue.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def sample_grids(real: Labelled, synthetic: Labelled, shape: Shape, classes: Seq
             figure.supxlabel(f"The first {len(shown)} of {len(classes)} classes.", fontsize=8)
 
     side = 4.6
-    return draw(2 * side + 1, side * len(shown) / 10 * shape[0] / shape[1] + 0.8, paint, secret=True)
+    return draw(2 * side + 1, side * len(shown) / 10 * shape[0] / shape[1] + 0.8, paint)
 
 
 def means_and_values(real: Labelled, synthetic: Labelled, shape: Shape, classes: Sequence[str]) -> bytes:
@@ -98,7 +98,7 @@ def means_and_values(real: Labelled, synthetic: Labelled, shape: Shape, classes:
         panel.set_ylabel("share of pixels")
         panel.legend(loc="upper center", ncols=2)
 
-    return draw(max(6.0, 0.95 * shown), 5.6, paint, secret=True)
+    return draw(max(6.0, 0.95 * shown), 5.6, paint)
 
 
 def class_association(
@@ -122,7 +122,7 @@ def class_association(
             figure.colorbar(image, ax=panel, location="bottom", shrink=0.8, ticks=[-1, -0.5, 0, 0.5, 1])
         figure.supxlabel(name, fontsize=8)
 
-    return draw(9, 4, paint, secret=True)
+    return draw(9, 4, paint)
 
 
 def _association(images: Pixels, labels: Labels, classes: int, bins: int) -> NDArray[np.float64]:

@@ -1,11 +1,11 @@
 """The comparison with real rows: synthetic table, ceiling and floor, scored alike, written to ``reports/internal``.
 
-NOT private: do not publish any of it. Each file is padded with random text: its hash, which a pipeline stores, says
-nothing about the rows, and its size only an order of magnitude. Tables and images have files of equal names; see
-:mod:`likeness.report.compare` for their content.
+NOT private: do not publish any of it, nor hashes or sizes of these files. Tables and images have files of equal names;
+see :mod:`likeness.report.compare` for their content.
 """
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from likeness.evaluation.utility import (
     train_on_synthetic_test_on_real,
 )
 from likeness.report.compare import Comparison, compare_images, compare_tables
-from likeness.report.padding import padded_csv, padded_json
 
 FILES = ("metrics.json", "scores.csv", "marginals.csv", "row_counts.csv")
 """The files of :func:`evaluate`, which always writes all of them. Images have pictures beside them."""
@@ -162,12 +161,12 @@ def _write(
 ) -> None:
     """Write :data:`FILES` into a folder, and the pictures of images."""
     make_private_folder(out)
-    (out / "scores.csv").write_bytes(padded_csv(scores))
-    (out / "marginals.csv").write_bytes(padded_csv(comparison.marginals))
-    (out / "row_counts.csv").write_bytes(padded_csv(by_rows))
+    scores.to_csv(out / "scores.csv", index=False)
+    comparison.marginals.to_csv(out / "marginals.csv", index=False)
+    by_rows.to_csv(out / "row_counts.csv", index=False)
     for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
-    (out / "metrics.json").write_bytes(padded_json(summary))
+    (out / "metrics.json").write_text(json.dumps(summary, indent=1))
 
 
 def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str]) -> dict[str, Any]:
@@ -231,4 +230,4 @@ def evaluate_histories(
         "strangers": unknown,
         "halved": halved,
     }
-    (out_dir / FILES[0]).write_bytes(padded_json(summary))
+    (out_dir / FILES[0]).write_text(json.dumps(summary, indent=1))

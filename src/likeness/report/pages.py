@@ -5,6 +5,7 @@ path or host name, so equal files give equal public pages.
 """
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup, escape
 
 from likeness.core.errors import ArtifactError
-from likeness.core.files import expanded
+from likeness.core.files import expanded, make_private_folder
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths
 from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, verdict_map
@@ -23,7 +24,6 @@ from likeness.report.formats import embed, loss_text, number, percent, spec, unb
 from likeness.report.headline import drawn_loss, write_public
 from likeness.report.in_short import in_short
 from likeness.report.markup import to_html
-from likeness.report.padding import padded_html
 from likeness.report.rows import internal_rows
 from likeness.report.statement import CARD_WORDS, RELATIONS, VERDICTS, cut_lines, pair_names
 
@@ -123,8 +123,21 @@ def render_internal(internal: Internal, name: str) -> str:
     )
 
 
+def make_internal(paths: ProjectPaths) -> None:
+    """Make ``reports/internal`` for a comparison, without that of another run.
+
+    Raises:
+        ArtifactError: ``dvc.yaml`` is one of those that record hashes and sizes of the comparison in ``dvc.lock``.
+    """
+    if paths.stages.exists() and str(ProjectPaths.evaluation) in paths.stages.read_text():
+        raise ArtifactError("dvc.yaml records hashes of reports/internal. Run: likeness new . --upgrade")
+    shutil.rmtree(paths.evaluation, ignore_errors=True)
+    make_private_folder(paths.internal)
+    make_private_folder(paths.evaluation)
+
+
 def write_internal(root: Path | str, name: str) -> None:
-    """Write ``reports/internal/index.html`` from what ``evaluate`` wrote, padded (:mod:`likeness.report.padding`).
+    """Write ``reports/internal/index.html`` from what ``evaluate`` wrote.
 
     Args:
         root: the project's folder.
@@ -134,7 +147,7 @@ def write_internal(root: Path | str, name: str) -> None:
         ArtifactError: a file is missing or malformed.
     """
     page = render_internal(read_internal(Path(root) / ProjectPaths.evaluation), name)
-    (Path(root) / ProjectPaths.internal_report).write_bytes(padded_html(page))
+    (Path(root) / ProjectPaths.internal_report).write_bytes(page.encode())
 
 
 def write_without_rows(root: Path | str, name: str) -> None:
@@ -145,7 +158,7 @@ def write_without_rows(root: Path | str, name: str) -> None:
         name: of the data.
     """
     page = _page("stayed", title=name, stamped=False, name=name)
-    (Path(root) / ProjectPaths.internal_report).write_bytes(padded_html(page))
+    (Path(root) / ProjectPaths.internal_report).write_bytes(page.encode())
 
 
 def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> None:

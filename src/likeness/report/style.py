@@ -12,8 +12,6 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from likeness.report.padding import pad_png
-
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#767676"
 REAL, SYNTHETIC = BLUE, ORANGE
 """The real table (and the ceiling learned from it) and the synthetic one. The shuffled baseline is black."""
@@ -40,16 +38,15 @@ RC: dict[Any, Any] = {
 }
 
 
-def draw(width: float, height: float, paint: Callable[[Figure], object], *, secret: bool) -> bytes:
-    """PNG bytes of a figure of ``width`` x ``height`` inches that ``paint`` fills.
+def draw(width: float, height: float, paint: Callable[[Figure], object]) -> bytes:
+    """PNG bytes of a figure of ``width`` x ``height`` inches that ``paint`` fills, without a date.
+
+    They are the same every time on one version of matplotlib.
 
     Args:
         width: in inches.
         height: in inches.
         paint: draws on the empty figure.
-        secret: True where real rows went in. The PNG is then padded with random text, see
-            :mod:`likeness.report.padding`. Public figures have the same bytes every time (on one version of
-            matplotlib), without a date, and are not padded.
     """
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -57,7 +54,7 @@ def draw(width: float, height: float, paint: Callable[[Figure], object], *, secr
         paint(figure)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", metadata={"Software": None})
-    return pad_png(buffer.getvalue()) if secret else buffer.getvalue()
+    return buffer.getvalue()
 
 
 def cut(text: str, most: int) -> str:

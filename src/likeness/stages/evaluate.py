@@ -1,19 +1,18 @@
 """evaluate: compare the synthetic table with real held-out rows. What it writes is NOT private.
 
 Reads: data/private/typed, data/synthetic. Writes: reports/internal. Spends: nothing: it stays inside.
-A night of a series may have nobody to compare with: a run that failed then would show it.
+A night of a series may have nobody to compare with: a run that failed then would show it. So would hash and size of the
+comparison in dvc.lock, of any night. DVC records random bytes in their place.
 """
-
-import shutil
 
 from likeness.config.params import NONE
 from likeness.core.errors import DataError
-from likeness.core.files import make_private_folder
+from likeness.core.paths import write_json
+from likeness.core.rng import secret_bytes
 from likeness.data.private_tables import read_manifest
 from likeness.pipeline.project import Project
 from likeness.pipeline.staying_rows import COUNTED
-from likeness.report.padding import padded_html
-from likeness.report.pages import write_internal, write_without_rows
+from likeness.report.pages import make_internal, write_internal, write_without_rows
 
 
 def main(project: Project) -> None:
@@ -21,20 +20,18 @@ def main(project: Project) -> None:
 
     Rows that stay in their database are compared with nothing, and the page says so.
     """
-    make_private_folder(project.paths.internal)
-    if COUNTED in read_manifest(project.paths.table):
-        make_private_folder(project.paths.evaluation)
-        write_without_rows(project.root, project.params.privacy.population)
-        return
-    halved = not project.params.ingest.split.holds_out
     paths, params = project.paths, project.params
+    make_internal(paths)
     try:
-        project.model.evaluate(project.written_schema, project.tables, params.evaluate, paths, halved)
+        if COUNTED in read_manifest(paths.table):
+            write_without_rows(project.root, params.privacy.population)
+        else:
+            halved = not params.ingest.split.holds_out
+            project.model.evaluate(project.written_schema, project.tables, params.evaluate, paths, halved)
+            write_internal(project.root, params.privacy.population)
     except DataError:
         if params.privacy.series == NONE:
             raise
-        shutil.rmtree(paths.evaluation, ignore_errors=True)  # that of another night
-        make_private_folder(paths.evaluation)
-        paths.internal_report.write_bytes(padded_html("<p>This night asked about too few people to compare.</p>"))
-        return
-    write_internal(project.root, params.privacy.population)
+        write_json(paths.internal_metrics, {})
+        paths.internal_report.write_text("<p>This night asked about too few people to compare.</p>")
+    write_json(paths.compared, {"random": secret_bytes(32).hex()})

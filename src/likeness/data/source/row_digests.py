@@ -58,7 +58,9 @@ def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class TypedDigest:
     """Keyed digest of typed rows: in their order, or in any.
 
-    In any order it is made of the sum of the hashes modulo 2^256 (Clarke et al. 2003).
+    In any order it is made of the sum of the hashes modulo 2^256. It tells tables apart that differ by accident. The
+    hashes have no key, so whoever chooses the rows of two tables can give them one sum (Wagner 2002). Then the second
+    gets the release of the first, and no noise is drawn. So no proof of privacy rests on it.
 
     Attributes:
         count: number of rows.
