@@ -36,6 +36,7 @@ def section(shuffled: bool = False, compared: bool = True) -> dict[str, Any]:
 
 
 def test_intervals_hold_the_shares_of_the_table_and_synthetic_shares_are_exact() -> None:
+    """Two more points than the interval are seven standard errors: false alarms below 1e-10."""
     columns = {column["name"]: column for column in section()["numbers"]["columns"]}
     assert list(columns) == list(SCHEMA.names)
     shares = table()["d"].value_counts(normalize=True, dropna=False)
@@ -48,6 +49,7 @@ def test_intervals_hold_the_shares_of_the_table_and_synthetic_shares_are_exact()
 
 
 def test_numbers_have_a_mean_and_quartiles_and_categories_have_none() -> None:
+    """The noise in the mean of ages has a deviation of .24: false alarms below 1e-10."""
     columns = {column["name"]: column for column in section()["numbers"]["columns"]}
     words = [word for word, *_ in columns["age"]["numbers"]]
     assert words == ["mean", "lower quartile", "median", "upper quartile"] and not columns["c"]["numbers"]
@@ -56,7 +58,8 @@ def test_numbers_have_a_mean_and_quartiles_and_categories_have_none() -> None:
 
 
 def test_a_synthetic_mean_outside_of_its_interval_is_named(privacy: dict[str, Any]) -> None:
-    released = drawn(1)[0]
+    """Intervals around exact sums: with noise, a mean of the other columns lies outside in one run of thirty."""
+    released = exact()
     rows = table().assign(age=table()["age"].max())
     given = table_section(SCHEMA, released, None, rows, encoded_chunks(rows, SCHEMA))
     (estimate,) = (column["numbers"][0][1] for column in given["numbers"]["columns"] if column["name"] == "age")
@@ -68,7 +71,10 @@ def test_a_synthetic_mean_outside_of_its_interval_is_named(privacy: dict[str, An
 
 @pytest.mark.long
 def test_the_expected_error_of_a_pair_is_the_mean_over_draws() -> None:
-    """Between the estimates of 40 draws and those of the exact sums, which have no noise."""
+    """Between the estimates of 40 draws and those of the exact sums, which have no noise.
+
+    The mean of 40 distances has a deviation of 5.4 % around 98.7 % of the expectation: false alarms below 1e-5.
+    """
     pair, forms = ("c", "d"), {"c": np.eye(3), "d": np.eye(3)}
     truth = measurements(SCHEMA, exact()).terms.linear(forms)
     distances, expected = [], []
@@ -76,11 +82,14 @@ def test_the_expected_error_of_a_pair_is_the_mean_over_draws() -> None:
         measured = measurements(SCHEMA, released)
         distances.append(np.abs(measured.terms.linear(forms) - truth).sum() / (2 * ROWS))
         expected.append(expected_error(measured, pair))
-    assert np.mean(distances) == pytest.approx(np.mean(expected), rel=0.2)
+    assert np.mean(distances) == pytest.approx(np.mean(expected), rel=0.25)
 
 
 def test_a_table_that_lost_a_dependence_does_not_fit() -> None:
-    """Ten pairs and five columns by class, in two releases. False alarms: at most ``FALSE_ALARM`` of runs."""
+    """Ten pairs and five columns by class, in two releases. Cells of the table itself have less than their noise.
+
+    So false alarms are below 1e-5, and the shuffled column is missed with a chance below 1e-10.
+    """
     right, shuffled = (section(one)["numbers"]["misfits"] for one in (False, True))
     assert right["tested"] == shuffled["tested"] == 30 and right["count"] == 0
     assert shuffled["count"] > 0 and all("age" in names for names, *_ in shuffled["rows"])
