@@ -286,7 +286,7 @@ def _print_records() -> None:
     except LikenessError as error:
         print(error)
         sys.exit(REFUSED)
-    print(json.dumps([json_value(vars(record)) for record in records]))
+    print(json.dumps([json_value(record._asdict()) for record in records]))
 
 
 def _whole(data: bytes) -> bool:

@@ -60,7 +60,7 @@ def test_of_other_people_only_the_links_are_there() -> None:
 def test_of_these_people_every_record_is_whole_and_its_digest_follows(kind: str) -> None:
     (found,) = [one for one in chain_extract(MIXED, OURS) if one.get("kind") == kind]
     assert body(OURS, "ours", kind).items() <= found["body"].items()
-    assert found == MIXED[found["seq"] - 1].__dict__ and found["digest"] == digest_of(Record(**found))
+    assert found == MIXED[found["seq"] - 1]._asdict() and found["digest"] == digest_of(Record(**found))
 
 
 def test_no_link_is_left_out() -> None:

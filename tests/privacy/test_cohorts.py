@@ -24,7 +24,7 @@ from likeness.core.errors import ArtifactError, BudgetError, LedgerError, Params
 from likeness.data.private_tables import read_private
 from likeness.features.constant import Constant
 from likeness.ledger import records as records_of
-from likeness.ledger.budget import composition
+from likeness.ledger.budget import composition, costs_on_record
 from likeness.ledger.first_nights import Tonight, people_of_tonight
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
@@ -156,7 +156,7 @@ def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
             spending._spend(body["rho"], 0.0, "1", spending._cohort("it", one))
         return spending.composed.total[0]
 
-    assert recomputed() == composition(ledger.records(), "people").total[0] == pytest.approx(0.4 * CAP)
+    assert recomputed() == composition(costs_on_record(ledger.records(), "people")).total[0] == pytest.approx(0.4 * CAP)
     lies: list[dict[str, Any]] = [{"group": "8-8"}, {"group": "7-8"}, {"group": "9-9"}, {"group": "7-7"}]
     for lie in lies:
         with pytest.raises(Wrong, match="another cohort than that of its night"):

@@ -59,7 +59,7 @@ def ledger_show(as_json: JSON = False) -> None:
     """Print every record, oldest first: query, cost, user, commit and software."""
     ledger = _open()
     if as_json:
-        say_json([dict(sorted(vars(record).items())) for record in ledger.records()])
+        say_json([dict(sorted(record._asdict().items())) for record in ledger.records()])
         return
     committed, rows = ledger.commits(), []
     for record in ledger.records():

@@ -122,31 +122,37 @@ class Budget:
         )
 
 
+def cap_of(records: Sequence[Record], population: str) -> Mapping[str, Any] | None:
+    """The newest content of a population's cap, as :func:`cap_body` makes it; None if it is not on record."""
+    caps = (record.body for record in reversed(records) if record.kind == "cap")
+    return next((cap for cap in caps if cap["identity"] == population), None)
+
+
 def budget_of(records: Sequence[Record], population: str) -> Budget | None:
     """State of one population; None if it is not on record."""
-    caps = [record.body for record in records if record.kind == "cap" and record.body["identity"] == population]
-    if not caps:
+    cap = cap_of(records, population)
+    if cap is None:
         return None
-    reserved = _reserved(records, population)
-    committed = {record.body["key"] for record in records if record.kind == "commit"}
-    rho, delta = composition(records, population).total
+    spending = costs_on_record(records, population)
+    rho, delta = composition(spending).total
+    committed = {record.body["reserve_seq"] for record in records if record.kind == "commit"}
     return Budget(
         population=population,
-        adjacency=Adjacency(caps[-1]["adjacency"]),
-        cap_epsilon=float(caps[-1]["epsilon"]),
-        cap_delta=float(caps[-1]["delta"]),
+        adjacency=Adjacency(cap["adjacency"]),
+        cap_epsilon=float(cap["epsilon"]),
+        cap_delta=float(cap["delta"]),
         spent_rho=rho,
-        selection_delta=float(caps[-1]["delta_keys"]),
+        selection_delta=float(cap["delta_keys"]),
         spent_delta=delta,
-        uncommitted=sum(record.kind == "reserve" and record.body["key"] not in committed for record in reserved),
-        person=caps[-1]["person"],
+        uncommitted=sum(record.kind == "reserve" and record.seq not in committed for record in spending),
+        person=cap["person"],
     )
 
 
-def composition(records: Sequence[Record], population: str) -> Composition:
-    """What the releases of a population cost together. The attempt of a cohort's release names its series."""
+def composition(records: Sequence[Record]) -> Composition:
+    """What :func:`costs_on_record` are together. The attempt of a cohort's release names its series."""
     composed = Composition()
-    for record in _reserved(records, population):
+    for record in records:
         body = record.body
         cohort = Cohort.of(str(body.get("group", "")))
         series = "" if cohort is None else base_attempt(body["slot"])
@@ -164,7 +170,7 @@ def added_cost(records: Sequence[Record], population: str, cost: Cost, attempt: 
         attempt: of the releases.
         group: their cohort; empty: everybody.
     """
-    composed, cohort = composition(records, population), Cohort.of(group)
+    composed, cohort = composition(costs_on_record(records, population)), Cohort.of(group)
     before = composed.total
     if cohort is None or math.inf in (*before, cost.rho):
         return cost
@@ -183,7 +189,7 @@ def check_lattices(records: Sequence[Record], population: str, errors: Sequence[
     Raises:
         BudgetError: the population has too many releases, or too coarse ones.
     """
-    spent = [discretization_error_of(record.body) for record in _reserved(records, population)]
+    spent = [discretization_error_of(record.body) for record in costs_on_record(records, population)]
     if math.fsum([*spent, *errors]) > ALLOWANCE:
         raise BudgetError(
             f"'{population}' has {len(spent):,} releases on record. The discretization errors of their noise reach the "
@@ -233,5 +239,6 @@ def _unit(person: str | None) -> str:
     return "a row" if person is None else f"all rows of one value of '{person}'"
 
 
-def _reserved(records: Sequence[Record], population: str) -> list[Record]:
+def costs_on_record(records: Sequence[Record], population: str) -> list[Record]:
+    """The records of a population that cost something."""
     return [r for r in records if r.kind in SPENDING and r.body["identity"] == population]

@@ -10,6 +10,7 @@ machine has read. Others may append more, but what was read must still be there.
 """
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -95,6 +96,18 @@ def copies_of(home: Home, head: str) -> list[Record]:
         records.append(found[head])
         head = found[head].previous
     return records[::-1] if head == START else []
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for cycles among objects: the records of years have none, and would start searches through all else."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Chain:
@@ -220,21 +233,20 @@ class Chain:
         with database_errors(self.home), self._engine.connect() as connection:
             return self._read(connection)
 
+    @_uncollected()
     def _read(self, connection: Connection) -> list[Record]:
         place = self.home.database if self.home.url is None else self.home.place
         records = self._verified
         following = select(RECORDS).where(RECORDS.c.seq >= len(records)).order_by(RECORDS.c.seq)
-        rows = list(connection.execute(following))
+        rows = connection.execute(following).yield_per(1000)
         if records:
-            if [(row.seq, row.digest) for row in rows[:1]] != [(len(records), records[-1].digest)]:
+            last = rows.fetchone()
+            if last is None or (last.seq, last.digest) != (len(records), records[-1].digest):
                 self._verified = []  # another chain is there
                 return self._read(connection)
-            del rows[0]
         for position, (seq, time, kind, text, previous, digest) in enumerate(rows, start=len(records) + 1):
-            record, head = (
-                Record(seq, time, kind, Body(text), previous, digest),
-                records[-1].digest if records else START,
-            )
+            record = Record(seq, time, kind, Body(text), previous, digest)
+            head = records[-1].digest if records else START
             try:  # SQLite's columns hold any type, and so does a damaged file
                 linked = (seq, previous, digest) == (position, head, digest_of(record))
             except (AttributeError, KeyError, TypeError, ValueError):

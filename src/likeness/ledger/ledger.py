@@ -20,6 +20,7 @@ from likeness.ledger.budget import (
     added_cost,
     budget_of,
     cap_body,
+    cap_of,
     check_lattices,
     check_person,
     discretization_error_of,
@@ -106,16 +107,13 @@ class Ledger(Chain):
             selection_delta: part of ``delta`` for partition selection. It counts for a new population only.
 
         Raises:
-            PlanError: ε or δ is out of range.
+            PlanError: ε or δ is out of range, of a new population.
             BudgetError: the settings name another cap, adjacency or unit of privacy than the record.
         """
-        rho_for(epsilon, delta)
         with self.appending() as records:
-            budget = budget_of(records, population)
-            if budget is None:
+            _check_declared(records, population, adjacency, epsilon, delta, person)
+            if cap_of(records, population) is None:
                 append(records, "cap", cap_body(population, adjacency, epsilon, delta, person, selection_delta))
-            else:
-                _check_declared(budget, adjacency, epsilon, delta, person)
         # Lost records that nobody knows may be about these people, too.
         unknown = [r.body for r in self.records() if r.kind == RECOVERED and "rows_digests" not in r.body]
         if unknown and population not in {body["identity"] for body in unknown}:
@@ -126,10 +124,7 @@ class Ledger(Chain):
         self, population: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
     ) -> None:
         """Raise the errors of :meth:`declare_population`, and record nothing."""
-        rho_for(epsilon, delta)
-        budget = self.budget(population)
-        if budget is not None:
-            _check_declared(budget, adjacency, epsilon, delta, person)
+        _check_declared(self.records(), population, adjacency, epsilon, delta, person)
 
     def check_owner(self, population: str, digest: str, rows_digests: Sequence[str]) -> None:
         """Raise the error of :meth:`reserve` for rows that are on record under another population, before its cost.
@@ -396,24 +391,31 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
     return len(after) - len(before) - len(bodies), len(bodies)
 
 
-def _check_declared(budget: Budget, adjacency: Adjacency, epsilon: float, delta: float, person: str | None) -> None:
-    """Refuse settings that contradict the record.
+def _check_declared(
+    records: Sequence[Record], population: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None
+) -> None:
+    """Refuse settings that contradict the record, and the cap of a new population that cannot be.
 
     Raises:
+        PlanError: ε or δ is out of range, of a new population.
         BudgetError: the settings name another cap, adjacency or unit of privacy.
     """
-    population = budget.population
-    if budget.adjacency is not adjacency:
+    cap = cap_of(records, population)
+    if cap is None:
+        rho_for(epsilon, delta)
+        return
+    if cap["adjacency"] != adjacency:
         raise BudgetError(
-            f"population '{population}' is accounted under {budget.adjacency}. A release under {adjacency} cannot be "
-            f"composed with the earlier ones. Set privacy.adjacency in params.yaml: {budget.adjacency}."
+            f"population '{population}' is accounted under {cap['adjacency']}. A release under {adjacency} cannot be "
+            f"composed with the earlier ones. Set privacy.adjacency in params.yaml: {cap['adjacency']}."
         )
-    check_person(population, budget.person, person)
-    if (budget.cap_epsilon, budget.cap_delta) != (epsilon, delta):
+    check_person(population, cap["person"], person)
+    on_record = float(cap["epsilon"]), float(cap["delta"])
+    if on_record != (epsilon, delta):
         raise BudgetError(
             f"ledger.cap in params.yaml is (epsilon {epsilon:g}, delta {delta:g}). The ledger's cap for '{population}' "
-            f"is ({budget.cap_epsilon:g}, {budget.cap_delta:g}), and the ledger counts. Correct params.yaml, or change "
-            "the cap on record: likeness ledger cap"
+            f"is ({on_record[0]:g}, {on_record[1]:g}), and the ledger counts. Correct params.yaml, or change the cap "
+            "on record: likeness ledger cap"
         )
 
 

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NamedTuple
 
 from likeness.core.errors import LedgerError
 from likeness.core.hashing import canonical_json, sha256_bytes
@@ -53,9 +52,10 @@ class Body(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         """A value, by its key."""
         mark = _ALONE.get(key)
-        at = -1 if mark is None else self.text.find(mark)
-        if mark is not None and at >= 0 and self.text.find(mark, at + 1) < 0:
-            return _VALUE(self.text, at + len(mark))[0]
+        if mark is not None:
+            at = self.text.rfind(mark)
+            if at >= 0 and self.text.find(mark) == at:
+                return _VALUE(self.text, at + len(mark))[0]
         return self._whole[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -67,8 +67,7 @@ class Body(Mapping[str, Any]):
         return len(self._whole)
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One line of the ledger.
 
     Attributes:
@@ -110,7 +109,7 @@ def append(records: list[Record], kind: str, body: dict[str, Any], time: str | N
     body = {**body, SALT: secret_bytes(16).hex(), "content_salt": secret_bytes(16).hex()}
     previous = records[-1].digest if records else START
     draft = Record(len(records) + 1, time or moment(records), kind, Body(canonical_json(body)), previous, "")
-    record = replace(draft, digest=digest_of(draft))
+    record = draft._replace(digest=digest_of(draft))
     records.append(record)
     return record
 
@@ -151,7 +150,8 @@ def digest_of(record: Record) -> str:
     other people: a reader can check the chain and learns nothing else. The identity and the population's salt together
     show later whom that record is about, and nothing more.
     """
-    return _sha256(record.seq, record.previous, population_of(record.body), content_of(record))
+    parts = f'{_text(record.seq)},{_text(record.previous)},"{population_of(record.body)}","{content_of(record)}"'
+    return sha256_bytes(f"[{parts}]".encode())
 
 
 def population_of(body: Mapping[str, Any]) -> str:
@@ -160,7 +160,7 @@ def population_of(body: Mapping[str, Any]) -> str:
     It is hidden because nobody can guess 128 secret bits. It is fixed because nobody can find another identity and salt
     with that SHA-256. Two records of one population have different salts and look unrelated.
     """
-    return _sha256(body[SALT], body.get("identity", ""))
+    return sha256_bytes(f"[{_text(body[SALT])},{_text(body.get('identity', ''))}]".encode())
 
 
 def content_of(record: Record) -> str:
@@ -174,13 +174,9 @@ def content_of(record: Record) -> str:
 
 def row(record: Record) -> dict[str, Any]:
     """A record as a row of the database."""
-    return {**record.__dict__, "body": record.text}
-
-
-def _sha256(*parts: Any) -> str:
-    """As :func:`likeness.core.hashing.sha256_json` of a list, but quick: a ledger of years has tens of thousands."""
-    return sha256_bytes(f"[{','.join(map(_text, parts))}]".encode())
+    return {**record._asdict(), "body": record.text}
 
 
 def _text(part: Any) -> str:
+    """As :func:`likeness.core.hashing.canonical_json`, but quick: a ledger of years has tens of thousands."""
     return encode_basestring(part) if type(part) is str else canonical_json(part)

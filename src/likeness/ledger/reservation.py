@@ -125,17 +125,19 @@ def check_recipe(records: Sequence[Record], population: str, attempt: str, rho: 
     Raises:
         BudgetError: the releases of this attempt have another recipe.
     """
+    name = base_attempt(attempt)
     for record in reversed(records):
         body = record.body
-        if record.kind != "reserve" or body["identity"] != population:
+        if record.kind != "reserve" or (body["identity"], base_attempt(body["slot"])) != (population, name):
             continue
-        if base_attempt(body["slot"]) == base_attempt(attempt) and body.get("recipe", RECIPE) != RECIPE:
+        if body.get("recipe", RECIPE) != RECIPE:
             raise BudgetError(
                 f"Likeness {body.get('likeness', 'of another version')} made earlier releases about '{population}', by "
                 f"recipe {body['recipe']}. This version has recipe {RECIPE}: the same settings ask another question. "
                 f"It costs rho {rho:.6g} beside all earlier costs. Nothing was spent. To agree, give ledger.attempt in "
                 "params.yaml a value that is new. Or install that version."
             )
+        return  # the others have that of the newest
 
 
 def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
@@ -150,9 +152,10 @@ def open_queries(records: list[Record], request: Reservation) -> list[Cost]:
         body = record.body
         if (
             record.kind == "reserve"
+            and body["digest"] == request.digest  # first: of other rows nothing else is read
             and body["key"] not in lost
-            and (body["identity"], body["digest"], base_attempt(body["slot"]), body["unit"])
-            == (request.population, request.digest, base_attempt(request.attempt), unit)
+            and (body["identity"], base_attempt(body["slot"]), body["unit"])
+            == (request.population, base_attempt(request.attempt), unit)
             and (body["encoding"] in (request.encoding, *request.sibling_encodings) or body["delta_keys"])
         ):
             paid.setdefault(str(body.get("query")), []).append(float(body["rho"]))

@@ -20,7 +20,7 @@ from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition
+from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition, costs_on_record
 from likeness.ledger.records import base_attempt
 from likeness.ledger.series import Series
 from likeness.pipeline.card import paid_keys
@@ -239,7 +239,7 @@ def _left(project: Project, budget: Budget, runs: int) -> tuple[Costs, Costs, li
     """What ρ and δ are left by first night, shape (nights,) each, and the cohorts of the nights to come."""
     params = project.params
     records = project.ledger.records() if project.ledger_session.home.database.exists() else []
-    composed, attempt = composition(records, budget.population), base_attempt(params.ledger.attempt)
+    composed, attempt = composition(costs_on_record(records, budget.population)), base_attempt(params.ledger.attempt)
     spent = np.zeros((2, MOST_NIGHTS + 1))
     if attempt in composed.series:
         spent[:, : composed.series[attempt].shape[1]] = composed.series[attempt]

@@ -13,7 +13,7 @@ conversions of a total ρ hold for such releases, and the better one is the guar
 
 import math
 
-from scipy.optimize import brentq, minimize_scalar
+import scipy  # loads its parts when they are used: solvers take longer to load than most stages need
 from scipy.special import log_ndtr
 
 from likeness.core.errors import PlanError
@@ -62,7 +62,9 @@ def epsilon_renyi(rho: float, delta: float) -> float:
 
     # The optimum lies near 1 + sqrt(log(1/δ)/ρ); a bracket of e^±6 around it is generous.
     center = 0.5 * math.log(math.log(1 / delta) / rho)
-    best = minimize_scalar(epsilon, bounds=(center - 6, center + 6), method="bounded", options={"xatol": 1e-12})
+    best = scipy.optimize.minimize_scalar(
+        epsilon, bounds=(center - 6, center + 6), method="bounded", options={"xatol": 1e-12}
+    )
     return max(0.0, float(best.fun))
 
 
@@ -76,7 +78,10 @@ def epsilon_gaussian(rho: float, delta: float) -> float:
     if delta_of_mu(0.0, mu) <= target:
         return ALLOWANCE
 
-    epsilon = float(brentq(lambda value: delta_of_mu(value, mu) - target, 0.0, MOST_GAUSSIAN, xtol=1e-13, rtol=1e-13))
+    def excess(epsilon: float) -> float:
+        return delta_of_mu(epsilon, mu) - target
+
+    epsilon = float(scipy.optimize.brentq(excess, 0.0, MOST_GAUSSIAN, xtol=1e-13, rtol=1e-13))
     return epsilon * (1 + _SAFETY / 2) + ALLOWANCE
 
 
@@ -112,7 +117,7 @@ def _rho_renyi(epsilon: float, delta: float) -> float:
             low -= 6
         while excess(high) < 0:
             high += 6
-        return math.exp(brentq(excess, low, high, xtol=1e-14, rtol=1e-14)) * (1 - _SAFETY)
+        return math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-14, rtol=1e-14)) * (1 - _SAFETY)
     except (ValueError, OverflowError, ZeroDivisionError):
         return 0.0
 
@@ -128,7 +133,8 @@ def _rho_gaussian(epsilon: float, delta: float) -> float:
         return delta_of_mu(inner, math.exp(log_mu)) - target
 
     try:
-        log_mu = brentq(excess, -50.0, 5.0, xtol=1e-14, rtol=1e-14)  # at μ = e^5, δ is 1 for every ε below 100
+        # At μ = e^5, δ is 1 for every ε below 100.
+        log_mu = scipy.optimize.brentq(excess, -50.0, 5.0, xtol=1e-14, rtol=1e-14)
     except ValueError:
         return 0.0
     rho = math.exp(log_mu) ** 2 / 2 * (1 - _SAFETY)
