@@ -192,7 +192,7 @@ def printed(
         "without": [name for name in schema.names if name not in shares],
         "noise": {key: float(np.mean(errors)) for key, errors in noise.items() if errors},
         "off": number(math.ceil(NormalDist().inv_cdf(0.975) * float(np.median(cells)))) if cells.any() else None,
-        "widest": max((len(table.columns) for table in measured.tables), default=0),
+        "joint": joint(measured),
         "misfits": None if counts is None else misfits(measured, counts),
     }
 
@@ -214,9 +214,21 @@ def cell_errors(measured: Measurements, names: tuple[str, ...]) -> NDArray[np.fl
     return errors
 
 
+def joint(measured: Measurements) -> dict[str, Any]:
+    """The released tables of three or more columns: how many, the columns of all, the part that noise moves."""
+    wide = [table for table in measured.tables if len(table.columns) > 2]
+    tables = {frozenset(table.columns): table for table in sorted(wide, key=lambda one: -one.variance)}.values()
+    errors = [table.counts.size * math.sqrt(table.variance / math.tau) for table in tables]
+    return {
+        "count": len(tables),
+        "columns": [name for name in measured.axes if tables and all(name in table.columns for table in tables)],
+        "noise": min(1.0, float(np.mean(errors or [0.0])) / max(1.0, measured.terms.total)),
+    }
+
+
 def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
     """Released tables of several columns that the synthetic rows do not fit within the noise, worst first."""
-    rows = []
+    rows, wide = [], set[frozenset[str]]()
     pairs = [
         (table, synthetic)
         for table, synthetic in zip(measured.tables, counts.tables, strict=True)
@@ -230,13 +242,14 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
         if chdtrc(residuals.size, squares) * len(pairs) < FALSE_ALARM:
             cell = np.unravel_index(np.abs(residuals).argmax(), residuals.shape)
             words = _cell(measured, table, cell)
+            wide |= {frozenset(table.columns)} if len(table.columns) > 2 else set()
             rows.append((squares / residuals.size, " × ".join(table.columns), words, float(residuals[cell])))
     rows.sort(key=lambda row: (-row[0], row[1]))
     shown = [
         (names, cell, f"{math.sqrt(mean):.2f}", f"{worst:+.1f}".replace("-", "−"))
         for mean, names, cell, worst in rows[:MOST_LISTED]
     ]
-    return {"tested": len(pairs), "count": len(rows), "rows": shown}
+    return {"tested": len(pairs), "count": len(rows), "joint": len(wide), "rows": shown}
 
 
 def _cell(measured: Measurements, table: Table, place: Sequence[Any]) -> str:
