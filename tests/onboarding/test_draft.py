@@ -286,7 +286,8 @@ def test_the_first_line_shows_the_separator(clone: Path, mark: str) -> None:
     (clone / "own.csv").write_text(f"age{mark}born{mark}cost, net{mark}smokes\n42{mark}1867-05-30{mark}1,5{mark}0.0\n")
     with (clone / "own.csv").open("a") as file:
         file.write(f"43{mark}1901-11-29{mark}2,25{mark}1.0\n")
-    run("own.csv", "--format", "decimal=,")
+    assert ("If numbers have a decimal comma" in run("own.csv", "--name", "points")) is (mark == ";")
+    assert "decimal comma" not in run("own.csv", "--format", "decimal=,")
     columns = yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]
     kinds = {name: column["kind"] for name, column in columns.items()}
     assert kinds == {"age": "integer", "born": "date", "cost, net": "numeric", "smokes": "boolean"}

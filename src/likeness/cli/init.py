@@ -45,6 +45,8 @@ All you write becomes PUBLIC: from a codebook or law, never from the rows. The k
   possible values   0..110, or red, green, blue, or no/yes, or 1990-01-01..2026-12-31
   missing           no, yes, or the words that mean a missing value, as NA, ?
 Then run the same command again, best with --ask: it asks what the sheet leaves open."""
+_DECIMAL = """Semicolons separate the columns of {table}. If numbers have a decimal comma, delete the draft schema,
+and run in the project: likeness init {table} --format decimal=,"""
 
 
 def init(
@@ -115,6 +117,8 @@ def init(
     label, person, order, split = (one and normal_text(one) for one in (label, person, order, split))
     given = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
+    if table.layout.separator == ";" and "decimal" not in given:
+        say(_DECIMAL.format(table=table.place))
     words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
     about, unit = f" There, {words}." if table.images is None else "", person
     if people is not None or order is not None:
