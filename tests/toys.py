@@ -1,22 +1,13 @@
 """Schemas of small tables that are made up, plans about ``people``, and a ledger that knows these people."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
-from likeness.release.door import Door
-from likeness.release.query import Query
-from likeness.release.records import Records
-from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
 
 ADD = Adjacency.ADD_REMOVE_ONE
 
@@ -57,20 +48,3 @@ def ledger_of_people(adjacency: Adjacency = ADD, epsilon: float = 1.0, delta: fl
     ledger = Ledger.create(locate())
     ledger.declare_population("people", adjacency, epsilon, delta)
     return ledger
-
-
-def door_to(project: Project, rows: int, epsilon: float) -> tuple[Dataset, Callable[[Query], Released]]:
-    """Random records of a project's schema, and the function that releases an answer about them.
-
-    Args:
-        project: its plan is that of the releases.
-        rows: number of records, all in class 0.
-        epsilon: lifetime cap.
-    """
-    plan, context = project.plan, project.context
-    ledger = Ledger.create(locate())
-    ledger.declare_population(plan.identity, plan.adjacency, epsilon, 1e-5)
-    dataset = Dataset(plan.identity, "digest", encoding=encoding_digest(context.schema))
-    records = Records(np.random.default_rng(0).random((rows, context.layout.width)), np.zeros(rows, dtype=np.int64))
-    door = Door(plan, ledger, dataset, lambda: [records])
-    return dataset, lambda query: from_bytes(door.release(query), query.name)

@@ -1,31 +1,101 @@
 """Every version reads what format 1 wrote: bundle, saved synthesizers, project, and ledgers of a machine and of a team.
 
-:mod:`format_1.make` wrote the files once. Whoever changes a format adds a folder, and leaves this one as it is.
+``tests/format_1/make.py`` of commit c19fd8f1 wrote the files, about people who are made up. Whoever changes a format
+adds a folder, and leaves this one as it is.
 """
 
+import contextlib
+import datetime
 import json
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
-from format_1.make import HERE, NAMES, PATIENTS, SPENDING, STAFF, TOWN_PEOPLE, of_town, on_day, run, town
 from postgres import programs, server
 
-from likeness import Synthesizer
+from likeness import Schema, Synthesizer
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import run_check
 from likeness.core.bounds import PrivacyUnit
+from likeness.ledger import records as records_of
 from likeness.ledger.chain import anchor_path, copies_path
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
+from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.synthesizer.published import Published
 from likeness.verify import CHECKS, account, checks_of
 
+HERE = Path(__file__).parent
+FIRST = datetime.date(2024, 3, 1)
+STAFF, PATIENTS, TOWN_PEOPLE = (f"{people} of format 1" for people in ("staff", "patients", "town"))
+NAMES = ("bundle", "ledger", "patients", "project", "team", "town")
+SPENDING = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize")
+CAP = (200.0, 1e-5)
+SMALL = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 4}}
+TOWN: dict[str, Any] = {
+    "name": "town",
+    "source": "made up",
+    "task": "none",
+    "columns": {
+        "age": {"kind": "integer", "lower": 0, "upper": 99},
+        "side": {"kind": "categorical", "categories": ["north", "south"]},
+    },
+}
 SPENT = {STAFF: 22.197, PATIENTS: 5.9435, TOWN_PEOPLE: 11.888}  # rho
 CHECK_OF = {"settings.json": "form", "plan.json": "form", "privacy.json": "account", "generator/spec.json": "generator"}
+
+
+def staff() -> pd.DataFrame:
+    """400 people with two rows each, by arithmetic that is the same everywhere."""
+    numbers = range(800)
+    columns = {
+        "pid": [f"p{number // 2}" for number in numbers],
+        "x": [f"{number * 377 % 1000 / 1000:.3f}" for number in numbers],
+        "years": ["" if number % 17 == 0 else number * 29 % 41 for number in numbers],
+        "since": [f"20{number * 7 % 24:02}-{1 + number % 12:02}-{1 + number * 5 % 28:02}" for number in numbers],
+        "job": [("clerk", "nurse", "clerk", "")[number * 13 % 4] for number in numbers],
+        "paid": ["more" if number * 377 % 1000 > 400 else "less" for number in numbers],
+    }
+    return pd.DataFrame(columns)
+
+
+def town(people: int) -> pd.DataFrame:
+    """A table that grows by one row a person."""
+    rows = {"pid": [f"t{n}" for n in range(people)], "age": [n * 31 % 100 for n in range(people)]}
+    return pd.DataFrame({**rows, "side": ["north" if n % 3 else "south" for n in range(people)]})
+
+
+def of_town(**more: Any) -> Synthesizer:
+    """The series about the town."""
+    told = {"schema": Schema.from_dict(TOWN, "town.yaml"), "population": TOWN_PEOPLE, "epsilon": 20.0, "cap": CAP}
+    return Synthesizer(**told, settings=SMALL, unit_column="pid", max_rows=1, series="growing", **more)
+
+
+@contextlib.contextmanager
+def on_day(number: int) -> Iterator[None]:
+    """The clock of this process at a day of format 1."""
+    real = records_of._now
+    records_of._now = lambda: (FIRST + datetime.timedelta(number)).isoformat()
+    try:
+        yield
+    finally:
+        records_of._now = real
+
+
+def run(folder: Path, stages: tuple[str, ...]) -> None:
+    """Stages of the project in its folder, whose rows come and go."""
+    with contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):
+        staff().to_csv("staff.csv", index=False)
+        for stage in stages:
+            import_module(f"stages.{stage}").main(Project.load())
 
 
 @pytest.fixture(scope="module")
