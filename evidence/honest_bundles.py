@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -71,19 +71,12 @@ def bundles(folder: Path) -> dict[str, Path]:
     Args:
         folder: empty; ledger, runs and bundles are made in it.
     """
-    with own_ledger(folder):
-        _run(folder / "others", "visitors", "marginals", ("ingest", "plan", "categories"))
-        made = {method: _bundle(folder, method) for method in ("marginals", "pearl")}
-        return {**made, "histories": _histories(folder / "histories_bundle")}
-
-
-@contextlib.contextmanager
-def own_ledger(folder: Path) -> Iterator[None]:
-    """A new ledger in a folder, for this process."""
     places = {"LIKENESS_HOME": str(folder / "ledger"), "LIKENESS_ANCHOR": str(folder / "anchor")}
     with patch.dict(os.environ, places):
         Ledger.create(locate())
-        yield
+        _run(folder / "others", "visitors", "marginals", ("ingest", "plan", "categories"))
+        made = {method: _bundle(folder, method) for method in ("marginals", "pearl")}
+        return {**made, "histories": _histories(folder / "histories_bundle")}
 
 
 def _bundle(folder: Path, method: str) -> Path:

@@ -110,6 +110,12 @@ def deflated(text: bytes) -> bytes:
     return stream.compress(text) + stream.flush()
 
 
+def last_bits(text: bytes) -> bytes:
+    """Packed bytes, with a bit behind the end of the stream."""
+    packed = deflated(text)
+    return packed[:-1] + bytes([packed[-1] | 0x80])
+
+
 def packed_zip(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = deflated) -> Path:
     """A zip file that has the headers of Likeness."""
     target, data, directory = folder.with_suffix(".zip"), b"", b""

@@ -209,6 +209,27 @@ def raised(**first: Any) -> f.Plant:
     return chain(change)
 
 
+def card_first(found: list[Json]) -> None:
+    """The ledger answered a question about the table before it had the releases that the table was made from."""
+    key = next(r["body"]["key"] for r in found if r.get("kind") == "reserve" and r["body"]["query"] == p.DISTANCES)
+    cards = [record for record in found if record.get("body", {}).get("key") == key]
+    for record in cards:
+        found.remove(record)
+    place = found.index(of("cap", 0)(found)) + 1
+    found[place:place] = [{**record, "time": found[place - 1]["time"]} for record in cards]
+
+
+def with_a_point(found: list[Json]) -> None:
+    """A commit names its reservation as 14.0."""
+    body = of("commit")(found)["body"]
+    body["reserve_seq"] = float(body["reserve_seq"])
+
+
+def same_file(found: list[Json]) -> None:
+    """The last commit is of the bytes of the first."""
+    of("commit")(found)["body"].update(sha256=of("commit", 0)(found)["body"]["sha256"])
+
+
 def links(found: list[Json]) -> None:
     """Every record about these people is a link about others."""
     for record in found[1:]:
@@ -263,6 +284,7 @@ def numbered_true(folder: Path) -> None:
 _UNIT = {"column": "pid", "max_rows": 2}
 _OF_HISTORIES: Json = {"method": "histories"}
 _OF_PEARL: Json = {"method": "pearl"}
+_ONE_SALT = dict.fromkeys((SALT, "content_salt"), "0" * 32)
 _SEAL = f"{'0' * 32}:{p.SHA}"
 _UNTESTED: Json = {"verdict": None}
 
@@ -307,6 +329,13 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("another release is of a plug-in that is not there", COSTS, f"method '{AUDITED}'", another(
         method=AUDITED, plugin="theirs 1.0"), _UNTESTED),
     ("another release names a distribution beside Likeness", COSTS, "another distribution", another(plugin="its 1.0")),
+    ("another release cost delta of -0", COSTS, "delta_keys is -0.0", another(sets(delta_keys=-0.0))),
+    ("another release has a diagnosis for its name", COSTS, "never asks", another(sets(query="ada_has_hiv"))),
+    ("another release is for people in a column with blanks", COSTS, "a fact in another form", another(
+        sets(unit={**_UNIT, "column": "pid   "}))),
+    ("another release has the file of this one", COSTS, "the file of another release", f.all_of(
+        another(), chain(same_file))),
+    ("a release is drawn a seventh time without six losses", COSTS, "did not give up", another(sets(slot="1~7"))),
     # --- keys, thresholds, distances and histories of another release
     ("another release has the key of another request", COSTS, "another request", another(key="1" * 64)),
     ("another release has more groups than its key", COSTS, "another request", another(num_groups=3)),
@@ -415,6 +444,11 @@ OF_LEDGERS: tuple[Told, ...] = (
         "published", releases=[p.SHA])),
     ("the reservation of an earlier run is hidden, and its commit is not", COSTS, "no reservation before it",
      hidden_reservation, _OF_PEARL),
+    ("a release that was given up is published", ENTRIES, "gave this release up", chain(
+        lambda found: found.insert(len(found) - 1, _lost(found, "commit")))),
+    ("the better of two cards is shown", ENTRIES, "2 tables with a card", another(lambda body: body.update(
+        slot="1", feature={**body["feature"], "scores": body["feature"]["scores"][::-1]}), p.CONFUSION)),
+    ("a card came before its table", ENTRIES, "before there was one", f.all_of(p.records(card_first), p.renumber)),
     # --- costs that an older copy of the ledger lost
     *((f"a lost record cost {word}", COSTS, "lost cost that is no number, or below 0", recovered(**{key: value}))
       for word, key, value in (("-0.01", "rho", -0.01), ("a text", "rho", "0.01"), ("less delta", "delta_keys", -1e-9),
@@ -430,6 +464,9 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a person confirms a day with a note", CHAIN, "unknown keys", chain(noted_day)),
     ("a cap is of a day before the ledger's first", CHAIN, "before that of an earlier record", chain(two_days_back)),
     ("a record has a truth value for its number", CHAIN, "is broken", numbered_true, {"seal": f.Seal.TEXTS}),
+    ("a commit names its reservation with a point", CHAIN, "of another type", p.records(with_a_point)),
+    ("all records have one salt", CHAIN, "two records have one salt", p.records(
+        lambda found: [one["body"].update(_ONE_SALT) for one in found if "body" in one])),
     # --- cohorts
     ("another release is about a cohort of people whom nothing names", COSTS, "names a cohort of nobody",
      another(sets(group="1-1"))),
@@ -465,7 +502,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a link is about nobody", LIFETIME, "about nobody", opened_as("")),
     ("a link is about a list of names", LIFETIME, "about nobody", opened_as([IDENTITY])),
     *((f"a link is about people with the name {name!r}", LIFETIME, "Nobody can compute", opened_as(name), _UNTESTED)
-      for name in (f"{IDENTITY} ", IDENTITY.upper(), "s-t-a-f-f", "staﬀ")),
+      for name in (f"{IDENTITY} ", IDENTITY.upper(), "s-t-a-f-f", "staﬀ", "st\u0430ff", "st\u0251ff", "sta\u3164ff")),
     ("an earlier run is opened as these people", LIFETIME, "about this population", f.hide(IDENTITY), _OF_PEARL),
 )  # fmt: skip
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from evidence.forgery import (
     Plant,
@@ -223,6 +225,20 @@ def weights_of(change: Callable[[dict[str, Any]], object]) -> Plant:
     return plant
 
 
+def trained_elsewhere(folder: Path) -> None:
+    """The generator was trained by a library that its method does not need."""
+    where = {"torch": "9.9.9", "device": "cpu", "processor": "x86_64 AVX2", "processes": 1}
+    weights_of(lambda spec: spec["provenance"].update(environment=where))(folder)
+
+
+def guest(folder: Path) -> None:
+    """One array more among the weights."""
+    path = folder / names.WEIGHTS
+    with safe_open(path, "np") as file:
+        metadata = file.metadata()
+    save_file({**load_file(path), "zz": np.frombuffer(NOTE.encode(), dtype=np.uint8)}, path, metadata=metadata)
+
+
 def symmetric(folder: Path) -> None:
     """Second moments without the noise that makes them unsymmetric."""
     size = 30
@@ -305,6 +321,32 @@ def clustered(**spec: Any) -> Plant:
 def field(path: str, value: Any) -> Plant:
     """Set a value of the account."""
     return set_value(names.PRIVACY, path, value)
+
+
+def digits_of_a_plan(folder: Path) -> None:
+    """The last digits of a noise multiplier, which are not those of the settings."""
+
+    def change(plan: dict[str, Any]) -> None:
+        plan["queries"][1]["noise_multiplier"] *= 1 + 1e-10
+
+    edit_json(folder / names.PLAN_FILE, change)
+
+
+def minus_zero(folder: Path) -> None:
+    """The sign of a zero."""
+    edit_json(folder / names.PRIVACY, lambda value: min(value["card"], key=lambda one: one["low"]).update(low=-0.0))
+
+
+def copied_count(folder: Path) -> None:
+    """One value of a release in the place of a value of another."""
+    counts = load_released(folder / names.RELEASED / f"{COUNTS}.safetensors").lattice
+    edit_values("products", lambda values: np.hstack([counts[:1, :1], values[:, 1:]]))(folder)
+
+
+def key_with_a_blank(folder: Path) -> None:
+    """A category that no text of a row can be."""
+    path = folder / names.RELEASED / f"{KEYS}.safetensors"
+    path.write_bytes(path.read_bytes().replace(b'["clerk","nurse"]', b'["clerk","nurs "]'))
 
 
 def keys_twice(folder: Path) -> None:
@@ -403,10 +445,11 @@ def first_hidden(folder: Path) -> None:
 
 
 def renumber(folder: Path) -> None:
-    """The receipt names the place where its reservation is now."""
+    """Receipts name the places where their reservations are now."""
     records = [json.loads(line) for line in (folder / names.LEDGER).read_text().splitlines()]
-    place = [record["seq"] for record in records if record.get("kind") == "reserve"][-1]
-    edit_receipt(EMBEDDING, ledger_seq=place)(folder)
+    places = {record["body"]["key"]: record["seq"] for record in records if record.get("kind") == "reserve"}
+    for one in Bundle(folder).answers:
+        edit_receipt(one.receipt.query, ledger_seq=places[one.receipt.key])(folder)
 
 
 def stripes(lattice: np.ndarray) -> np.ndarray:

@@ -19,8 +19,6 @@ from likeness import HistorySchema, Schema, Synthesizer
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, open_bundle, sums
 from likeness.bundle.verdict import Untestable, Wrong, run_check
-from likeness.config.params import Privacy
-from likeness.config.typed import build
 from likeness.core.errors import ArtifactError, ParamsError, SchemaError
 from likeness.core.text import escaped, shown
 from likeness.ledger.home import locate
@@ -339,12 +337,6 @@ def test_the_texts_for_people_show_markdown_and_html_as_they_are(made: Path) -> 
         assert len(lines) >= 1 and not any(
             sign in line for line in lines for sign in ("<img", "[x](", " **b**", " `c`")
         )
-
-
-def test_settings_of_one_line_are_short() -> None:
-    for text in (PRIVATE, "a\nb", "\u202e"):
-        with pytest.raises(ParamsError, match=r"privacy\.population has a text"):
-            build(Privacy, {"epsilon": 1, "delta": 1e-5, "population": text}, "privacy")
 
 
 def test_no_byte_of_a_zip_is_free(made: Path, tmp_path: Path) -> None:
