@@ -24,7 +24,7 @@ from likeness.pipeline.sources import Sources, check_number
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
-    from numpy import str_
+    from numpy import object_
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
@@ -177,7 +177,7 @@ def of_tonight(
     return table[rows].reset_index(drop=True), left, persons[rows].reset_index(drop=True)
 
 
-def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], NDArray[str_]]":
+def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], NDArray[object_]]":
     """The rule that fits the adjacency: from hashes and split column of each chunk in order to its parts.
 
     Args:

@@ -88,7 +88,8 @@ def typed_column(
     numbers = np.where(missing, np.nan, numbers)
     if not kind.is_categorical:
         numbers = _bounded(numbers, column, file, exact)
-    return column.typed(np.append(numbers, np.nan)[places]).set_axis(values.index)
+    cells = column.typed(np.append(numbers, np.nan) if column.nullable else numbers).array
+    return pd.Series(cells.take(places), values.index)  # a missing cell has the last place
 
 
 def refusal(fault: str, column: Column, where: str) -> DataError:

@@ -67,7 +67,7 @@ def _name_of(cell: Any) -> str | None:
 
 
 def bound_contributions(
-    hashes: Hashes, people: "pd.Series[str]", parts: NDArray[np.str_], max_rows: int
+    hashes: Hashes, people: "pd.Series[str]", parts: NDArray[np.object_], max_rows: int
 ) -> NDArray[np.bool_]:
     """Choose at most ``max_rows`` rows of each person in each part of the split.
 

@@ -23,6 +23,7 @@ from likeness.data.source.row_texts import encoded, row_texts
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""
 _MODULUS = 2**256
+_ROWS = 1 << 16  # of a source in one step
 
 
 def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
@@ -132,10 +133,11 @@ class SourceDigest:
         """
         given = zip(names, columns, strict=True)
         read = [pair for pair in given if not pa.types.is_nested(getattr(pair[1], "type", pa.null()))]
-        if read:
-            rows = np.ones(len(read[0][1]), np.uint64)
+        count = len(read[0][1]) if read else 0
+        for start in range(0, count, _ROWS):
+            rows = np.ones(min(_ROWS, count - start), np.uint64)
             for name, cells in read:
-                rows += _cell_numbers(name, cells)
+                rows += _cell_numbers(name, cells[start : start + _ROWS])
             self.put(int(mixed(rows).sum(dtype=np.uint64)))
 
     def put(self, total: int) -> None:

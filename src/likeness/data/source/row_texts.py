@@ -27,14 +27,14 @@ from likeness.data.pixels import leading_pixels, matrix
 if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema
 
-_CELLS = 1 << 20  # in one step
+_CELLS, _JOINED_CELLS = 1 << 22, 1 << 18  # whose texts are made, and which are joined, in one step
 _NOTHING, _MISSING = pa.scalar(b"", pa.large_binary()), pa.scalar(b"-", pa.large_binary())
 _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) for value in range(256)], np.uint8)
 
 
 def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryArray]:
     """The texts of typed rows, in steps. The schema may have open columns."""
-    step = max(1, _CELLS // len(schema.columns))
+    step, few = (max(1, cells // len(schema.columns)) for cells in (_CELLS, _JOINED_CELLS))
     pixels = leading_pixels(table) if schema.pixels else []
     for start in range(0, len(table), step):
         some = table.iloc[start : start + step]
@@ -42,11 +42,13 @@ def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryA
             framed(pa.array(some[column.name], from_pandas=True), column.type.exact_texts)
             for column in schema.columns[len(pixels) :]
         ]
-        yield joined([*matrix(some, pixels).T, *others])
+        for at in range(0, len(some), few):
+            texts = (cells.slice(at, few).dictionary_decode() for cells in others)
+            yield joined([*matrix(some.iloc[at : at + few], pixels).T, *texts])
 
 
 def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
-    """The texts of rows, from cells of :func:`framed`, or from numbers of one byte, shape (n,): pixels."""
+    """The texts of rows, from texts of :func:`framed`, or from numbers of one byte, shape (n,): pixels."""
     parts: list[pa.Array] = []
     for are_bytes, run in groupby(columns, lambda cells: isinstance(cells, np.ndarray)):
         cells = list(run)
@@ -54,14 +56,14 @@ def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
     return pc.binary_join_element_wise(*parts, _NOTHING)
 
 
-def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.LargeBinaryArray:
+def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.DictionaryArray:
     """Values as cells of a row. Each different one gets its text once, and is missing where ``texts_of`` gives none."""
     values, places = encoded(cells)
     content = texts_of(values).cast(pa.large_binary())
     lengths = pc.binary_length(content).cast(pa.large_string()).cast(pa.large_binary())
     distinct = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
     distinct = pa.concat_arrays([pc.fill_null(distinct, _MISSING), pa.array([b"-"], pa.large_binary())])
-    return distinct.take(places)
+    return pa.DictionaryArray.from_arrays(places, distinct)
 
 
 def encoded(cells: pa.Array) -> tuple[pa.Array, pa.Int64Array]:

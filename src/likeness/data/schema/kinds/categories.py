@@ -93,7 +93,8 @@ class Categorical(Kind):
         """
         if tuple(getattr(values.dtype, "categories", ())) != column.categories:
             raise DataError(f"column '{column.name}' does not have the schema's categories. Type it with the schema.")
-        return np.nan_to_num(self.numbers(values, column), nan=len(column.categories)).astype(np.int32)
+        codes = values.cat.codes.to_numpy(np.int32)
+        return np.where(codes < 0, np.int32(len(column.categories)), codes)
 
     def decode(self, codes: NDArray[Any], column: ColumnFacts) -> "pd.Series[Any]":
         return self.typed(np.where(codes >= len(column.categories), math.nan, codes), column)
