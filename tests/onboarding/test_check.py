@@ -368,6 +368,8 @@ def test_several_rows_a_person_are_asked_about_and_their_cost_is_told(clone: Pat
     write(clone, GOOD, ingest__unit={"column": "pid", "max_rows": 4}, privacy__unit="one patient")
     code, output = run()
     assert code == 1 and "ingest.unit.column 'pid' is not in the header of own.csv" in output
+    write(clone, GOOD, ingest__format={"separator": ";"})
+    assert "1 to put right:\n  own.csv: its first line is one column" in run()[1]
 
 
 def test_a_constant_column_is_allowed_and_its_cost_is_told(clone: Path) -> None:

@@ -174,7 +174,7 @@ class Answers:
         if not self.measured.terms.measured(names):
             raise ReleaseError(
                 f"the release has no joint counts of {', '.join(names)}, so they cannot be estimated together. Ask for "
-                "fewer columns, or release a table of these."
+                "fewer columns, or name them as a table in the workload of the method before the next run."
             )
 
     def _cells(self, question: Question) -> "DataFrame":

@@ -25,6 +25,7 @@ from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.encoded_images import image_column, is_image_folder
 from likeness.data.source.header import header_of, is_parquet, types_of
+from likeness.data.source.opening import is_text
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
 from likeness.pipeline.new_project import outdated_files
@@ -231,6 +232,9 @@ def _header_faults(project: Project, key: str, names: Iterable[str]) -> tuple[li
     except DataError as error:
         return [], [_fault(f"ingest.{key}: {error}")]
     where = f"{place.name}: ingest.people" if queried is not None and key == "people" else place.name
+    if queried is None and is_text(place.name) and len(header) == 1 and not {*names} & {*header}:
+        words = "its first line is one column, and none of the schema. Correct ingest.format.separator, or the schema."
+        return [], [Fault(where, words)]
     words = "of the schema is not in the header. Correct the schema"
     return header, [Fault(where, f"column '{name}' {words}.") for name in names if name not in header]
 
