@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import Settings
+from prefect.states import Running
 
 from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_bytes
@@ -80,10 +82,16 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: None)
     (toy / "step.py").write_text("open('a.txt', 'w').write('other')\n")
     assert reproduce(toy, "first", print).ending == "Ran"
     (toy / "step.py").write_text("open('a.txt', 'w').write('a')\n")
-    assert endings() == "first Restored, middle UpToDate, last UpToDate"
-    with get_client(sync_client=True) as client:  # one of the calls that half-broken servers answer with 422
-        runs = client.read_flow_runs()
-        assert len(runs) >= 2
+    note = toy / ".likeness/flow_run"
+    with get_client(sync_client=True) as client:
+        killed = client.create_flow_run(synthesize, state=Running())
+        note.write_text(str(killed.id))
+        assert endings() == "first Restored, middle UpToDate, last UpToDate"
+        assert client.read_flow_run(killed.id).state.is_crashed() and not note.exists()  # type: ignore[union-attr]
+        note.write_text(str(uuid4()))  # of another server, with a damaged file as with none
+        assert endings() == "first UpToDate, middle UpToDate, last UpToDate"
+        runs = client.read_flow_runs()  # one of the calls that half-broken servers answer with 422
+        assert len(runs) >= 3
 
 
 def test_the_account_and_the_newest_head_are_left_as_artifacts_once(toy: Path, prefect_server: None) -> None:

@@ -75,6 +75,7 @@ class ProjectPaths:
     lock_copy = ProjectPath(".likeness/dvc.lock")
     site_cache = ProjectPath(".dvc/tmp/site")
     lock_of_dvc = ProjectPath(".dvc/tmp/rwlock")
+    flow_run = ProjectPath(".likeness/flow_run")
     markers = ProjectPath(".likeness/stages")
     tracked = ProjectPath(".likeness/tracked.json")
 

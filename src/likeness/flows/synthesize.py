@@ -11,19 +11,23 @@ import logging
 import signal
 import subprocess
 import sys
-from collections.abc import Coroutine
-from contextlib import ExitStack
+from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from uuid import UUID
 
 from prefect import flow, task
 from prefect.artifacts import Artifact, MarkdownArtifact, TableArtifact
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
+from prefect.exceptions import ObjectNotFound
 from prefect.logging import get_run_logger
+from prefect.runtime import flow_run
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
-from prefect.states import Completed, Failed
+from prefect.states import Completed, Crashed, Failed
 
 from likeness.core.errors import LikenessError
 from likeness.core.messages import Report
@@ -85,11 +89,31 @@ def synthesize(
         project = Project.load(Path(root))
         with ExitStack() as held:
             patiently(lambda: held.enter_context(project.ledger_session.alone(wait)))
+            held.enter_context(_noted(project.paths.flow_run))
             state = _stages(project.paths, stage_timeout, check_budget)
             publish(project.paths, account=state.is_completed())
             return state
     except LikenessError as error:
         return Failed(message=str(error))
+
+
+@contextmanager
+def _noted(note: Path) -> Iterator[None]:
+    """Keep this run's id in a file while it is at work. A run that a kill left there has crashed, and cannot say so.
+
+    The lock of the people is held, so that run is not at work.
+    """
+    with suppress(OSError, ValueError, ObjectNotFound), get_client(sync_client=True) as client:
+        run = client.read_flow_run(UUID(note.read_text(encoding="utf-8")))
+        if run.state is not None and run.state.is_running():
+            client.set_flow_run_state(run.id, Crashed(message="its process was killed"))
+    with suppress(OSError):
+        note.parent.mkdir(exist_ok=True)
+        note.write_text(str(flow_run.id), encoding="utf-8")
+    try:
+        yield
+    finally:
+        note.unlink(missing_ok=True)
 
 
 def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> State[None]:

@@ -107,7 +107,7 @@ class Composition:
 
     Attributes:
         total: ρ and δ of all releases together.
-        series: costs by kind and first night, shape (2, last night + 1), of each series by its name.
+        series: costs by kind and first night, shape (2, at least last night + 1), of each series by its name.
         most: the largest ρ and δ of each series.
     """
 
@@ -129,7 +129,8 @@ class Composition:
         """
         if cohort is not None:
             costs = self.series.get(series, np.zeros((2, 0)))
-            costs = np.pad(costs, ((0, 0), (0, max(0, cohort.last + 1 - costs.shape[1]))))
+            if (short := cohort.last + 1 - costs.shape[1]) > 0:
+                costs = np.pad(costs, ((0, 0), (0, max(short, costs.shape[1]))))  # doubled: few copies in years
             people = costs[:, cohort.first : cohort.last + 1]
             people += [[rho], [delta]]
             before, now = self.most.get(series, (0.0, 0.0)), people.max(axis=1).tolist()
