@@ -53,7 +53,7 @@ NAMES = (
     "adult", "adult_rebalanced", "census", "census_rebalanced", "covtype", *papers_tables.FILES, *EXAMPLES, "celeba"
 )  # fmt: skip
 ONLY_MARGINALS = ("adult_discretized",)  # tables without a label
-UNSPLIT = ("covtype", *ONLY_MARGINALS)  # without a column that says train or test
+UNSPLIT = {"covtype": 0.2, "adult_discretized": 0.0}  # share of test rows, where no column says train or test
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
 _WRITTEN = ("evidence/results", "evidence/*.md", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
@@ -83,7 +83,8 @@ def load(name: str) -> Table:
         return rebalanced(load(source), count, test_share)
     params = settings(name)
     if name not in ("adult", *EXAMPLES):
-        split = dataclasses.replace(params.ingest.split, column=None if name in UNSPLIT else "split")
+        column, test_fraction = None if name in UNSPLIT else "split", UNSPLIT.get(name, 0.0)
+        split = dataclasses.replace(params.ingest.split, column=column, test_fraction=test_fraction)
         folder = "raw" if name in papers_tables.FILES else "schema"
         ingest = dataclasses.replace(
             params.ingest, source=f"data/raw/{name}.parquet", schema=f"data/{folder}/{name}.yaml", split=split
