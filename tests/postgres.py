@@ -54,10 +54,10 @@ def server() -> Iterator[Path]:
         data = folder / "data"
         options = "-c listen_addresses= -c fsync=off -c max_connections=40 -c autovacuum=off -c shared_buffers=8MB"
         options += f" -c unix_socket_directories={folder} -c log_min_messages=panic"
-        control = [*words, str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log")]
+        control = [*words, str(binaries / "pg_ctl"), "-D", str(data), "-w", "-t", "300", "-l", str(folder / "log")]
         initdb = [*words, str(binaries / "initdb"), "-D", str(data), "-U", "owner", "-A", "trust", "-E", "UTF8", "-N"]
         subprocess.run([*initdb, "--locale=C"], check=True, capture_output=True, cwd=folder)
-        subprocess.run([*control, "-o", options, "start"], check=True, capture_output=True, cwd=folder, timeout=60)
+        subprocess.run([*control, "-o", options, "start"], check=True, capture_output=True, cwd=folder, timeout=300)
         try:
             yield folder
         finally:

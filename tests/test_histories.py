@@ -290,7 +290,7 @@ def test_estimates_of_people_and_of_pairs_of_events() -> None:
     counted = estimate(HistorySchema.from_dict({**SPEC, **AGE}), model.releases_.values(), counts, total=800)
     assert counted["estimate"].sum() == pytest.approx((lengths > 1).sum(), abs=1)
     held = [row["low"] <= share <= row["high"] for row in (noisy(model, *question).loc[("b", "a")] for _ in range(60))]
-    assert sum(held) >= 50  # two false alarms in 10,000 runs, with a coverage of 95 %
+    assert sum(held) >= 48  # seven false alarms in a million runs, with a coverage of 95 %
     with pytest.raises(ParamsError, match="rows of one person depend on each other"):
         model.estimate("gap", statistic="mean", sampling=True)
     with pytest.raises(ParamsError, match=r"columns must be one of age, number of events, first day.* next state"):

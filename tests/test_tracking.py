@@ -294,7 +294,7 @@ def test_processes_that_start_a_database_together_all_log(project: Path) -> None
         for _ in range(2)
     ]
     for process in processes:
-        assert process.wait(timeout=100) == 0, process.communicate()[1]
+        assert process.wait(timeout=300) == 0, process.communicate()[1]
 
 
 def fetch(logged: dict[str, Any]) -> Any:

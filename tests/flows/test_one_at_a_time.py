@@ -18,7 +18,7 @@ import time
 from likeness.pipeline.project import Project
 with Project.load().ledger_session.alone(5):
     print("in", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -39,5 +39,5 @@ def test_another_process_waits_until_the_first_is_gone_however_it_went(toy: Path
     finally:
         holder.kill()
         holder.wait()
-    with Project.load(toy).ledger_session.alone(5):
+    with Project.load(toy).ledger_session.alone(60):
         pass

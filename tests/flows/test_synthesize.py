@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from uuid import uuid4
@@ -232,10 +233,19 @@ def test_a_run_that_breaks_at_every_stage_releases_once(toy: Path, prefect_serve
     assert sha256_bytes((toy / "c.txt").read_bytes()) == digest
 
 
-def test_a_stage_that_takes_too_long_is_killed(toy: Path) -> None:
+def test_a_stage_that_takes_too_long_is_killed(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time begins when it is at work: a busy machine may take any time until then."""
+
+    class Clock(threading.Timer):
+        def run(self) -> None:
+            while not (toy / "pid").exists() and not self.finished.wait(0.1):
+                pass
+            super().run()
+
+    monkeypatch.setattr(threading, "Timer", Clock)
     (toy / "step.py").write_text(SLEEPER)
-    outcome = reproduce(toy, "first", print, timeout=4)
-    assert outcome.ending == "Failed" and "stopped after 4 s" in outcome.message
+    outcome = reproduce(toy, "first", print, timeout=1)
+    assert outcome.ending == "Failed" and "stopped after 1 s" in outcome.message
     assert gone(int((toy / "pid").read_text()))
 
 
@@ -284,12 +294,12 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     stage = int((toy / "pid").read_text())
     assert stage in children and len(children) >= 3  # dvc, its stage, Prefect's server
     flow.send_signal(signal.SIGTERM)
-    assert flow.wait(timeout=60) == 128 + signal.SIGTERM
+    assert flow.wait(timeout=300) == 128 + signal.SIGTERM
     assert all(gone(pid) for pid in children)
 
 
 def gone(pid: int) -> bool:
-    for _ in range(50):
+    for _ in range(600):
         try:
             os.kill(pid, 0)
         except ProcessLookupError:

@@ -88,7 +88,10 @@ WITHOUT_LEVELS = moments.Moments(
 def test_directions_within_the_noise_are_kept_where_brightness_is_released_apart(
     method: moments.Moments, least: float
 ) -> None:
-    """Of 50 eigenvalues of noise two to three are expected between .8 of the edge and the edge, in either class."""
+    """Of 50 eigenvalues of noise two to three are expected between .8 of the edge and the edge, in either class.
+
+    Both classes together have five with a deviation of .8: none with probability below 1e-6.
+    """
     levels = method is METHOD
     method = dataclasses.replace(method, privatize=Privatize(num_coefficients=50))
     found = released(method)
@@ -131,7 +134,10 @@ FROM_GRAY = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, center="gr
 
 
 def test_from_gray_the_bounds_are_shorter_and_a_verifier_computes_them_again() -> None:
-    """Grays of .2 to .4 are .2 from .5: the noise on second moments is (.2 / .3)² of what it is from black."""
+    """Grays of .2 to .4 are .2 from .5: the noise on second moments is (.2 / .3)² of what it is from black.
+
+    The mean of drawn pixels is .337 with a deviation of .003: false alarms below 1e-9.
+    """
     found = released(FROM_GRAY)
     bound, share = found["embedding"].receipt.feature["bound"], found[LEVELS].receipt.feature["share"]
     assert bound / math.sqrt(54) == pytest.approx(0.2, abs=2 / 64)
@@ -145,7 +151,7 @@ def test_from_gray_the_bounds_are_shorter_and_a_verifier_computes_them_again() -
     copula = FROM_GRAY.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
     assert isinstance(copula, GaussianImages)
     labels = np.repeat([0, 1], 200)
-    assert copula.draw(labels, np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.05)
+    assert copula.draw(labels, np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.06)
     sides = copula.shares.reshape(2, 4, *SHAPE)
     assert np.abs(sides - sides[..., ::-1]).max() < 1e-4
 
@@ -171,7 +177,10 @@ def two_shapes(rows: int = 6_000) -> Records:
 
 
 def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None:
-    """At ε = 2 the distance of the shapes is over ten times the edge of the noise in a cluster."""
+    """At ε = 2 the distance of the shapes is over ten times the edge of the noise in a cluster.
+
+    Sides differ by .89 with a deviation of .024, and shares have one of .004: false alarms below 1e-9.
+    """
     found = released(SPLIT, rows=two_shapes())
     auxiliary = {name: one for name, one in found.items() if name != "embedding"}
     copula = SPLIT.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
@@ -196,7 +205,7 @@ def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None
         query_again(dataclasses.replace(receipt, feature=no_cells))
     # Each cluster has the brightness of its shape: above half of white, on which side?
     (left, right) = (copula.shares[:2, 2].reshape(2, 6, 9)[:, 1:5, side].mean(axis=(1, 2)) for side in ([1, 2], [6, 7]))
-    assert (np.abs(left - right) > 0.8).all() and (left[0] > right[0]) == (right[1] > left[1])
+    assert (np.abs(left - right) > 0.7).all() and (left[0] > right[0]) == (right[1] > left[1])
 
 
 @pytest.mark.parametrize("splits", [0, 2])

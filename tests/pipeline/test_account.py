@@ -138,7 +138,8 @@ def edit_the_csv() -> None:
 
 def replace_the_weights() -> None:
     path = Path("data/models/generator/weights.safetensors")
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
 
 
 def weights_of_another_run() -> None:

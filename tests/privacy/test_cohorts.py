@@ -50,14 +50,15 @@ COSTS = st.tuples(
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """A ledger of people with names, on the first of some days."""
-    ledger = Ledger.create(locate())
     on_day(monkeypatch, 1)
+    ledger = Ledger.create(locate())
     ledger.declare_population("people", ADD, 1.0, 1e-5, "pid")
     return ledger
 
 
 def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
-    monkeypatch.setattr(records_of, "_now", lambda: (datetime.date(2027, 1, 1) + datetime.timedelta(day)).isoformat())
+    """A day in the past: the verifier refuses what lies ahead of today."""
+    monkeypatch.setattr(records_of, "_now", lambda: (datetime.date(2025, 1, 1) + datetime.timedelta(day)).isoformat())
 
 
 def tonight(ledger: Ledger, names: Iterable[str], attempt: str = "1") -> Tonight:

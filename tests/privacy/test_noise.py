@@ -66,7 +66,7 @@ def test_forked_and_spawned_processes_never_repeat_noise() -> None:
     False alarm: two of 128 honest coordinates at σ = 2**50 are equal with probability below 128²/2 / (2σ√π), 1e-11.
     """
     command = [sys.executable, "-c", MANY_PROCESSES]
-    drawn = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    drawn = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.split()
     assert len(drawn) == 8 * 16 == len(set(drawn))
 
 

@@ -186,7 +186,7 @@ from likeness.ledger.database import holding
 from likeness.ledger.home import locate
 with holding(dataclasses.replace(locate(), path=Path(sys.argv[1])), "run"):
     print("in", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -198,7 +198,7 @@ def test_a_lock_among_machines_ends_with_its_holder(ledger: Ledger, machine: Cal
         raise AssertionError("two at work")
     holder.kill()
     holder.wait()
-    with holding(ledger.home, "run", 5):
+    with holding(ledger.home, "run", 60):
         pass
 
 
@@ -276,7 +276,7 @@ def test_bytes_and_commit_are_there_together_or_not_at_all(ledger: Ledger, url: 
 def write(home: Home, name: str, steps: int, cost: float, start: Barrier, told: "Queue[str]") -> None:
     """A writer's life, in a process of its own."""
     ledger = Ledger.open(home)
-    start.wait(60)
+    start.wait(300)
     for step in range(steps):
         try:
             ledger.reserve(request(f"{name}-{step}", cost))
@@ -301,9 +301,9 @@ def test_machines_racing_for_the_last_of_the_budget(ledger: Ledger, machine: Cal
         racers.append(context.Process(target=write, args=(home, f"w{place}", steps, CAP / fits, start, told)))
     for racer in racers:
         racer.start()
-    said = [told.get(timeout=60) for _ in range(writers * steps)]
+    said = [told.get(timeout=300) for _ in range(writers * steps)]
     for racer in racers:
-        racer.join(60)
+        racer.join(300)
         assert racer.exitcode == 0
     assert (said.count("accepted"), said.count("refused")) == (fits, 2)
     reopened = Ledger.open(locate())
