@@ -406,7 +406,10 @@ def test_replace_one(ledger: Ledger) -> None:
 
 
 def test_a_first_notebook() -> None:
-    """From a frame to rows, as a newcomer writes it: no file, no command, no refusal."""
+    """From a frame to rows, as a newcomer writes it: no file, no command, no refusal.
+
+    The noise in the number has a deviation of 30, and .09 is seven of the difference: false alarms below 1e-9.
+    """
     random = np.random.default_rng(0)
     df = pd.DataFrame({"age": random.integers(18, 90, 2_000), "sex": random.choice(["female", "male"], 2_000)})
     df["income"] = df["age"] * 1_000 * random.random(2_000)
@@ -420,7 +423,7 @@ def test_a_first_notebook() -> None:
     schema["sex"].categories = ["female", "male"]
     synthesizer = Synthesizer(schema=schema, population="survey 2026", epsilon=1).fit(df)
     synthetic = synthesizer.sample()
-    assert 1_900 < len(synthetic) < 2_100 and list(synthetic.columns) == list(df.columns)
+    assert 1_800 < len(synthetic) < 2_200 and list(synthetic.columns) == list(df.columns)
     share = synthetic.groupby("sex")["smoker"].mean()
     assert share["male"] - share["female"] > 0.2
     young = synthesizer.sample(where={"age": (18, 30), "sex": "male"})

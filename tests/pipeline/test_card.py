@@ -147,11 +147,15 @@ def test_the_forecast_says_how_wide_the_intervals_will_be(project: Path) -> None
     assert queries[DISTANCES].measures[0].error < 3e-4 and queries[CONFUSION].measures[0].error < 1e-3
 
 
-def test_intervals_hold_the_truth_and_those_of_halved_noise_do_not(project: Path) -> None:
-    """Over 60 draws: 95 % of the figures or more, and about 67 % of those whose interval is no wider than its noise."""
+def test_intervals_hold_the_truth_and_those_of_a_third_of_the_noise_do_not(project: Path) -> None:
+    """Over 60 draws: 95 % of the figures or more, and about 49 % of those whose interval is no wider than its noise.
+
+    Fewer than 46 of 60 hold with probability 2e-7. Means of three figures have deviations of .025 and .06, and their
+    bound is over five of these away. So false alarms are below 1e-5.
+    """
     made, table = Project.load(), staff("staff")
     rows = read_frame(table, made.written_schema)
-    honest, halved = (Simulation(made, rows[:1000], rows[1000:1100], claimed).covered(60) for claimed in (1.0, 0.5))
+    honest, wrong = (Simulation(made, rows[:1000], rows[1000:1100], claimed).covered(60) for claimed in (1.0, 1 / 3))
     exact = ("rows", "accuracy", "balanced_accuracy")
-    assert len(honest) == 7 and min(honest.values()) > 0.8 and np.mean([*honest.values()]) > 0.9, honest
-    assert np.mean([honest[name] for name in exact]) > 0.86 > np.mean([halved[name] for name in exact]), halved
+    assert len(honest) == 7 and min(honest.values()) > 0.76, honest
+    assert np.mean([honest[name] for name in exact]) > 0.8 > np.mean([wrong[name] for name in exact]), wrong
