@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Two workers share two cores: more threads would only wait for each other. Read when numpy and torch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Every machine tries the same examples, so that a change is judged by what it changed. `make fuzz` looks for new ones.
-# A busy machine is no failure: there is no deadline.
-settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=50)
-settings.register_profile("search", deadline=None)
+# A busy machine is no failure: there is no deadline, also for making examples.
+SLOW = [HealthCheck.too_slow]
+settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=50, suppress_health_check=SLOW)
+settings.register_profile("search", deadline=None, suppress_health_check=SLOW)
 settings.load_profile("search" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
 # Whoever uses one of these fixtures works with programs that the fixture starts; these folders run whole pipelines.

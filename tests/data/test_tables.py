@@ -66,7 +66,7 @@ def test_a_csv_is_typed_by_the_schema_alone(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.long
 @given(schemas_and_tables())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_typed_table_written_as_a_source_reads_back(tmp_path: Path, drawn: tuple[Schema, pd.DataFrame]) -> None:
     schema, table = drawn
     for name in ("t.csv", "t.csv.gz", "t.parquet"):
@@ -178,7 +178,7 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @given(schemas_and_tables())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_private_file_keeps_kinds_categories_and_order(tmp_path: Path, drawn: tuple[Schema, pd.DataFrame]) -> None:
     _, table = drawn
     path = tmp_path / "private" / "t.parquet"
