@@ -173,7 +173,7 @@ def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
     assert Schema.from_dict(made.to_dict(), "again") == made and "nurse" in schema_text(made)
     with pytest.raises(SchemaError, match="not those of the schema"):
         written.completed({})
-    with pytest.raises(SchemaError, match=r"are not released yet\. Run: dvc repro categories"):
+    with pytest.raises(SchemaError, match=r"are not released yet\. Run: likeness run"):
         Layout.from_schema(written)
 
 

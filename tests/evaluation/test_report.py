@@ -287,10 +287,10 @@ def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, An
     with pytest.raises(ArtifactError, match=r"reports/privacy.json: .* format 2\."):
         render({**privacy, "format": 2}, "", {})
     for key in ("total", "ledger", "software", "unit"):
-        with pytest.raises(ArtifactError, match=rf"reports/privacy.json: .*{key}.*dvc repro account"):
+        with pytest.raises(ArtifactError, match=rf"reports/privacy.json: .*{key}.*likeness run"):
             render({name: value for name, value in privacy.items() if name != key}, "", {})
     (project / "reports/PRIVACY_STATEMENT.md").unlink()
-    with pytest.raises(ArtifactError, match=r"reports/PRIVACY_STATEMENT.md is missing.*dvc repro account"):
+    with pytest.raises(ArtifactError, match=r"reports/PRIVACY_STATEMENT.md is missing.*likeness run"):
         write_report(project)
 
 
@@ -373,13 +373,13 @@ def test_losses_are_columns_of_numbers(tmp_path: Path) -> None:
 )
 def test_bad_losses_are_refused_by_name(tmp_path: Path, text: str, rule: str) -> None:
     (tmp_path / "loss.csv").write_text(text)
-    with pytest.raises(ArtifactError, match=f"data/models/loss.csv: .*{rule}.*dvc repro train"):
+    with pytest.raises(ArtifactError, match=f"data/models/loss.csv: .*{rule}.*likeness run"):
         read_losses(tmp_path / "loss.csv")
 
 
 def test_missing_and_malformed_files_name_their_stage(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"reports/internal/evaluation/metrics.json is missing.*dvc repro evaluate"):
+    with pytest.raises(ArtifactError, match=r"reports/internal/evaluation/metrics.json is missing.*likeness run"):
         read_internal(tmp_path)
     (tmp_path / "privacy.json").write_text("[1]")
     with pytest.raises(ArtifactError, match=r"reports/privacy\.json is not a JSON object"):
-        read_json(tmp_path / "privacy.json", "reports/privacy.json", "account")
+        read_json(tmp_path / "privacy.json", "reports/privacy.json")

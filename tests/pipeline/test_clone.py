@@ -46,7 +46,7 @@ def test_a_clone_spends_nothing_and_says_where_rows_and_ledger_are(clone: Clone,
         clone.run(f"stages.{name}")
     assert {page: clone.bytes(page) for page in PAGES} == before
     clone.run("likeness", "summary")
-    assert "Run: dvc repro" in clone.run("stages.evaluate", ok=False)
+    assert "Run: likeness run" in clone.run("stages.evaluate", ok=False)
     clone.set(sample__seed=7)
     clone.run("stages.sample")
     assert "dvc checkout" in clone.run("stages.account", ok=False)  # the account is of another table

@@ -351,14 +351,14 @@ def ledger_redraw(key: Annotated[str, typer.Argument(help="Key of the release, o
     digest = ledger.commits()[matches[0]][1]
     data = stored_bytes(ledger, matches[0])
     if data is not None and sha256_bytes(data) == digest:
-        raise LedgerError(f"release {key} is whole in the store. Run dvc repro: it costs nothing.")
+        raise LedgerError(f"release {key} is whole in the store. It costs nothing. Run: likeness run")
     for path in ProjectPaths().released_files:
         if path.exists() and sha256_bytes(path.read_bytes()) == digest:
             raise LedgerError(f"{path} is this release. Put it back at no cost: likeness ledger restore {path}")
     ledger.redraw(matches[0], {"asked_by": provenance()["asked_by"]})
     reserved, _ = ledger.find(matches[0])
     assert reserved is not None
-    say(f"{key} is given up. The next dvc repro draws it again and costs rho {reserved.body['rho']:.6g} again.")
+    say(f"{key} is given up. The next run draws it again and costs rho {reserved.body['rho']:.6g} again.")
 
 
 def _home() -> Home:

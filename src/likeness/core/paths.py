@@ -145,11 +145,11 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value: dict[str, Any] = json_content(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
+        raise ArtifactError(f"{path} is missing. Run: likeness run") from None
     except ValueError:
-        raise ArtifactError(f"{path} is not valid JSON. Run: dvc repro") from None
+        raise ArtifactError(f"{path} is not valid JSON. Run: likeness run") from None
     if not isinstance(value, dict):
-        raise ArtifactError(f"{path} does not hold a mapping. Restore it, or run: dvc repro")
+        raise ArtifactError(f"{path} does not hold a mapping. Restore it, or run: likeness run")
     return value
 
 

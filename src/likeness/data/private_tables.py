@@ -294,7 +294,7 @@ def _of_manifest(path: Path, manifest: Mapping[str, Any] | None) -> pq.ParquetFi
     """An open file, which has this manifest where one is expected."""
     file = _opened(path)
     if manifest is not None and _manifest(file) != dict(manifest):
-        raise ArtifactError(f"{path} was replaced while it was in use. Run: dvc repro")
+        raise ArtifactError(f"{path} was replaced while it was in use. Run: likeness run")
     return file
 
 
@@ -303,6 +303,6 @@ def _opened(path: Path) -> pq.ParquetFile:
         # With pre-buffering pyarrow holds the bytes of all row groups until the file closes (apache/arrow#39808).
         return pq.ParquetFile(path, pre_buffer=False)
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
+        raise ArtifactError(f"{path} is missing. Run: likeness run") from None
     except (pa.ArrowException, OSError):
-        raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
+        raise ArtifactError(f"{path} is damaged. Run: likeness run") from None

@@ -108,7 +108,7 @@ def table_places(
     columns = {id(column): column for column in chain.from_iterable(axes)}
     cells = {key: column.places(x) for key, column in columns.items()}
     if len(x) and any(cells[key].min() < 0 or cells[key].max() >= column.size for key, column in columns.items()):
-        raise ReleaseError("a row is in no cell of a column. Run: dvc repro")
+        raise ReleaseError("a row is in no cell of a column. Run: likeness run")
     groups = np.zeros(len(x), np.int64) if groups is None else groups
     firsts = {key: groups * column.size + cells[key] for key, column in columns.items()}
     for table in axes:

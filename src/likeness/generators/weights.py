@@ -22,8 +22,8 @@ def check_weights(folder: Path) -> None:
             header = json.loads(file.read(min(size, 1 << 24)))
         digest = header["__metadata__"][SPEC_DIGEST]
     except FileNotFoundError as error:
-        raise ArtifactError(f"{error.filename} is missing. Run: dvc repro train") from None
+        raise ArtifactError(f"{error.filename} is missing. Run: likeness run") from None
     except (KeyError, ValueError, TypeError):
-        raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from None
+        raise ArtifactError(f"{folder}: not a generator of format 1. Run: likeness run") from None
     if digest != sha256_bytes(spec):
-        raise ArtifactError(f"{folder}: weights.safetensors was not saved with spec.json. Run: dvc repro train")
+        raise ArtifactError(f"{folder}: weights.safetensors was not saved with spec.json. Run: likeness run")

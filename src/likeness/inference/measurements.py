@@ -140,9 +140,8 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     released = sorted(released, key=lambda one: one.receipt.stage != "privatize")
     parts = [part for one in released for part in _parts(one, schema, starts)]
     if not parts:
-        raise ReleaseError(
-            "no released file counts records, so nothing can be estimated. Release with method marginals."
-        )
+        remedy = "Release with method marginals" if released else "Run: likeness run"
+        raise ReleaseError(f"no released file counts records, so nothing can be estimated. {remedy}.")
     cells = _cells(parts)
     tables, finer = [], {}
     for part in parts:

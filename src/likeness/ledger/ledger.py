@@ -209,12 +209,12 @@ class Ledger(Chain):
             if before is not None:
                 return before
             if not (request.rho > 0 and request.delta >= 0):
-                raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: dvc repro plan")
+                raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: likeness run")
             check_owner(records, request.population, request.digest, request.rows_digests, self.key)
             budget = budget_of(records, request.population)
             if budget is None or budget.adjacency is not request.adjacency:
                 raise LedgerError(
-                    f"population '{request.population}' is not on record under {request.adjacency}. Run: dvc repro"
+                    f"population '{request.population}' is not on record under {request.adjacency}. Run: likeness run"
                 )
             check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
             check_night(records, request, moment(records))
@@ -271,10 +271,10 @@ class Ledger(Chain):
         with self.appending() as records:
             entries = _about(records, key)
             if "commit" not in entries:
-                raise LedgerError(f"release {key[:12]} was never committed, so nothing is lost. Run: dvc repro")
+                raise LedgerError(f"release {key[:12]} was never committed, so nothing is lost. Run: likeness run")
             if "lost" in entries:
                 seq = entries["lost"].seq
-                raise LedgerError(f"release {key[:12]} was declared lost in entry {seq} already. Run: dvc repro")
+                raise LedgerError(f"release {key[:12]} was declared lost in entry {seq} already. Run: likeness run")
             return append(records, "lost", {**by, "key": key, "identity": entries["reserve"].body["identity"]})
 
     def confirm_day(self, day: str, by: Mapping[str, Any]) -> Record:
@@ -315,7 +315,7 @@ class Ledger(Chain):
                     )
                 return entries["commit"]
             if "reserve" not in entries:
-                raise LedgerError(f"release {key[:12]} was never reserved. Run: dvc repro")
+                raise LedgerError(f"release {key[:12]} was never reserved. Run: likeness run")
             reserved = entries["reserve"]
             body = {"key": key, "identity": reserved.body["identity"], "reserve_seq": reserved.seq, "sha256": sha256}
             return append(records, "commit", body, time=records[-1].time)
@@ -338,7 +338,7 @@ class Ledger(Chain):
             reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == population}
             committed = {r.body["key"] for r in records if r.kind == "commit"} & reserved
             for key in (one for one in body["releases"] if one not in committed):
-                raise LedgerError(f"release {key[:12]} is not a committed release of '{population}'. Run: dvc repro")
+                raise LedgerError(f"release {key[:12]} is not a committed release of '{population}'. Run: likeness run")
             for record in records:
                 if record.kind == "published" and body.items() <= record.body.items():
                     return record

@@ -35,7 +35,7 @@ def fit(
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(
             f"{receipt.query}: answers another question than {method.name} asks with these settings. "
-            "Restore the settings of the release, or make a new one: dvc repro"
+            "Restore the settings of the release, or make a new one: likeness run"
         )
     generator, environment, losses = method.fit_generator(context, auxiliary, embedding, compute)
     receipts = [released.receipt for released in [*others, *auxiliary.values(), embedding]]

@@ -104,9 +104,9 @@ class SavedGenerator:
             if len(class_weights) != network.num_classes or not all(0 <= weight < math.inf for weight in class_weights):
                 raise ValueError("class_weights: one for each class, none below 0")
         except FileNotFoundError as error:
-            raise ArtifactError(f"{folder} holds no generator. Run: dvc repro train") from error
+            raise ArtifactError(f"{folder} holds no generator. Run: likeness run") from error
         except (*_DAMAGE, ParamsError, SafetensorError) as error:
-            raise ArtifactError(f"{folder}: not a generator of format 1. Run: dvc repro train") from error
+            raise ArtifactError(f"{folder}: not a generator of format 1. Run: likeness run") from error
         return cls(network, class_weights, provenance)
 
     def draw(

@@ -71,7 +71,7 @@ def check_plan(project: Project, plan: Plan) -> None:
         or any(getattr(plan, name) != getattr(expected, name) for name in public)
     ):
         raise ReleaseError(
-            f"{project.paths.plan} is not the plan of params.yaml: the settings have changed. Run: dvc repro"
+            f"{project.paths.plan} is not the plan of params.yaml: the settings have changed. Run: likeness run"
         )
 
 
@@ -80,23 +80,24 @@ def _check_receipts(attempt: str, plan: Plan, released: Mapping[Path, Released])
     answered = sorted(one.receipt.query for one in released.values())
     planned = sorted(query.query for query in plan.queries)
     if answered != planned:
-        raise ReleaseError(f"data/released answers the queries {answered}, but the plan has {planned}. Run: dvc repro")
+        words = f"data/released answers the queries {answered}, but the plan has {planned}"
+        raise ReleaseError(f"{words}. Run: likeness run")
     for path, one in released.items():
         receipt = one.receipt
         if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
             raise ReleaseError(
-                f"{path}: released under another privacy.adjacency or privacy.population. Run: dvc repro"
+                f"{path}: released under another privacy.adjacency or privacy.population. Run: likeness run"
             )
         if receipt.unit != plan.unit:
-            raise ReleaseError(f"{path}: released under another ingest.unit. Run: dvc repro")
+            raise ReleaseError(f"{path}: released under another ingest.unit. Run: likeness run")
         if base_attempt(receipt.slot) != attempt:
-            raise ReleaseError(f"{path}: released under another ledger.attempt. Run: dvc repro")
+            raise ReleaseError(f"{path}: released under another ledger.attempt. Run: likeness run")
         query = plan.query(receipt.query)
         same = _close(receipt.noise_multiplier, query.noise_multiplier) and receipt.delta_keys == query.delta_keys
         if receipt.private is not plan.private or not same:
-            raise ReleaseError(f"{path}: released with another noise than {ProjectPaths.plan} has. Run: dvc repro")
+            raise ReleaseError(f"{path}: released with another noise than {ProjectPaths.plan} has. Run: likeness run")
     if len({one.receipt.digest for one in released.values()}) > 1:
-        raise ReleaseError("data/released holds releases of different versions of the rows. Run: dvc repro")
+        raise ReleaseError("data/released holds releases of different versions of the rows. Run: likeness run")
 
 
 def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
@@ -133,7 +134,7 @@ def _check_generator(project: Project, released: Mapping[Path, Released]) -> Non
         if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
             raise ReleaseError(
                 f"{folder} was trained on other releases than data/released holds, so no statement is true of it. "
-                "Run: dvc repro"
+                "Run: likeness run"
             )
         check_weights(folder)
 

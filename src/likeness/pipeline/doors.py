@@ -66,7 +66,7 @@ def partition_door(project: Project, column: str) -> "Door":
     table, schema = project.paths.table, project.written_schema
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {})
     if not {open_column.name for open_column in schema.open_columns} <= set(text_columns(table)):
-        raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: dvc repro")
+        raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: likeness run")
     dataset = replace(dataset, encoding=encoding_digest(schema))
     read = ColumnPartitions(table.absolute(), manifest, column)
     return Door(project.written_plan, project.ledger_to_spend, dataset, read, project.provenance)

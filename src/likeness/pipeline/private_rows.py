@@ -72,7 +72,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
     for name, value in expected.items():
         if manifest.get(name) != value:
             key = _SETTINGS.get(name, name)
-            raise ArtifactError(f"{path} was written under another {key} than params.yaml has. Run: dvc repro")
+            raise ArtifactError(f"{path} was written under another {key} than params.yaml has. Run: likeness run")
     if manifest["ledger"] != ledger_id:
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     check_number(params, manifest["num_records"])

@@ -190,7 +190,7 @@ class Project:
 
         sample = self.params.sample
         if sample.rows == AUTO and not self.paths.auxiliary_files:
-            raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: dvc repro")
+            raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: likeness run")
         return row_request(sample, self.context, load_folder(self.paths.auxiliary))
 
     @cached_property

@@ -55,19 +55,19 @@ def _check_table(project: Project, table: str, schema: Schema) -> None:
     try:
         metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
+        raise ArtifactError(f"{path} is missing. Run: likeness run") from None
     except (pa.ArrowException, OSError):
-        raise ArtifactError(f"{path} is damaged. Run: dvc repro") from None
+        raise ArtifactError(f"{path} is damaged. Run: likeness run") from None
     lineage: dict[str, Any] = json.loads(metadata.get(LINEAGE, b"{}"))
     if lineage.get("sample") != sample_request(project.sample):
-        raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: dvc repro sample")
+        raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: likeness run")
     digests = _origin(project, table)
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
-            raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: dvc repro sample")
+            raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: likeness run")
     shown = in_dtypes(project.tables[table], schema)
     if plain_bytes(shown, schema, project.params.ingest.format) != plain.read_bytes():
-        raise ArtifactError(f"{path} and {plain} hold different rows. Run: dvc repro sample")
+        raise ArtifactError(f"{path} and {plain} hold different rows. Run: likeness run")
 
 
 def _path(project: Project, name: str) -> Path:
@@ -90,4 +90,4 @@ def _digest(path: Path) -> str:
     try:
         return sha256_bytes(path.read_bytes())
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing. Run: dvc repro") from None
+        raise ArtifactError(f"{path} is missing. Run: likeness run") from None

@@ -57,7 +57,7 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
         PlanError: the noise of a release is too coarse on its lattice.
     """
     if not receipts:
-        raise ReleaseError("data/released has no receipt: nothing was released, or files are missing. Run: dvc repro")
+        raise ReleaseError("data/released has no receipt: nothing is released, or files are missing. Run: likeness run")
     for receipt in receipts:
         if receipt.private:
             _check_known(receipt)

@@ -49,7 +49,7 @@ def add_discrete_gaussian(values: np.ndarray, scale: float) -> np.ndarray:
         LikenessError: σ is not positive and finite.
     """
     if not (math.isfinite(scale) and scale > 0):
-        raise LikenessError(f"the noise scale must be positive and finite, got {scale}. Run: dvc repro plan")
+        raise LikenessError(f"the noise scale must be positive and finite, got {scale}. Run: likeness run")
     # OpenDP adds without overflow, numpy does not. For noise near 64 bits, OpenDP adds all of it.
     counts = noise_processes.shares(len(values)) if scale <= _FITS else [len(values)]
     here, *others = np.split(values, np.cumsum(counts)[:-1])

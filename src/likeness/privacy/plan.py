@@ -92,7 +92,7 @@ class Plan:
             if query.query == name:
                 return query
         names = ", ".join(query.query for query in self.queries)
-        raise PlanError(f"plan.json has no query '{name}'. Queries: {names}. Run: dvc repro plan")
+        raise PlanError(f"plan.json has no query '{name}'. Queries: {names}. Run: likeness run")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""

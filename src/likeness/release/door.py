@@ -135,14 +135,14 @@ def _check_plan(plan: Plan, query: AnyQuery, dataset: Dataset) -> None:
     """Refuse a plan that is for another population, unit or threshold."""
     if plan.identity != dataset.population:
         raise PlanError(
-            f"plan.json is for '{plan.identity}', the rows belong to '{dataset.population}'. Run: dvc repro plan"
+            f"plan.json is for '{plan.identity}', the rows belong to '{dataset.population}'. Run: likeness run"
         )
     if plan.unit != dataset.unit:
         raise PlanError(
-            f"plan.json protects {_who(plan.unit)}, the rows were prepared for {_who(dataset.unit)}. Run: dvc repro"
+            f"plan.json protects {_who(plan.unit)}, the rows were prepared for {_who(dataset.unit)}. Run: likeness run"
         )
     if isinstance(query, PartitionQuery) and plan.query(query.name).delta_keys != query.delta_keys:
-        raise PlanError(f"{query.name}: plan.json has another delta for its threshold. Run: dvc repro plan")
+        raise PlanError(f"{query.name}: plan.json has another delta for its threshold. Run: likeness run")
 
 
 def _coordinates(query: AnyQuery, plan: Plan) -> int:
@@ -194,7 +194,7 @@ def noise_scale(query: AnyQuery, plan: Plan) -> float:
     sensitivity = math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
     scale = sensitivity * plan.query(query.name).noise_multiplier * _ROUND_UP
     if plan.private is not (scale > 0):
-        raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: dvc repro plan")
+        raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: likeness run")
     return scale
 
 
@@ -261,7 +261,7 @@ def _partitions_counted(chunks: Iterable[Partitions], unit: PrivacyUnit | None) 
             rows = _rows_of_each(rows, chunk.persons, len(chunk.texts), unit)
         elif chunk.persons is not None:
             raise ReleaseError(
-                "the rows belong to people with several rows, plan.json protects single rows. Run: dvc repro"
+                "the rows belong to people with several rows, plan.json protects single rows. Run: likeness run"
             )
         yield Partitions(chunk.texts)
 
@@ -295,7 +295,7 @@ def _rows_of_each(rows: np.ndarray, persons: np.ndarray | None, count: int, unit
         DataError: somebody has too many rows.
     """
     if persons is None or persons.shape != (count,) or persons.dtype != np.int64 or (persons < 0).any():
-        raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: dvc repro")
+        raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: likeness run")
     totals = np.bincount(persons, minlength=len(rows))
     totals[: len(rows)] += rows
     if (totals > unit.max_rows).any():

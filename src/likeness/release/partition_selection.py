@@ -167,7 +167,7 @@ def completed(schema: Schema, released: Sequence[Released]) -> Schema:
     columns = {column.name: column for column in schema.open_columns}
     same = set(by_column) == set(columns) and len(by_column) == len(released)
     if not same or any(one.receipt.feature.get("other") != columns[name].other for name, one in by_column.items()):
-        raise ArtifactError("data/released/categories does not answer this schema. Run: dvc repro categories")
+        raise ArtifactError("data/released/categories does not answer this schema. Run: likeness run")
     try:
         return schema.completed({name: one.keys for name, one in by_column.items()})
     except SchemaError as error:

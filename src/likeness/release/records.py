@@ -215,11 +215,11 @@ class EachPerson(EachRecord):
         for chunk in records:
             persons = chunk.persons
             if persons is None or persons.shape != (len(chunk.x),) or persons.dtype != np.int64 or (persons < 0).any():
-                raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: dvc repro")
+                raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: likeness run")
             rows = chunk if waiting is None else _joined(waiting, chunk)
             assert rows.persons is not None
             if (np.diff(rows.persons) < 0).any():
-                raise ReleaseError("the rows of a person must be together, in the order of people. Run: dvc repro")
+                raise ReleaseError("the rows of a person must be together, in the order of people. Run: likeness run")
             complete = int(np.searchsorted(rows.persons, rows.persons[-1:], side="left").sum())  # the last may go on
             yield _shared(rows[:complete])
             waiting = rows[complete:]

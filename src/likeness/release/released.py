@@ -66,12 +66,12 @@ def from_bytes(data: bytes, where: str) -> Released:
         receipt = Receipt.from_dict(json.loads(header["__metadata__"]["receipt"]), where)
         keys = () if receipt.threshold is None else tuple(json.loads(tensors["keys"].tobytes()[:_MOST_KEYS]))
     except (SafetensorError, KeyError, ValueError, TypeError, RecursionError) as error:
-        raise ReleaseError(f"{where} is not a released file. Run: dvc repro") from error
+        raise ReleaseError(f"{where} is not a released file. Run: likeness run") from error
     size = receipt.dimension if receipt.threshold is None else len(keys)
     if lattice.dtype != np.int64 or lattice.size != size or len(lattice) != receipt.num_groups:
-        raise ReleaseError(f"{where} is damaged: its values do not have the shape in its receipt. Run: dvc repro")
+        raise ReleaseError(f"{where} is damaged: its values do not have the shape in its receipt. Run: likeness run")
     if list(keys) != sorted({str(key) for key in keys if not fault_of(str(key))}):
-        raise ReleaseError(f"{where} is damaged: its keys are not different short texts in order. Run: dvc repro")
+        raise ReleaseError(f"{where} is damaged: its keys are not different short texts in order. Run: likeness run")
     return Released(lattice, receipt, keys)
 
 
@@ -82,7 +82,7 @@ def load_released(path: Path) -> Released:
         ArtifactError: there is no such file.
     """
     if not path.exists():
-        raise ArtifactError(f"{path} is missing. Run: dvc repro")
+        raise ArtifactError(f"{path} is missing. Run: likeness run")
     return from_bytes(path.read_bytes(), str(path))
 
 

@@ -37,14 +37,14 @@ class Internal:
 def read_internal(folder: Path) -> Internal:
     """Read what ``evaluate`` wrote to a folder."""
     name = EVALUATION
-    metrics = read_json(folder / "metrics.json", f"{name}/metrics.json", "evaluate")
+    metrics = read_json(folder / "metrics.json", f"{name}/metrics.json")
     if metrics.get("histories"):
         return Internal(metrics, [], [], {})
     return Internal(
         metrics=metrics,
-        scores=read_rows(folder / "scores.csv", f"{name}/scores.csv", "evaluate"),
-        marginals=read_rows(folder / "marginals.csv", f"{name}/marginals.csv", "evaluate"),
-        row_counts=read_rows(folder / "row_counts.csv", f"{name}/row_counts.csv", "evaluate"),
+        scores=read_rows(folder / "scores.csv", f"{name}/scores.csv"),
+        marginals=read_rows(folder / "marginals.csv", f"{name}/marginals.csv"),
+        row_counts=read_rows(folder / "row_counts.csv", f"{name}/row_counts.csv"),
         figures={path.stem: path.read_bytes() for path in sorted(folder.glob("*.png"))},
     )
 
@@ -55,34 +55,34 @@ def read_losses(path: Path) -> dict[str, list[float]]:
     Raises:
         ArtifactError: the file is missing, has no column ``iteration``, or holds text that is not a number.
     """
-    rows = read_rows(path, LOSS, "train")
+    rows = read_rows(path, LOSS)
     if rows and "iteration" not in rows[0]:
-        raise ArtifactError(f"{LOSS}: column 'iteration' is missing. Run `dvc repro train` to write it again.")
+        raise ArtifactError(f"{LOSS}: column 'iteration' is missing. Run `likeness run` to write it again.")
     try:
         return {name: [float(row[name] or "nan") for row in rows] for name in (rows[0] if rows else ())}
     except (TypeError, ValueError):
-        raise ArtifactError(f"{LOSS}: every value must be a number. Run `dvc repro train` to write it again.") from None
+        raise ArtifactError(f"{LOSS}: every value must be a number. Run `likeness run` to write it again.") from None
 
 
-def read_text(path: Path, name: str, stage: str) -> str:
-    """A text file, or an error that names it and the stage that writes it."""
+def read_text(path: Path, name: str) -> str:
+    """A text file, or an error that names it."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ArtifactError(f"{name} is missing. Run `dvc repro {stage}` to write it.") from None
+        raise ArtifactError(f"{name} is missing. Run `likeness run` to write it.") from None
 
 
-def read_json(path: Path, name: str, stage: str) -> dict[str, Any]:
+def read_json(path: Path, name: str) -> dict[str, Any]:
     """A JSON object."""
     try:
-        value = json.loads(read_text(path, name, stage))
+        value = json.loads(read_text(path, name))
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise ArtifactError(f"{name} is not a JSON object. Run `dvc repro {stage}` to write it again.")
+        raise ArtifactError(f"{name} is not a JSON object. Run `likeness run` to write it again.")
     return value
 
 
-def read_rows(path: Path, name: str, stage: str) -> list[dict[str, str]]:
+def read_rows(path: Path, name: str) -> list[dict[str, str]]:
     """The rows of a CSV file with a header, values as text."""
-    return list(csv.DictReader(io.StringIO(read_text(path, name, stage), newline="")))
+    return list(csv.DictReader(io.StringIO(read_text(path, name), newline="")))

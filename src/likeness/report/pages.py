@@ -103,9 +103,9 @@ def render(
             relations=relations,
         )
     except UndefinedError as error:
-        raise ArtifactError(f"{PRIVACY}: {error.message}. Run `dvc repro account` to write it again.") from None
+        raise ArtifactError(f"{PRIVACY}: {error.message}. Run `likeness run` to write it again.") from None
     except KeyError as error:
-        raise ArtifactError(f"{PRIVACY}: {error} is missing. Run `dvc repro account` to write it again.") from None
+        raise ArtifactError(f"{PRIVACY}: {error} is missing. Run `likeness run` to write it again.") from None
 
 
 def render_internal(internal: Internal, name: str) -> str:
@@ -174,8 +174,8 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
         ArtifactError: a file that an earlier stage writes is missing or malformed.
     """
     root = Path(root)
-    privacy = read_json(root / PRIVACY, PRIVACY, "account")
-    statement = read_text(root / STATEMENT, STATEMENT, "account")
+    privacy = read_json(root / PRIVACY, PRIVACY)
+    statement = read_text(root / STATEMENT, STATEMENT)
     losses = read_losses(root / LOSS)
     public = root / ProjectPaths.report
     public.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
     metrics = internal.metrics
     if not isinstance(metrics.get("scores"), dict) or not isinstance(metrics.get("marginals"), dict):
         raise ArtifactError(
-            f"{EVALUATION}/metrics.json: scores or marginals are missing. Run `dvc repro evaluate` to write it."
+            f"{EVALUATION}/metrics.json: scores or marginals are missing. Run `likeness run` to write it."
         )
     distances, marginals = metrics.get("distances", {}), metrics["marginals"]
     present = set(internal.scores[0]) if internal.scores else set()

@@ -50,11 +50,11 @@ class Layout:
             valid = block.kind in BLOCK_KINDS
             if not valid or block.start != place or block.width < 1 or (block.kind != "onehot" and block.width != 1):
                 raise SchemaError(
-                    f"layout: the block of column '{block.column}' does not follow the one before it. Run: dvc repro"
+                    f"layout: the block of column '{block.column}' does not follow the one before it. Run: likeness run"
                 )
             place = block.stop
         if not self.blocks or self.num_classes < 1:
-            raise SchemaError("layout: needs at least one block and one class. Run: dvc repro")
+            raise SchemaError("layout: needs at least one block and one class. Run: likeness run")
 
     @classmethod
     def from_schema(cls, schema: Schema) -> "Layout":

@@ -62,7 +62,7 @@ class Column(ColumnFacts):
             SchemaError: the column is open.
         """
         if self.open:
-            raise SchemaError(f"column '{self.name}': its categories are not released yet. Run: dvc repro categories")
+            raise SchemaError(f"column '{self.name}': its categories are not released yet. Run: likeness run")
         return (len(self.categories) if self.is_categorical else 1) + int(self.nullable)
 
     def typed(self, numbers: ArrayLike) -> "pd.Series[Any]":

@@ -96,9 +96,7 @@ class Schema:
             SchemaError: the names are not those of the open columns.
         """
         if set(released) != {column.name for column in self.open_columns}:
-            raise SchemaError(
-                "the released categories are not those of the schema's columns. Run: dvc repro categories"
-            )
+            raise SchemaError("the released categories are not those of the schema's columns. Run: likeness run")
         columns = tuple(
             replace(column, open=False, categories=(*released[column.name], str(column.other)))
             if column.open

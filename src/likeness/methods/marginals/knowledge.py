@@ -140,7 +140,7 @@ class Knowledge:
     def _answer(self, name: str, feature: Map) -> Released:
         answer = self._released[name]
         if {key: value for key, value in answer.receipt.feature.items() if key != "terms"} != feature.spec():
-            raise ReleaseError(f"{name}.safetensors answers another question than params.yaml. Run: dvc repro")
+            raise ReleaseError(f"{name}.safetensors answers another question than params.yaml. Run: likeness run")
         return answer
 
     def _counts(self, name: str, cells: Sequence[Cells]) -> tuple[list[list[float]], float]:

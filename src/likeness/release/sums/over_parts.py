@@ -83,7 +83,7 @@ def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
             # The door takes them off where it has counted them, but where contributions count them.
             if chunk.persons is not None and not query.by_person:
                 raise ReleaseError(
-                    "the rows belong to people with several rows, plan.json protects single rows. Run: dvc repro"
+                    "the rows belong to people with several rows, plan.json protects single rows. Run: likeness run"
                 )
             count += len(chunk.x)
             yield chunk
