@@ -14,7 +14,6 @@ conversions of a total ρ hold for such releases, and the better one is the guar
 import math
 
 import scipy  # loads its parts when they are used: solvers take longer to load than most stages need
-from scipy.special import log_ndtr
 
 from likeness.core.errors import PlanError
 from likeness.privacy.lattice_error import ALLOWANCE
@@ -156,8 +155,8 @@ def delta_of_mu(epsilon: float, mu: float) -> float:
     if mu == 0:
         return 0.0
 
-    first = log_ndtr(mu / 2 - epsilon / mu)
-    second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    first = scipy.special.log_ndtr(mu / 2 - epsilon / mu)
+    second = epsilon + scipy.special.log_ndtr(-mu / 2 - epsilon / mu)
     return float(math.exp(first + math.log(-math.expm1(second - first)))) if second < first else 0.0
 
 

@@ -66,7 +66,7 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import log_ndtr
+import scipy
 
 from likeness.core.errors import PlanError
 
@@ -84,7 +84,7 @@ def log_delta(threshold: int, scale: float, rows: int, bits: int) -> float:
         bits: one row counts ``2**bits`` lattice steps.
     """
     counts = np.arange(1, rows + 1)
-    tails = log_ndtr(-((threshold - counts * 2**bits) - 0.5) / scale) - np.log(counts)
+    tails = scipy.special.log_ndtr(-((threshold - counts * 2**bits) - 0.5) / scale) - np.log(counts)
     return math.log(rows) + float(tails.max()) + 1 / (12 * scale**2) + _SLACK
 
 

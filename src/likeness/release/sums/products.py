@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.linalg.blas import dgemm
+import scipy
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
@@ -166,7 +166,7 @@ def _add_product(total: np.ndarray, left: np.ndarray, right: np.ndarray) -> None
     BLAS stores columns one after the other, so it sees each array here as its transpose.
     """
     if len(left):
-        dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, trans_b=True, overwrite_c=True)
+        scipy.linalg.blas.dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, trans_b=True, overwrite_c=True)
 
 
 def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]) -> list[np.ndarray]:
