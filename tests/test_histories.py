@@ -250,13 +250,17 @@ def test_rules_hold_within_each_synthetic_person(memory: list[str]) -> None:
 
 
 def test_a_rule_about_the_past_leaves_transitions_and_gaps_as_they_are() -> None:
-    """Children of a couple come 18 years after the head, so after a gap that hangs on the age of the partner."""
+    """Children of a couple come 18 years after the head, so after a gap that hangs on the age of the partner.
+
+    Without noise the distance is .0113 every time, and .029 where events go to anybody. With little noise it hangs
+    on the rounding of each run, with a deviation of .003.
+    """
     schema, real = HistorySchema.from_dict(HOUSEHOLDS), households(4000, 0)
     Ledger.create(locate())
-    given = {"population": "toys", "epsilon": 1e6, "delta": 1e-5, "cap": (2e6, 1e-4)}
+    given = {"population": "toys", "epsilon": np.inf, "delta": 1e-5, "cap": (np.inf, 1e-4)}
     model = Synthesizer(schema=schema, settings=FAST, device="cpu", **given).fit(real)
     distances = history_distances(schema, row_sets(schema, real), row_sets(schema, model.sample(4000)))
-    assert distances["transitions"] < 0.025
+    assert distances["transitions"] < 0.02
 
 
 def turning(count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
