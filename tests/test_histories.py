@@ -233,7 +233,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("memory", [[], ["usual"], list(MEMORY)])
+@pytest.mark.parametrize("memory", [[], list(MEMORY)])
 def test_rules_hold_within_each_synthetic_person(memory: list[str]) -> None:
     """The training rows break each rule."""
     people, events = people_and_events(600)

@@ -187,12 +187,6 @@ def test_a_bundle_holds_the_condition_that_was_asked(fitted: Synthesizer, home: 
     assert drawn["age"].between(30, 60).all() and set(drawn["ward"].dropna()) <= {"x"}
 
 
-@pytest.mark.parametrize("wrong", [("x", "y"), (1, 2, 3), ()])
-def test_a_tuple_is_a_range(wrong: Any) -> None:
-    with pytest.raises(ParamsError, match=r"must be a list for several values\. A pair is a range"):
-        conditions({"ward": wrong}, SCHEMA)
-
-
 def test_rules_that_leave_no_row_are_named(fitted: Synthesizer) -> None:
     town = {"kind": "categorical", "categories": ["x", "y"]}
     land = {"kind": "categorical", "categories": ["a", "b", "c"]}

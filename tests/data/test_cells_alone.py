@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -12,22 +11,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import yaml
 from table_strategies import objects
 from toys import schema_with
 
-from likeness.config.typed import build
 from likeness.core.errors import DataError
-from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.data.source import files as sources
 from likeness.data.source.cells import cells_of, typed_column
 from likeness.data.source.files import read_frame
-from likeness.methods.base import Context
-from likeness.methods.marginals.method import Marginals
-from likeness.privacy.adjacency import Adjacency
-from likeness.release.records import Records
-from likeness.release.sums.lattice_sum import lattice_sum
 
 EAST = timezone(timedelta(hours=2))
 CELLS: list[Any] = [
@@ -173,24 +164,3 @@ def test_categories_and_declared_columns_are_cells_too(name: str) -> None:
     if name == "categories of objects":
         mixed = read_frame(pd.DataFrame({"c": COLUMNS[name]([date(2020, 1, 1), datetime(2020, 1, 1, 17)])}), schema)
         assert mixed["c"].tolist() == ["2020-01-01", "2020-01-01 17:00:00"]
-
-
-def test_one_day_in_front_of_times_moves_the_sums_by_the_sensitivity() -> None:
-    seen = {"kind": "datetime", "lower": "2020-01-01", "upper": "2020-01-03"}
-    columns = {"c": seen, "also": seen}
-    schema = schema_with(columns, name="t")
-    section = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())["marginals"]
-    queries = build(Marginals, section, "marginals").planned_queries(Context(schema, "add_remove_one", None, 0))
-
-    def records(cells: list[Any]) -> Records:
-        encoder = Encoder(schema)
-        frame = pd.DataFrame({"c": objects(cells), "also": objects(cells)})
-        codes = encoder.encode(read_frame(frame, schema))
-        return Records(encoder.expand(codes), encoder.labels(codes))
-
-    others = [datetime(2020, 1, 2, 17, 30)] * 1_000
-    without, with_them = records(others), records([date(2020, 1, 2), *others])
-    for query in queries:
-        moved = (lattice_sum(query, [with_them]) - lattice_sum(query, [without])).ravel()
-        assert sum(int(step) ** 2 for step in moved) <= query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
-    assert len(with_them.x) == 1_001 and len(queries) > 1

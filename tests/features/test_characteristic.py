@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from likeness.core.errors import ReleaseError
-from likeness.features.trigonometric import cosine_sine, mean_cosine_sine
+from likeness.features.trigonometric import cosine_sine
 from likeness.methods.maps import from_spec
 from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 
@@ -33,20 +33,7 @@ def test_frequencies_of_another_numpy_are_refused() -> None:
         from_spec({**spec, "digest": "0" * 64})
 
 
-def test_unknown_map_is_refused() -> None:
-    with pytest.raises(ReleaseError, match="characteristic"):
-        from_spec({"map": "unheard_of"})
-
-
 def test_value_and_gradient() -> None:
     angles = torch.randn(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
     assert torch.equal(cosine_sine(angles), torch.cat([angles.cos(), angles.sin()], dim=1))
     assert torch.autograd.gradcheck(cosine_sine, angles)
-
-
-def test_means_by_group_and_their_gradient() -> None:
-    angles = torch.randn(6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
-    counts = [2, 1, 3]
-    expected = torch.stack([part.mean(dim=0) for part in cosine_sine(angles).split(counts)])
-    torch.testing.assert_close(mean_cosine_sine(angles, counts), expected, rtol=0, atol=1e-15)
-    assert torch.autograd.gradcheck(lambda given: mean_cosine_sine(given, counts), angles)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import conv1d, conv2d
 
 from likeness.core.errors import ReleaseError
-from likeness.features.means import class_distances, class_means
+from likeness.features.means import class_distances
 from likeness.features.numerics import fitting_bits, on_grid, sum_of_squares
 from likeness.features.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
 from likeness.methods.maps import from_spec
@@ -69,20 +69,6 @@ def some(feature: NetworkTangent, count: int = 7) -> Tensor:
 def test_features_are_the_normalized_gradients_of_autograd(feature: NetworkTangent) -> None:
     x = some(feature)
     torch.testing.assert_close(feature(x), by_autograd(feature, x), rtol=0, atol=1e-10)
-
-
-@EVERY
-def test_class_means_and_their_gradients_are_those_of_the_features(feature: NetworkTangent) -> None:
-    counts, mixing = [2, 4, 1], torch.randn(3, feature.parts[0].width, generator=torch.Generator().manual_seed(5))
-    slopes = []
-    for closed in (True, False):
-        x = some(feature).requires_grad_()
-        means = class_means(feature, x, counts) if closed else class_means(feature.__call__, x, counts)
-        expected = torch.stack([part.mean(dim=0) for part in by_autograd(feature, x.detach()).split(counts)])
-        torch.testing.assert_close(means, expected, rtol=0, atol=1e-10)
-        (mixing.double() * means).sum().backward()
-        slopes.append(x.grad)
-    torch.testing.assert_close(slopes[0], slopes[1], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("feature", NETWORKS[::2], ids=named)

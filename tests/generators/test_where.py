@@ -40,7 +40,7 @@ SCHEMA = Schema.from_dict(
     "visits.yaml",
 )
 NAMES = list(SCHEMA.names)
-ROWS = 40_000
+ROWS = 20_000
 
 
 def of(column: str, value: Any) -> Condition:
