@@ -15,7 +15,7 @@ from likeness.core.errors import ArtifactError, DataError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json, write_json
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.private_tables import iter_private, read_manifest, read_private, write_private
+from likeness.data.private_tables import read_manifest, read_private, write_private
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -240,12 +240,6 @@ def test_rows_and_card_come_from_one_file(another: Clone, monkeypatch: pytest.Mo
     monkeypatch.setattr(Encoder, "encode", slow)
     preprocess.main(Project.load())
     assert {key: read_manifest(ProjectPaths.encoded)[key] for key in ours} == ours
-    with pytest.raises(ArtifactError, match="was replaced while it was in use"):
-        list(
-            iter_private(
-                ProjectPaths.encoded, None, 100, manifest={**read_manifest(ProjectPaths.encoded), "identity": "others"}
-            )
-        )
 
 
 def test_the_digest_is_of_the_training_rows_only(another: Clone) -> None:

@@ -261,11 +261,6 @@ def _verdicts(schema: Schema, measured: Measurements, saved: SavedGenerator) -> 
     return {(min(pair, key=order.__getitem__), max(pair, key=order.__getitem__)): one for pair, one in verdicts.items()}
 
 
-def _clear(one: _Dependence) -> float:
-    """Squares without what noise adds to them."""
-    return one.squares - one.freedom * one.variance
-
-
 def _dependences(measured: Measurements) -> Iterator[tuple[tuple[str, str], _Dependence]]:
     """What the release says about each measured pair, in the order of the axes: by cells or by products."""
     terms, records = measured.terms, max(measured.terms.total, 1.0)
@@ -316,7 +311,8 @@ def _of_model(
 
 def _verdict(one: _Dependence, table: Floats) -> tuple[str, float, float, float]:
     """The verdict on a pair from the model's shares of its cells."""
-    model, clear = one.of_model(table), _clear(one)
+    model = one.of_model(table)
+    clear = one.squares - one.freedom * one.variance  # without what noise adds
     strength, synthetic = one.strength(clear), one.strength(float(np.square(model).sum()))
     if one.squares > one.least and max(strength, one.detectable) > SMALL:
         part = float((model * one.values).sum()) / clear

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from likeness.config.params import Params
@@ -87,7 +87,8 @@ def load(name: str, known: Mapping[str, type[Method]]) -> Plugin:
     """
     if name not in _LOADED:
         points = list(entry_points(group=GROUP, name=name))
-        offers = ", ".join(sorted(map(_distribution, points)))
+        names = [f"{one.dist.name} {one.dist.version}" for one in points if one.dist is not None]
+        offers = ", ".join(sorted(names))
         if len(points) > 1:
             raise ParamsError(f"method '{name}': several distributions offer it: {offers}. Uninstall all but one.")
         try:
@@ -100,10 +101,6 @@ def load(name: str, known: Mapping[str, type[Method]]) -> Plugin:
         top = sys.modules[points[0].module.partition(".")[0]]
         _LOADED[name] = Plugin(kind, offers, tuple(map(Path, getattr(top, "__path__", [top.__file__]))))
     return _LOADED[name]
-
-
-def _distribution(point: EntryPoint) -> str:
-    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
 
 
 def _fault(name: str, kind: type[Method], distribution: str, known: Mapping[str, type[Method]]) -> str:

@@ -265,7 +265,7 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
                 noise,
                 average,
                 None if rows is None else noise / rows,
-                _fewest(noise, average) if ruled and average else None,
+                max(1, math.ceil(noise / (MOST_NOISE * average))) if ruled and average else None,
             )
             for of, noise, average, ruled in measured
         )
@@ -301,10 +301,6 @@ def _categories(project: Project, plan: Plan) -> Iterator[CategoriesForecast]:
         threshold, sigma = query.threshold(scale, plan.unit) / step, scale / step
         often = math.ceil(threshold + 2 * sigma)
         yield CategoriesForecast(query.column, threshold, sigma, often, query.delta_keys, query.most)
-
-
-def _fewest(noise: float, average: float) -> int:
-    return max(1, math.ceil(noise / (MOST_NOISE * average)))
 
 
 def training_seconds(recipe: Method, facts: Context, coordinates: Mapping[str, int]) -> float | None:
