@@ -26,14 +26,15 @@ from likeness.core.text import folded
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, typed
+from likeness.data.source.contribution_bounding import bound_contributions, people_of
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame
 from likeness.data.source.row_digests import _sum, row_hashes
 from likeness.data.source.row_texts import row_texts
-from likeness.data.source.split import SplitByContent
+from likeness.data.source.split import SplitByContent, split_by_column, split_by_person
 from likeness.data.warehouse import columns, dialects
 from likeness.data.warehouse.rows import RowsThere, Sums
-from likeness.data.warehouse.statements import Split
+from likeness.data.warehouse.statements import People, Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
@@ -233,6 +234,7 @@ def test_postgresql_makes_the_same_of_each_hostile_cell_and_counts_the_same(tmp_
         assert lists.reasons == [f"column 'c': its type has no text that is the same in each database. {CAST}"]
         check_cells(tmp_path, url)
         check_counts(url)
+        check_people(url)
 
 
 FOLDED = {letter: folded(letter) for letter in map(chr, range(0x80, 0x110000)) if folded(letter).isascii()}
@@ -310,6 +312,55 @@ def visits(url: str) -> Rows:
     return Rows(there, typed_rows[is_train].reset_index(drop=True), hashes[is_train])
 
 
+PEOPLE = ["1", "1.0", "01", "é", "e\u0301", "2,0", "+3", "x y", "-4.", "12345678901234567"]
+"""Names in each of which a database could see others: some are one person."""
+
+
+def check_people(url: str) -> None:
+    """The rows that are used of people with many, equal ones among them, and the parts by people and by a column."""
+    draw = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {
+            "who": draw.choice([*PEOPLE, *map(str, range(30, 90))], 600),
+            "number": draw.integers(-5, 60, 600),
+            "c": draw.choice(["u", "w"], 600),
+            "a": draw.integers(0, 4, 600),
+            "side": draw.choice(["in", "out"], 600),
+        }
+    )
+    if url.startswith("duckdb"):
+        with duckdb.connect(url.removeprefix("duckdb:///")) as connection:
+            connection.register("given", table)
+            connection.execute("CREATE TABLE stays AS SELECT * FROM given")
+    else:
+        engine = create_engine(url)
+        table.to_sql("stays", engine, index=False)
+        engine.dispose()
+    schema = schema_with({"c": KINDS["other"], "a": {"kind": "integer", "lower": 0, "upper": 3}})
+    typed_rows = read_frame(table[["c", "a"]], schema)
+    hashes = row_hashes(typed_rows, schema)
+    for column, split in (("who", Split(0.25, 7)), ("number", Split(0, 7, "", "side", "in", "out"))):
+        persons = people_of(table[column], "table")
+        by_column = split_by_column(table["side"], "in", "out")
+        parts = split_by_person(persons, 0.25, 7) if column == "who" else by_column
+        keep = bound_contributions(hashes, persons, parts, 3)
+        assert 0.2 < keep.mean() < 0.7
+        there = RowsThere(Database(url, "stays"), schema, split, People(column, 3))
+        expected = [hashes[keep & (parts == part)] for part in ("train", "test")]
+        assert there.survey() == tuple(Sums(len(some), _sum(some)) for some in expected)
+        counts, sums = there.counts([[Cells(Encoder(schema).layout.starts["c"], 2)]], 1, False)
+        train = typed_rows[keep & (parts == "train")]
+        assert sums.count == len(train)
+        assert counts[0].ravel().tolist() == train["c"].value_counts(sort=False).tolist()
+    for nobody in ("NULL", "''", "'1.5'", "'1E+5'", "' '"):
+        query = f"SELECT a, c, CASE WHEN number > 0 THEN who ELSE {nobody} END AS who FROM stays"
+        with pytest.raises(DataError, match=r"'who' of ingest\.unit must hold a text or a whole number in each row"):
+            RowsThere(Database(url, query), schema, ALL, People("who", 3)).survey()
+    real = RowsThere(Database(url, "SELECT a, c, 0.5 * number AS who FROM stays"), schema, ALL, People("who", 3))
+    words = "column 'who': it names people and holds neither texts nor whole numbers"
+    assert url.startswith("sqlite") or real.reasons == [words]
+
+
 def check_counts(url: str) -> None:
     """The sums of all maps that are counted are those of the rows, and so is the sum of their hashes."""
     rows, starts = visits(url), Encoder(VISITS).layout.starts
@@ -344,6 +395,7 @@ def check_counts(url: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
 def test_counts_in_a_database_give_the_sums_of_the_rows(scheme: str, tmp_path: Path) -> None:
+    check_people(f"{scheme}:///{tmp_path}/people.db")
     check_counts(f"{scheme}:///{tmp_path}/t.db")
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from verdicts import verify
 
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
-from likeness.core.errors import BudgetError, DataError, ParamsError
+from likeness.core.errors import BudgetError, DataError, ParamsError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.private_tables import read_private
 from likeness.ledger.ledger import Ledger
+from likeness.methods.base import class_counts_query
+from likeness.pipeline.counted_rows import CountedRows
+from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.preflight.downstream_checks import check_ahead
@@ -58,6 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         query="SELECT * FROM staff",
         rows="stay",
     )
+    table["pid"] = [f"p{place % 420}" for place in range(len(table))]
     table.to_csv(root / "rows.csv", index=False)
     with closing(sqlite3.connect(root / "rows.db")) as connection:
         table.to_sql("staff", connection, index=False)
@@ -103,6 +108,29 @@ def test_a_whole_run_leaves_the_rows_where_they_are(project: Path, monkeypatch: 
         settings.main(Project.load(project))
         with pytest.raises(BudgetError, match="accounted under population"):
             ingest.main(Project.load(project))
+
+
+@pytest.mark.long
+def test_rows_of_people_are_bounded_where_they_are(project: Path) -> None:
+    """Two of a person's two or three rows: the release of a file is known, so nothing more is spent."""
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    assign(content, ("privacy", "unit"), "one person")
+    assign(content, ("ingest", "unit"), {"column": "pid", "max_rows": 2})
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    released = []
+    for source, query, rows in ((*CSV, "come"), (*SQLITE, "stay"), ("duckdb:///rows.duckdb", "staff", "stay")):
+        change(project, source=source, query=query, rows=rows)
+        run(project, ASKED)
+        released.append([path.read_bytes() for path in ProjectPaths(project).released_files])
+        kinds = [record.kind for record in Project.load(project).ledger.records()]
+        assert kinds.count("reserve") == len(released[0])
+    assert released[0] == released[1] == released[2]
+    given = Project.load(project)
+    opened = door(given)
+    assert isinstance(opened.read, CountedRows)
+    others = replace(opened.read, rows=replace(opened.read.rows, people=None))
+    with pytest.raises(ReleaseError, match="bounds the rows of people otherwise than plan"):
+        replace(opened, read=others)._backend(class_counts_query(given.row_sets[0].context))
 
 
 def test_rows_that_change_after_ingest_are_not_released(project: Path) -> None:

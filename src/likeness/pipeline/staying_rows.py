@@ -31,7 +31,6 @@ def reasons_to_come(schema: "Schema | HistorySchema", params: "Params") -> list[
     if not isinstance(schema, Schema):
         return ["people with histories are counted here"]
     conditions = {
-        "ingest.unit bounds the rows of each person": params.ingest.unit is not None,
         "privacy.series chooses people for each night": params.privacy.series != NONE,
         "the schema has rules": bool(schema.rules),
         "the schema has private categories": bool(schema.open_columns),
@@ -67,13 +66,14 @@ def rows_there(sources: "Sources", schema: Schema) -> "RowsThere":
         schema: as it is written.
     """
     from likeness.data.warehouse.rows import RowsThere
-    from likeness.data.warehouse.statements import Split
+    from likeness.data.warehouse.statements import People, Split
 
-    database, split = sources.database, sources.ingest.split
+    database, split, unit = sources.database, sources.ingest.split, sources.ingest.unit
     assert database is not None
     column = "" if split.column is None else split.column
     fraction = 0.0 if column else split.test_fraction
-    return RowsThere(database, schema, Split(fraction, split.seed, "", column, split.train, split.test))
+    people = None if unit is None else People(unit.column, unit.max_rows)
+    return RowsThere(database, schema, Split(fraction, split.seed, "", column, split.train, split.test), people)
 
 
 def digest_of_sums(schema: Schema, key: bytes, *sums: "Sums") -> str:

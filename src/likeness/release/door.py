@@ -115,6 +115,9 @@ class Door:
             raise ReleaseError(
                 f"{query.name}: texts of private categories are counted here. Read the rows from a file."
             )
+        unit = self.plan.unit
+        if self.read.max_rows != (0 if unit is None else unit.max_rows):
+            raise ReleaseError(f"{query.name}: the database bounds the rows of people otherwise than plan.json does")
         return self.read.backend(*counted_tables(query.cells if isinstance(query, DistanceQuery) else query))
 
     def request(self, query: AnyQuery) -> tuple[Dataset, dict[str, Any]]:
@@ -222,13 +225,11 @@ def _draw(
     summed = query.cells if isinstance(query, DistanceQuery) else query
     if summed.by_person and unit is None:
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
-    # Only one process can count the rows of each person as they pass.
-    if unit is None or summed.by_person:
+    # Only one process can count the rows of each person as they pass. A database bounds and counts them itself.
+    if unit is None or summed.by_person or isinstance(read, CountBackend):
         # Networks have threads of their own.
         counts = isinstance(summed.feature, CellMap | ProductsMap)
         exact = exact_sum(summed, read, threads() if counts else LOCAL)
-    elif isinstance(read, CountBackend):
-        raise ReleaseError(f"{query.name}: rows of people with several rows are bounded here. Read them from a file.")
     else:
         opened = read  # known to open rows
         exact = exact_sum(summed, lambda: _counted(opened(), unit))

@@ -41,7 +41,7 @@ def people_of(values: "pd.Series[Any]", where: str) -> "pd.Series[str]":
     cells = values.astype("object")
     kinds = {*map(type, cells)}
     codes, distinct = pd.factorize(cells)
-    names = [None if kinds & {bool, np.bool_} else _name_of(cell) for cell in distinct]
+    names = [None if kinds & {bool, np.bool_} else name_of(cell) for cell in distinct]
     if None in names:
         raise DataError(
             f"{where}: column '{values.name}' of ingest.unit must hold texts or whole numbers. A number with decimals "
@@ -55,7 +55,7 @@ def people_of(values: "pd.Series[Any]", where: str) -> "pd.Series[str]":
     return pd.Series(pd.array(names, TEXT).take(codes), values.index, name=values.name)
 
 
-def _name_of(cell: Any) -> str | None:
+def name_of(cell: Any) -> str | None:
     """The text of a key; None where it is neither a text nor a whole number."""
     try:
         name = normal_text(text_of(cell) or "")

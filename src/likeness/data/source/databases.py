@@ -138,7 +138,7 @@ class Database:
 
         Args:
             use: gets a function from a statement to its whole answer.
-            functions: of one argument, which SQLite lacks. They work in this process, which reads the file anyway.
+            functions: which SQLite lacks. They work in this process, which reads the file anyway.
 
         Raises:
             DataError: as :meth:`columns`.
@@ -152,7 +152,7 @@ class Database:
             if self.dialect == "sqlite":
                 driver: Any = connection.connection.driver_connection
                 for name, function in functions.items():
-                    driver.create_function(name, 1, function, deterministic=True)
+                    driver.create_function(name, -1, function, deterministic=True)
             connection = connection.execution_options(no_parameters=True)
             return use(lambda statement: [tuple(row) for row in connection.exec_driver_sql(statement).fetchall()])
 

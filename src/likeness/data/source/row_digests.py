@@ -24,6 +24,8 @@ Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""
 _MODULUS = 2**256
 _ROWS = 1 << 16  # of a source in one step
+MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
+"""Bits by which a number is moved, and factors: the end of SplitMix64."""
 
 
 def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
@@ -50,8 +52,8 @@ def last(hashes: Hashes) -> NDArray[np.uint64]:
 
 
 def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers whose every bit depends on each bit of the given ones (the end of SplitMix64). Only 0 gives 0."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+    """Numbers whose every bit depends on each bit of the given ones (:data:`MIXING`). Only 0 gives 0."""
+    for shift, factor in MIXING:
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
     return numbers
 

@@ -90,7 +90,7 @@ def raw(column: Column, form: str, source: str) -> str:
     if form == "any":
         return f"L_TEXT({source})"
     if form == "text":
-        return f"L_TEXT(L_ORDER(CAST({source} AS TEXT)))"
+        return text_of_name(form, source)
     if column.is_categorical:
         texts = {  # as :func:`likeness.data.source.python_cells.text_of`
             "whole": f"CAST({source} AS TEXT)",
@@ -114,6 +114,18 @@ def raw(column: Column, form: str, source: str) -> str:
     if column.kind == "datetime" and form == "date":
         return f"CAST({numbers[form]} AS BIGINT) * {_SECONDS}"
     return numbers[form]
+
+
+def text_of_name(form: str, source: str) -> str:
+    """The text of a cell that names a person, or in SQLite the cell.
+
+    Args:
+        form: of the cells: ``text``, ``whole`` or ``any``.
+        source: the quoted name of the column in the source.
+    """
+    if form == "any":
+        return source
+    return f"L_TEXT(L_ORDER(CAST({source} AS TEXT)))" if form == "text" else f"CAST({source} AS TEXT)"
 
 
 def read(column: Column, form: str, cell: str) -> str:

@@ -20,6 +20,8 @@ functions of our own process in SQLite.
 ``L_TIME(n)``
 ``L_ORDER(t)``                         hexadecimal digits that are compared as they are, whatever the language
 ``L_SHA(t)``, ``L_HEX(t)``             the 64 hexadecimal digits of SHA-256; the number of eight of them
+``L_PERSON(t)``                        the name of a person; NULL where the text names nobody
+``L_START(t, t, n)``, ``L_MIX_30(n)``  the sum of the first 64 bits of two hashes and a copy; steps that mix its bits
 =====================================  =============================================================================
 """
 
@@ -31,6 +33,7 @@ from functools import lru_cache, reduce
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import sqlglot
 from sqlglot import exp
 
@@ -38,7 +41,9 @@ from likeness.core.text import folded, normal_text
 from likeness.data.libraries import pa
 from likeness.data.schema.dtypes import NUMBER
 from likeness.data.schema.kinds import KINDS
+from likeness.data.source.contribution_bounding import name_of
 from likeness.data.source.python_cells import text_of
+from likeness.data.source.row_digests import MIXING, mixed
 
 _SPACES = r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
 _UNSEEN = r"[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\ufeff\u202a-\u202e\u2060-\u206f]"
@@ -78,6 +83,35 @@ def _normal(form: str, replaced: Callable[[str], str] = str) -> str:
     return text
 
 
+_DECIMALS = "^[-+]?([0-9]*[.,][0-9]+|[0-9]+([.,][0-9]*)?[eE][-+][0-9]+)$"
+_END = 2**64
+
+
+def _person(matches: str) -> str:
+    """As :func:`likeness.data.source.contribution_bounding.name_of`, from a normal text; NULL where it names nobody."""
+    whole, decimals = (matches.replace("@1", pattern) for pattern in ("^[-+]?[0-9]{1,15}[.,]0{0,2}$", _DECIMALS))
+    plain = "REGEXP_REPLACE(@0, '[.,]0*$', '')"
+    return f"CASE WHEN @0 = '' THEN NULL WHEN {whole} THEN {plain} WHEN {decimals} THEN NULL ELSE @0 END"
+
+
+def _started(half: str, wide: str) -> str:
+    """The sum of the first 64 bits of two hashes, and a number; from a half of 32 bits, and a type of 128 bits."""
+    words = [
+        f"CAST({half.replace('@0', f'SUBSTRING({name}, 1, 8)')} AS {wide}) * 4294967296 + "
+        f"CAST({half.replace('@0', f'SUBSTRING({name}, 9, 8)')} AS {wide})"
+        for name in ("@0", "@1")
+    ]
+    return f"(({' + '.join(words)} + CAST(@2 AS {wide})) % CAST('{_END}' AS {wide}))"
+
+
+def _mixed(shift: int, factor: int) -> str:
+    """A step of :func:`likeness.data.source.row_digests.mixed`. Only signed numbers of PostgreSQL have bits."""
+    signed = f"CAST(CASE WHEN @0 >= {2**63} THEN @0 - {_END} ELSE @0 END AS BIGINT)"
+    bits = f"({signed} # CAST(DIV(@0, {2**shift}) AS BIGINT))"
+    return f"(CAST({bits} AS NUMERIC) + CASE WHEN {bits} < 0 THEN {_END} ELSE 0 END) * {factor} % {_END}"
+
+
+_POSTGRES_HALF, _DUCKDB_HALF = "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)", "CAST('0x' || @0 AS BIGINT)"
 _POSTGRES = _TEXTS | {
     "L_TEXT": _normal("NORMALIZE(@0, NFC)"),
     "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
@@ -94,7 +128,10 @@ _POSTGRES = _TEXTS | {
     "L_TIME": "TO_CHAR(TO_TIMESTAMP(@0) AT TIME ZONE 'UTC', 'HH24:MI:SS')",
     "L_SHA": "ENCODE(SHA256(CONVERT_TO(@0, 'UTF8')), 'hex')",
     "L_ORDER": '(@0 COLLATE "C")',
-    "L_HEX": "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)",
+    "L_HEX": _POSTGRES_HALF,
+    "L_PERSON": _person("@0 ~ '@1'"),
+    "L_START": _started(_POSTGRES_HALF, "NUMERIC"),
+    **{f"L_MIX_{shift}": _mixed(shift, factor) for shift, factor in MIXING},
 }
 _DUCKDB = _TEXTS | {
     "L_TEXT": _normal("NFC_NORMALIZE(@0)", lambda pattern: re.sub(r"\\u(\w{4})", r"\\x{\1}", pattern)),
@@ -113,7 +150,13 @@ _DUCKDB = _TEXTS | {
     "L_TIME": "STRFTIME(MAKE_TIMESTAMP(CAST(@0 AS BIGINT) * 1000000), '%H:%M:%S')",
     "L_SHA": "SHA256(@0)",
     "L_ORDER": '(@0 COLLATE "C")',
-    "L_HEX": "CAST('0x' || @0 AS BIGINT)",
+    "L_HEX": _DUCKDB_HALF,
+    "L_PERSON": _person("REGEXP_MATCHES(@0, '@1')"),
+    "L_START": _started(_DUCKDB_HALF, "UHUGEINT"),
+    **{
+        f"L_MIX_{shift}": f"XOR(@0, @0 >> {shift}) * CAST('{factor}' AS UHUGEINT) % CAST('{_END}' AS UHUGEINT)"
+        for shift, factor in MIXING
+    },
 }
 
 
@@ -139,7 +182,13 @@ def _exact(number: float | None) -> str | None:
     return None if number is None else str(KINDS["numeric"].exact_texts(pa.array([number]))[0])
 
 
-_IN_PROCESS: dict[str, Callable[[Any], Any]] = {
+def _number(row: str, person: str | None, copy: int) -> str:
+    """The mixed number of a row, with as many digits as any."""
+    start = int(row[:16], 16) + int((person or "0")[:16], 16) + copy
+    return f"{int(mixed(np.array([start % _END], np.uint64))[0]):020d}"
+
+
+_IN_PROCESS: dict[str, Callable[..., Any]] = {
     "L_TEXT": _text,
     "L_PARSE": _parsed,
     "L_FLOAT": float,
@@ -153,10 +202,12 @@ _IN_PROCESS: dict[str, Callable[[Any], Any]] = {
     "L_TIME": _written("time"),
     "L_SHA": lambda text: None if text is None else hashlib.sha256(text.encode()).hexdigest(),
     "L_HEX": lambda text: int(text, 16),
+    "L_PERSON": lambda cell: name_of(cell) or None,
+    "L_START": _number,
 }
 
 
-def sqlite_functions() -> dict[str, Callable[[Any], Any]]:
+def sqlite_functions() -> dict[str, Callable[..., Any]]:
     """What SQLite calls in this process. Most cells come again, so answers are kept as long as the functions are."""
     return {name.lower(): lru_cache(1 << 16, typed=True)(function) for name, function in _IN_PROCESS.items()}
 
@@ -199,6 +250,7 @@ class Dialect:
 
 
 _SQLITE_WORDS = {name: f"{name.lower()}(@0)" for name in _IN_PROCESS}
+_SQLITE_WORDS |= {"L_START": "l_start(@0, @1, @2)", **{f"L_MIX_{shift}": "@0" for shift, _ in MIXING}}
 _SQLITE_WORDS |= {"L_NAN": "(@0 <> @0)", "L_NEAR": "ROUND(@0)", "L_ORDER": "@0"}  # it knows no NaN
 POSTGRES = Dialect(
     "postgres",

@@ -16,7 +16,7 @@ from likeness.data.source.databases import Database
 from likeness.data.source.names import check_names
 from likeness.data.warehouse import columns
 from likeness.data.warehouse.dialects import DIALECTS, sqlite_functions
-from likeness.data.warehouse.statements import LIMBS, Axis, Split, Statements
+from likeness.data.warehouse.statements import LIMBS, Axis, People, Split, Statements
 
 _MOST_COLUMNS = 500  # whose texts SQLite and DuckDB join in one expression
 
@@ -42,16 +42,19 @@ class RowsThere:
         database: with its query.
         schema: public, without open columns, images and rules.
         split: of the settings, by the name of its column.
+        people: of the settings; None: a row is a person.
     """
 
     database: Database
     schema: Schema
     split: Split
+    people: People | None = None
 
     @cached_property
     def _types(self) -> dict[str, tuple[str, str]]:
         """Name and type of each column in the database."""
-        types, others = self.database.types(), [self.split.name] if self.split.name else []
+        types = self.database.types()
+        others = [name for name in (self.split.name, "" if self.people is None else self.people.name) if name]
         wanted = list(dict.fromkeys([*self.schema.names, *others]))
         check_names(self.database.columns(), wanted, self.database.name, f"{self.database.key} must give")
         return types
@@ -76,6 +79,8 @@ class RowsThere:
             ]
         if self.split.name and self._forms[self.split.name] not in ("text", "any"):
             reasons.append((self.split.name, "it splits the rows and holds no texts"))
+        if self.people is not None and self._forms[self.people.name] not in ("text", "whole", "any"):
+            reasons.append((self.people.name, "it names people and holds neither texts nor whole numbers"))
         many = [f"the schema has over {_MOST_COLUMNS} columns"] if len(self.schema.columns) > _MOST_COLUMNS else []
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
@@ -92,7 +97,8 @@ class RowsThere:
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
         dialect, query = DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
-        return Statements(dialect, query, self.schema, forms, names, split)
+        people = None if self.people is None else replace(self.people, column=names[self.people.name])
+        return Statements(dialect, query, self.schema, forms, names, split, people)
 
     def survey(self) -> tuple[Sums, Sums]:
         """The training rows, and the test rows.
@@ -102,7 +108,8 @@ class RowsThere:
         """
         ((*answer,),) = self.database.in_snapshot(lambda ask: ask(self.statements.survey()), sqlite_functions())
         numbers = [int(number or 0) for number in answer]
-        faults, split_fault = numbers[: len(self.schema.columns)], numbers[len(self.schema.columns)]
+        count = len(self.schema.columns)
+        faults, split_fault, nobody = numbers[:count], numbers[count], numbers[count + 1]
         refused = [
             str(refusal(columns.FAULTS[fault], column, self.database.name))
             for column, fault in zip(self.schema.columns, faults, strict=True)
@@ -113,9 +120,14 @@ class RowsThere:
                 f"split column '{self.split.name}' has a value other than '{self.split.train}' and "
                 f"'{self.split.test}'. Correct ingest.split."
             )
+        if self.people is not None and nobody:
+            refused.append(
+                f"{self.database.name}: column '{self.people.name}' of ingest.unit must hold a text or a whole number "
+                "in each row. Correct the source, or leave such rows out."
+            )
         if refused:
             raise DataError("\n".join(refused))
-        sums = numbers[len(self.schema.columns) + 1 :]
+        sums = numbers[count + 2 :]
         parts = sums[: LIMBS + 1], sums[LIMBS + 1 :]
         train, test = (Sums(part[0], _total(part[1:])) for part in parts)
         return train, test
@@ -136,7 +148,8 @@ class RowsThere:
             for each table an array of shape (num_groups, cells), its last axis side by side; and the sums.
 
         Raises:
-            DataError: the rows must come, the database refuses, or two statements saw other rows.
+            DataError: the rows must come, the database refuses, two statements saw other rows, or a person has more
+                rows than may be used.
         """
         statements = list(self.statements.counts(tables, by_class))
         answers = self.database.in_snapshot(
@@ -152,6 +165,9 @@ class RowsThere:
                     limbs[int(cell)] = int(count or 0)
                 elif place == -2:
                     records = int(count)
+                elif place == -3:
+                    if self.people is None or int(count or 0) > self.people.max_rows:
+                        raise DataError(f"{self.database.name}: a person has more rows than ingest.unit.max_rows.")
                 elif group is not None and 0 <= group < num_groups and 0 <= cell < sizes[place]:
                     counts[place][int(group), int(cell)] = int(count)
             seen.add(Sums(records, _total(limbs)))

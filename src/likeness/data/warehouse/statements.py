@@ -5,12 +5,14 @@ Each is one ``SELECT``. Its first steps are the same:
 1. ``likeness_source``: the query of the settings, as it is written there
 2. ``likeness_raw``, ``likeness_read``, ``likeness_typed``: the columns (:mod:`likeness.data.warehouse.columns`)
 3. ``likeness_rows``: ``h``, SHA-256 of each row's text (:mod:`likeness.data.source.row_texts`)
-4. ``likeness_parts``: ``train``, 1 for a training row and 0 for a test row (:mod:`likeness.data.source.split`)
+4. ``likeness_parts``: ``train``, 1 for a training row and 0 for a test row (:mod:`likeness.data.source.split`); 2 for a
+   row beyond those of its person that are used (:mod:`likeness.data.source.contribution_bounding`)
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +22,7 @@ from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
+from likeness.data.source.row_digests import MIXING
 from likeness.data.source.split import COPIES_STEP, WORDS, factor_and_start, held_out_words
 from likeness.data.warehouse import columns
 from likeness.data.warehouse.dialects import Dialect
@@ -73,6 +76,21 @@ class Split:
 
 
 @dataclass(frozen=True)
+class People:
+    """Whose row each is.
+
+    Attributes:
+        name: of the column that names people.
+        max_rows: the most rows of a person in each part of the split.
+        column: its quoted name in the source.
+    """
+
+    name: str
+    max_rows: int
+    column: str = ""
+
+
+@dataclass(frozen=True)
 class Statements:
     """What one database is asked about the rows of one query.
 
@@ -83,6 +101,7 @@ class Statements:
         forms: of the cells of each column, by its name.
         names: of each column in the source, by its name; the quoted one.
         split: into training and test rows.
+        people: whose row each is; None: a row is a person.
     """
 
     dialect: Dialect
@@ -91,15 +110,17 @@ class Statements:
     forms: Mapping[str, str]
     names: Mapping[str, str]
     split: Split
+    people: People | None = None
 
     def survey(self) -> str:
         """A statement whose answer is one row: faults, numbers and sums.
 
-        First the largest fault of each column, and that of the split. Then, of training rows and of test rows, their
-        number and the sums of the limbs of their hashes.
+        First the largest fault of each column, that of the split, and that of the column of people. Then, of training
+        rows and of test rows, their number and the sums of the limbs of their hashes.
         """
         places = range(len(self.schema.columns))
         faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
+        faults.append("0" if self.people is None else "MAX(CASE WHEN p IS NULL THEN 1 ELSE 0 END)")
         sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *_limbs())]
         return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM likeness_parts")
 
@@ -108,7 +129,7 @@ class Statements:
 
         Their rows are: the table, the class, the cell, and a count that is not 0. The cells of the last axis of a table
         are side by side. The rows of table -1 are the sums of the limbs of the hashes, a limb a cell. That of table -2
-        is the number of rows.
+        is the number of rows, and that of table -3 the most rows of a person.
 
         Args:
             tables: axes of each.
@@ -131,6 +152,9 @@ class Statements:
         whole += [
             f"SELECT -1, 0, {k}, SUM({limb}) FROM likeness_parts WHERE train = 1" for k, limb in enumerate(_limbs())
         ]
+        if self.people is not None:
+            each = "SELECT COUNT(*) AS rows_of_one FROM likeness_parts WHERE train = 1 GROUP BY p"
+            whole.append(f"SELECT -3, 0, 0, MAX(rows_of_one) FROM ({each}) AS people")
         for start in range(0, max(1, len(questions)), _TABLES):
             yield self._written(steps, " UNION ALL ".join([*questions[start : start + _TABLES], *whole]))
 
@@ -153,28 +177,38 @@ class Statements:
             typed.append(f"{columns.typed(column, missing, f'u_{k}')} AS v_{k}")
             typed.append(f"{columns.fault(column, missing, f'u_{k}')} AS f_{k}")
         row = " || ".join(columns.framed(column, f"v_{k}") for k, column in enumerate(self.schema.columns))
-        split_column, split = ["s"] if self.split.column else [], self.split
+        others, split, people = ["s"] if self.split.column else [], self.split, self.people
         if split.column:
             text = split.column if self.forms[split.name] == "any" else f"L_ORDER({split.column})"
             raw.append(f"L_TEXT({text}) AS s")
             words = f"WHEN {columns.literal(split.train)} THEN 1 WHEN {columns.literal(split.test)} THEN 0"
             train = f"CASE s {words} END"
         else:
-            train = self._by_content()
-        return [
-            ("likeness_raw", f"SELECT {', '.join(raw)} FROM likeness_source"),
-            ("likeness_read", f"SELECT *, {', '.join(read)} FROM likeness_raw"),
-            ("likeness_typed", f"SELECT {', '.join([*typed, *split_column])} FROM likeness_read"),
-            ("likeness_rows", f"SELECT *, L_SHA({row}) AS h FROM likeness_typed"),
+            train = self._by_hash()
+        if people is not None:
+            others.append("p")
+            raw.append(f"{columns.text_of_name(self.forms[people.name], people.column)} AS o")
+            read.append("L_PERSON(o) AS p")
+        following = [
             ("likeness_copies", "SELECT *, ROW_NUMBER() OVER (PARTITION BY h ORDER BY h) - 1 AS n FROM likeness_rows"),
             ("likeness_parts", f"SELECT *, {train} AS train FROM likeness_copies"),
         ]
+        return [
+            ("likeness_raw", f"SELECT {', '.join(raw)} FROM likeness_source"),
+            ("likeness_read", f"SELECT *, {', '.join(read)} FROM likeness_raw"),
+            ("likeness_typed", f"SELECT {', '.join([*typed, *others])} FROM likeness_read"),
+            ("likeness_rows", f"SELECT *, L_SHA({row}) AS h FROM likeness_typed"),
+            *(following if people is None else _bounded(train, people.max_rows)),
+        ]
 
-    def _by_content(self) -> str:
-        """As :class:`likeness.data.source.split.SplitByContent`. Sums and products stay below 2^63."""
+    def _by_hash(self) -> str:
+        """As :class:`likeness.data.source.split.SplitByContent`, or by person. Sums and products stay below 2^63."""
         (factor, start), below = factor_and_start(self.split.seed), held_out_words(self.split.fraction)
         if not below:
             return "1"
+        if self.people is not None:
+            name = f"L_SHA({columns.literal(f'likeness person {self.split.seed} ')} || p)"
+            return f"CASE WHEN L_HEX(SUBSTRING({name}, {8 * LIMBS - 7}, 8)) < {below} THEN 0 ELSE 1 END"
         word = f"L_HEX(SUBSTRING(h, {8 * LIMBS - 7}, 8)) * {factor} % {WORDS} + n * {COPIES_STEP} % {WORDS} + {start}"
         return f"CASE WHEN ({word}) % {WORDS} < {below} THEN 0 ELSE 1 END"
 
@@ -207,6 +241,30 @@ class Statements:
 
 _HELD = ("likeness_raw", "likeness_read", "likeness_typed", "likeness_rows", "likeness_parts", "likeness_cells")
 """Steps that are computed once, though later ones use them several times."""
+
+
+def _bounded(side: str, max_rows: int) -> list[tuple[str, str]]:
+    """The parts, with at most some rows of each person in each.
+
+    As :func:`likeness.data.source.contribution_bounding.bound_contributions`, which says why. Rows are equal if the
+    first 128 bits of their hashes are.
+
+    Args:
+        side: the part of a row by the split.
+        max_rows: the most rows of a person in a part.
+    """
+    content = "SUBSTRING(h, 1, 32)"
+    added = [
+        f"L_SHA('likeness rows of ' || p) AS q, {side} AS side",
+        f"ROW_NUMBER() OVER (PARTITION BY p, side, {content} ORDER BY h) - 1 AS n",
+        "L_START(h, q, n) AS b",
+        *(f"L_MIX_{shift}(b{last}) AS b{shift}" for (last, _), (shift, _) in pairwise((("", 0), *MIXING))),
+        f"ROW_NUMBER() OVER (PARTITION BY p, side ORDER BY b{MIXING[-1][0]}, {content}, n) AS k",
+        f"CASE WHEN k <= {max_rows} THEN side ELSE 2 END AS train",
+    ]
+    names = ["likeness_rows", *(f"likeness_bounded_{place}" for place in range(len(added) - 1)), "likeness_parts"]
+    steps = zip(names[:-1], names[1:], added, strict=True)
+    return [(name, f"SELECT *, {column} FROM {before}") for before, name, column in steps]
 
 
 def _limbs() -> list[str]:

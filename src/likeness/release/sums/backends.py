@@ -29,6 +29,11 @@ from likeness.release.sums.products import products_of_cells
 class CountBackend(Protocol):
     """Rows that are counted where they are."""
 
+    @property
+    def max_rows(self) -> int:
+        """The most rows of a person that are counted; 0: a row is a person."""
+        ...
+
     def counts(
         self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool
     ) -> tuple[list[NDArray[np.int64]], int]:
