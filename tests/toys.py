@@ -6,10 +6,14 @@ from typing import Any
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Reservation
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 
 ADD = Adjacency.ADD_REMOVE_ONE
+CAP = rho_for(1.0, 1e-5)
+"""ρ of the cap of :func:`ledger_of_people`."""
 
 
 def schema_with(columns: Any, label: str | None = None, name: str = "toy", **more: Any) -> Schema:
@@ -48,3 +52,15 @@ def ledger_of_people(adjacency: Adjacency = ADD, epsilon: float = 1.0, delta: fl
     ledger = Ledger.create(locate())
     ledger.declare_population("people", adjacency, epsilon, delta)
     return ledger
+
+
+def request(
+    key: str,
+    rho: float,
+    others: dict[str, float] | None = None,
+    population: str = "people",
+    attempt: str = "1",
+    encoding: str = "e",
+) -> Reservation:
+    """A query named after its key."""
+    return Reservation(key, population, ADD, rho, "plan", others or {}, "digest", attempt, encoding, {"query": key})

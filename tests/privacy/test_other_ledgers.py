@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from sqlalchemy import insert
-from toys import ADD, ledger_of_people, plan_with, schema_with
+from toys import ADD, ledger_of_people, plan_with, request, schema_with
 
 from likeness import Synthesizer
 from likeness.core.errors import DataError, LedgerError
@@ -22,7 +22,6 @@ from likeness.ledger.database import VERSION, VERSIONS, make_engine
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import append
-from likeness.ledger.reservation import Reservation
 from likeness.pipeline.other_ledgers import Named, other_ledger
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import QueryShare
@@ -69,10 +68,6 @@ def packed(path: str, data: bytes) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("privacy.json", data)
-
-
-def request() -> Reservation:
-    return Reservation("k", "people", ADD, 1e-3, "plan", {}, "digest", "1", "e", {})
 
 
 def locked(outputs: list[dict[str, Any]], population: str = "people") -> bytes:
@@ -182,7 +177,7 @@ def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], co
     assert other_ledger(Path(), "people", home, ledger) == Named("dvc.lock of git commit", "people", None)._replace(
         source=error.removeprefix("likeness: ").partition(" shows")[0]
     )
-    ledger.reserve(request())
+    ledger.reserve(request("k", 1e-3))
     assert other_ledger(Path(), "people", home, ledger) is None
 
 
@@ -246,7 +241,7 @@ def test_an_anchor_whose_ledger_cannot_be_read_stops_a_ledger_without_releases(
     assert [record.kind for record in ledger.records()] == ["genesis"]
     anchor.rename(tmp_path / anchor.name)
     assert Project.load().ledger_to_spend
-    ledger.reserve(request())
+    ledger.reserve(request("k", 1e-3))
     (tmp_path / anchor.name).rename(anchor)
     assert Project.load().ledger_to_spend  # it is the ledger of these people
 
@@ -292,7 +287,7 @@ def test_the_cache_is_read_beside_own_files(colleague: tuple[str, bytes]) -> Non
     """Two colleagues began before either pushed: own files lie here, those of the other in DVC's cache."""
     first, released = colleague
     ledger = ledger_of_people()
-    ledger.reserve(request())
+    ledger.reserve(request("k", 1e-3))
     write("reports/privacy.json", account(ledger.id))
     assert other_ledger(Path(), "people", locate(), ledger) is None
     cached(released)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from postgres import server
-from toys import ledger_of_people
+from toys import ADD, CAP, ledger_of_people, request
 
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.core.retry import patiently, transient
@@ -23,13 +23,8 @@ from likeness.ledger.first_nights import people_of_tonight
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.records import Record
-from likeness.ledger.reservation import Reservation
-from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.calibration import rho_for
 from likeness.release.door import Door
 
-CAP = rho_for(1.0, 1e-5)
-ADD = Adjacency.ADD_REMOVE_ONE
 TABLES = "records, versions, releases, first_nights"
 
 
@@ -69,10 +64,6 @@ def machine(tmp_path: Path) -> Callable[[str], Home]:
         return home
 
     return make
-
-
-def request(key: str, rho: float) -> Reservation:
-    return Reservation(key, "people", ADD, rho, "plan", {}, "digest", "1", "e", {"query": key})
 
 
 def execute(url: str, statement: str) -> None:
@@ -181,7 +172,6 @@ def test_a_machine_joins_with_key_and_head_and_keeps_an_anchor_of_its_own(
 HOLD = """
 import dataclasses, sys, time
 from pathlib import Path
-from likeness.ledger.database import holding
 from likeness.ledger.database import holding
 from likeness.ledger.home import locate
 with holding(dataclasses.replace(locate(), path=Path(sys.argv[1])), "run"):

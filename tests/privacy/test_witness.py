@@ -5,21 +5,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from toys import ledger_of_people
+from toys import ledger_of_people, request
 
 from likeness.core.errors import LedgerError
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.reservation import Reservation
 from likeness.ledger.witness import Witness, check_witnesses, git_witnesses, read_trailers, trailer, write_trailer
 from likeness.pipeline.project import Project
-from likeness.privacy.adjacency import Adjacency
-
-ADD = Adjacency.ADD_REMOVE_ONE
 
 
 def grown(ledger: Ledger, key: str) -> Ledger:
-    ledger.reserve(Reservation(key, "people", ADD, 1e-3, "plan", {}, "digest", "1", "e", {}))
+    ledger.reserve(request(key, 1e-3))
     return ledger
 
 
