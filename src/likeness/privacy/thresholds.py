@@ -63,6 +63,7 @@ Simmons-Marengo and Gipson (2020); with Gaussian noise, Swanberg, Desfontaines a
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import numpy as np
@@ -109,13 +110,10 @@ def threshold_for(delta_keys: float, scale: float, rows: int, bits: int) -> int:
     def enough(place: int) -> bool:
         return log_delta(place * step, scale, rows, bits) <= target
 
-    low, high = -1, 1 << _STEPS
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high * step
+    most = 1 << _STEPS
+    while not enough(most):
+        most *= 2
+    return bisect_left(range(most), True, key=enough) * step
 
 
 def delta_left(delta: float, keys: Iterable[float]) -> float:
