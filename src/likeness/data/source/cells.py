@@ -64,7 +64,11 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exa
 def typed_column(
     values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".", exact: bool = False
 ) -> "pd.Series[Any]":
-    """One column, as :func:`typed`. Each different text is read once."""
+    """One column, as :func:`typed`. Each different cell is read once, and becomes one typed cell for all its rows.
+
+    That cell follows from its text, the schema and the mark of decimals alone. The other rows of a chunk decide only in
+    which place of a list it stands, which nothing keeps. So no row changes another one, wherever chunks end.
+    """
     kind, column = column.type, replace(column, other=None) if exact and not column.open else column
     if kind.numeric_source and isinstance(values.dtype, np.dtype) and values.dtype.str[1:] in _PLAIN:
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows

@@ -33,7 +33,7 @@ _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) 
 
 
 def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryArray]:
-    """The texts of typed rows, in steps. The schema may have open columns."""
+    """The texts of typed rows, in steps, which change no text. The schema may have open columns."""
     step, few = (max(1, cells // len(schema.columns)) for cells in (_CELLS, _JOINED_CELLS))
     pixels = leading_pixels(table) if schema.pixels else []
     for start in range(0, len(table), step):

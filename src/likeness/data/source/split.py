@@ -47,7 +47,7 @@ class SplitByContent:
     evenly, because of the step.
 
     In SQL the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``, and no number reaches 2^63. Rows are equal here if
-    the first 128 bits of their hashes are. Memory holds 24 bytes of each row.
+    the first 128 bits of their hashes are. Memory holds 24 bytes of each row, and three times as many for moments.
     """
 
     def __init__(self, test_fraction: float, seed: int) -> None:
