@@ -78,7 +78,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
     }
 
 
@@ -90,7 +90,7 @@ def prefect_server() -> Iterator[None]:
 
     os.environ["PREFECT_LOGGING_LEVEL"] = "ERROR"
     with (
-        prefect_test_harness(server_startup_timeout=120),
+        prefect_test_harness(server_startup_timeout=300),
         temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
     ):
         yield

@@ -82,7 +82,7 @@ def server(outside: dict[str, str]) -> Iterator[str]:
     )
     url = f"http://127.0.0.1:{port}/api"
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not _healthy(url):
             assert time.monotonic() < deadline and process.poll() is None, "the server did not come up"
             time.sleep(0.5)
@@ -148,7 +148,7 @@ def test_a_worker_runs_the_deployed_flow_and_the_server_schedules_it(
 
 def wait_for(look: Callable[[], Any]) -> Any:
     """The first value that is true; a busy machine takes its time."""
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 300
     while not (found := look()):
         assert time.monotonic() < deadline, "nothing came"
         time.sleep(0.5)

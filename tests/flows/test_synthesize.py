@@ -27,7 +27,7 @@ from likeness.ledger.witness import trailer
 from likeness.privacy.adjacency import Adjacency
 
 ROOT = Path(__file__).parents[2]
-SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)\n"
+SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)\n"
 
 
 def test_order_is_the_graphs(toy: Path) -> None:
@@ -286,7 +286,7 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     """A flow that is told to end leaves no stage that would finish later, and no server."""
     (toy / "step.py").write_text(SLEEPER)
     flow = subprocess.Popen([sys.executable, "-m", "flows.synthesize"], cwd=toy, env=outside, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not (toy / "pid").exists() or not (toy / "pid").read_text():
         assert time.monotonic() < deadline and flow.poll() is None
         time.sleep(0.1)

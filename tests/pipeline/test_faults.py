@@ -16,7 +16,7 @@ KINDS = ["kill -9, stages", "file size limit", "race of 2"]
 def python(*words: str) -> str:
     """A process of its own: the campaign forks, which a process with threads should not."""
     done = subprocess.run(
-        [sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
+        [sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
     )
     return done.stdout
 
