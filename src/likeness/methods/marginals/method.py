@@ -333,17 +333,12 @@ class Marginals(Method):
         values, noise_std = _cells(auxiliary, embedding)
         of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
         sizes = [cells.size for cells in feature.columns]
-        tables = list(feature.table_counts(values))
-        weights = feature.squared_table_weights
-        apart = [
-            (places[0], counts, weight)
-            for (places, counts), weight in zip(tables, weights, strict=True)
-            if len(places) == 1
-        ]
+        tables = list(zip(feature.table_counts(values), feature.squared_table_weights, strict=True))
+        apart = [(counts, weight) for (places, counts), weight in tables if len(places) == 1]
         by_class, precision = None, 0.0
         if apart:
-            by_class = np.concatenate([counts for _, counts, _ in apart], axis=1) / records
-            precision = min(weight for *_, weight in apart) / (max(noise_std, 1.0) / records) ** 2
+            by_class = np.concatenate([counts for counts, _ in apart], axis=1) / records
+            precision = min(weight for _, weight in apart) / (max(noise_std, 1.0) / records) ** 2
         noises = [max(single.noise, 1.0) / records for single in known.singles]
         products = None
         if of_products:
@@ -356,7 +351,7 @@ class Marginals(Method):
                 targets,
                 trust / max(noise, 1 / records) ** 2,
             )
-        named = [(table, weight) for table, weight in zip(tables, weights, strict=True) if len(table[0]) > 1]
+        named = [(table, weight) for table, weight in tables if len(table[0]) > 1]
         return MarginalObjective(
             blocks=zeros.emptied(list(feature.blocks(values))),
             certain=zeros,
