@@ -301,7 +301,7 @@ def ask_peer(
         }  # fmt: skip
         command = [python, PROGRAMS[method], *(str(word) for pair in options.items() for word in pair)]
         if limit:
-            command = ["prlimit", f"--cpu={limit}", *command]
+            command = ["prlimit", f"--cpu={limit}:{limit + 10}", *command]  # the soft limit ends it with SIGXCPU
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
         found = pd.read_parquet(folder / "out.parquet")
     told = json.loads(done.stdout.splitlines()[-1])
