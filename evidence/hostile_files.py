@@ -1,5 +1,6 @@
 """Plants of :mod:`evidence.lies`: zip files, links and pipes that are made to harm whoever opens them."""
 
+import contextlib
 import shutil
 import struct
 import warnings
@@ -110,10 +111,21 @@ def deflated(text: bytes) -> bytes:
     return stream.compress(text) + stream.flush()
 
 
-def last_bits(text: bytes) -> bytes:
-    """Packed bytes, with a bit behind the end of the stream."""
-    packed = deflated(text)
-    return packed[:-1] + bytes([packed[-1] | 0x80])
+def last_bits(folder: Path) -> Path:
+    """A zip file of one file, with a bit behind the end of its stream: of the first file whose last byte has room."""
+
+    def with_a_bit(text: bytes) -> bytes:
+        packed = deflated(text)
+        return packed[:-1] + bytes([packed[-1] ^ 0x80])
+
+    def has_room(text: bytes) -> bool:
+        with contextlib.suppress(zlib.error):
+            stream = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+            return stream.decompress(with_a_bit(text)) == text and stream.eof
+        return False
+
+    name = next(name for name in files_of(folder) if has_room((folder / name).read_bytes()))
+    return packed_zip(folder, [name], with_a_bit)
 
 
 def packed_zip(folder: Path, order: list[str], pack: Callable[[bytes], bytes] = deflated) -> Path:

@@ -503,7 +503,7 @@ LIES: tuple[Lie, ...] = (
     Lie("dates in the zip", OPENED, "beside the files", h.zipped(h.dated)),
     Lie("files of the zip in another order", OPENED, "beside the files",
         lambda folder: h.packed_zip(folder, h.files_of(folder)[::-1])),
-    Lie("other bits behind the end of a packed file", OPENED, "beside the files", h.one_packed(h.last_bits)),
+    Lie("other bits behind the end of a packed file", OPENED, "beside the files", h.last_bits),
     Lie("bytes after the end of a packed file", OPENED, "beside the files",
         h.one_packed(lambda text: h.deflated(text) + p.NOTE.encode())),
     Lie("a packed file that is longer than it says", OPENED, "can be read",

@@ -123,7 +123,7 @@ def test_the_page_has_every_column_the_rows_and_no_script_and_equal_bytes(privac
 
 def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privacy: dict[str, Any]) -> None:
     cut = [{"column": "money", "low": 0.0, "high": 40.5}]
-    pairs = {"kept": [["c", "y", 0.5, 0.4]], "not_kept": [["c", "age", 0.3, 0.01]]}
+    pairs = {"kept": [["c", "y", 0.5, 0.4], ["d", "y", 0.02, 0.01]], "not_kept": [["c", "age", 0.3, 0.01]]}
     found = {
         **pairs,
         "unknown": 13,
@@ -141,6 +141,11 @@ def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privac
         "The release counts 10 tables of three or more columns, each with y. Noise alone moves",
         "The synthetic rows differ from none of them by more than",
         "money has no value outside 0 to 40.5.",
+        "Real values may lie beyond.",
+        "<td>kept: near 0 in both</td>",
+        "All kept and lost pairs as a table",
+        "The publisher says where the data come from: made up.",
+        "The shares of all columns may be used, but for those in parentheses.",
     ):
         assert words in page
     assert "None differ" not in page and "Noise and sampling may explain all differences." in page

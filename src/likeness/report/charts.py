@@ -10,7 +10,7 @@ MOST_BARS = 10
 """Categories of a chart. A column with more shows those with the largest shares."""
 MOST_MAPPED = 60
 """Columns of a map of pairs. A wider table shows the first ones."""
-MOST_PAIRS = 12
+MOST_PAIRS, MOST_TABLED = 12, 300
 """Rows of a list of pairs."""
 _LONGEST = 24  # characters of a category in a chart
 

@@ -56,6 +56,7 @@ def histories_section(
     theirs = tables["events"][tables["events"][schema.person].isin(first[schema.person])]
     written = schema.written
     return {
+        "source": schema.events.source,
         "numbers": people,
         "compared": people["misfits"] is not None,
         "rules": list(link_violations(schema, **tables).items()),

@@ -166,7 +166,7 @@ def _write(
     by_rows.to_csv(out / "row_counts.csv", index=False)
     for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
-    (out / "metrics.json").write_text(json.dumps(summary, indent=1))
+    (out / "metrics.json").write_bytes(json.dumps(summary, indent=1).encode())
 
 
 def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str]) -> dict[str, Any]:
@@ -230,4 +230,4 @@ def evaluate_histories(
         "strangers": unknown,
         "halved": halved,
     }
-    (out_dir / FILES[0]).write_text(json.dumps(summary, indent=1))
+    (out_dir / FILES[0]).write_bytes(json.dumps(summary, indent=1).encode())

@@ -18,7 +18,8 @@ from likeness.core.errors import ArtifactError
 from likeness.core.files import expanded, make_private_folder
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths
-from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, verdict_map
+from likeness.inference.relations import SMALL
+from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, MOST_TABLED, verdict_map
 from likeness.report.files import LOSS, PRIVACY, STATEMENT, Internal, read_internal, read_json, read_losses, read_text
 from likeness.report.formats import embed, loss_text, number, percent, spec, unbroken
 from likeness.report.headline import drawn_loss, write_public
@@ -129,7 +130,7 @@ def make_internal(paths: ProjectPaths) -> None:
     Raises:
         ArtifactError: ``dvc.yaml`` is one of those that record hashes and sizes of the comparison in ``dvc.lock``.
     """
-    if paths.stages.exists() and str(ProjectPaths.evaluation) in paths.stages.read_text():
+    if paths.stages.exists() and str(ProjectPaths.evaluation) in paths.stages.read_text(encoding="utf-8"):
         raise ArtifactError("dvc.yaml records hashes of reports/internal. Run: likeness new . --upgrade")
     shutil.rmtree(paths.evaluation, ignore_errors=True)
     make_private_folder(paths.internal)
@@ -210,7 +211,16 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
         for word, pairs in list(listed.items())[:2]
         if pairs
     ]
+    pairs = [
+        (" × ".join(pair[:2]), _verdict(word, *pair[2:]), *map("{:.2f}".format, pair[2:]))
+        for key, word in VERDICTS.items()
+        for pair in found[key]
+        if len(pair) == 4
+    ]
     return {
+        "pairs": pairs[:MOST_TABLED],
+        "judged": len(pairs),
+        "small": SMALL,
         "verdicts": verdicts,
         "unknown": pair_names(found["unknown_pairs"][:3], found["unknown"]) if found["unknown"] else "",
         "detectable": found["detectable"],
@@ -220,6 +230,10 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
         "words": RELATIONS,
         "cut": cut_lines(found),
     }
+
+
+def _verdict(word: str, strength: float, synthetic: float) -> str:
+    return f"{word}: near 0 in both" if word == VERDICTS["kept"] and max(strength, synthetic) <= SMALL else word
 
 
 def _card(figures: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

@@ -104,6 +104,7 @@ def table_section(
     found = compared(schema.modeled, released, total, synthetic)
     numbers = printed(schema.modeled, *found, None if found[1] is None else table)
     return {
+        "source": schema.source,
         "numbers": numbers,
         "compared": numbers["misfits"] is not None,
         "rules": list(violation_counts(table, schema).items()),
@@ -188,6 +189,7 @@ def printed(
         "counted": sum(len(one["numbers"]) for one in charts),
         "unreliable": sum(text.startswith("(") for one in charts for _, text, *_ in one["numbers"]),
         "outside": [one["name"] for one in charts if one["outside"]],
+        "careful": [name for name, frame in shares.items() if frame["unreliable"].mean() > 0.5],
         "max_cv": Question.max_cv,
         "without": [name for name in schema.names if name not in shares],
         "noise": {key: float(np.mean(errors)) for key, errors in noise.items() if errors},

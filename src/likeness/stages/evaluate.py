@@ -33,5 +33,5 @@ def main(project: Project) -> None:
         if params.privacy.series == NONE:
             raise
         write_json(paths.internal_metrics, {})
-        paths.internal_report.write_text("<p>This night asked about too few people to compare.</p>")
+        paths.internal_report.write_bytes(b"<p>This night asked about too few people to compare.</p>")
     write_json(paths.compared, {"random": secret_bytes(32).hex()})
