@@ -136,7 +136,8 @@ def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privac
     for words in (
         "c × y: kept, 0.50",
         "c × age: not kept, 0.30",
-        "unknown: 13. Noise hides relations weaker than 0.04 (|r| or Cramér's V) in half of the pairs",
+        "unknown: 13. Of the kept pairs, near 0 in both the release and the model: 1. Noise",
+        "Noise hides relations weaker than 0.04 (|r| or Cramér's V) in half of the pairs",
         "and weaker than 0.31 in the worst one.",
         "The release counts 10 tables of three or more columns, each with y. Noise alone moves",
         "The synthetic rows differ from none of them by more than",

@@ -219,6 +219,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
     ]
     return {
         "pairs": pairs[:MOST_TABLED],
+        "near": sum("near 0" in pair[1] for pair in pairs),
         "judged": len(pairs),
         "small": SMALL,
         "verdicts": verdicts,

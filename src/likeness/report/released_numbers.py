@@ -189,6 +189,9 @@ def printed(
         "counted": sum(len(one["numbers"]) for one in charts),
         "unreliable": sum(text.startswith("(") for one in charts for _, text, *_ in one["numbers"]),
         "outside": [one["name"] for one in charts if one["outside"]],
+        "missed": sum(one["missed"] for one in charts),
+        "cells": sum(one["cells"] for one in charts),
+        "worst": max(charts, key=lambda one: one["missed"])["name"] if charts else "",
         "careful": [name for name, frame in shares.items() if frame["unreliable"].mean() > 0.5],
         "max_cv": Question.max_cv,
         "without": [name for name in schema.names if name not in shares],
@@ -279,7 +282,9 @@ def _chart(
     numbers, outside = _numbers(answers, name, table)
     facts = f"mean {numbers[0][1]} · {numbers[0][2]}" if numbers else ""
     column = answers.measured.axes[name].column
-    return {**chart(name, cells, column.is_categorical, facts), "numbers": numbers, "outside": outside}
+    missed = sum(cell.synthetic is not None and not cell.low <= cell.synthetic <= cell.high for cell in cells)
+    drawn_chart = chart(name, cells, column.is_categorical, facts)
+    return {**drawn_chart, "numbers": numbers, "outside": outside, "missed": missed, "cells": len(cells)}
 
 
 def _numbers(answers: Answers, name: str, table: "DataFrame | None") -> tuple[list[tuple[str, str, str, str]], bool]:
