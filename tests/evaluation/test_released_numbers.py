@@ -127,6 +127,7 @@ def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privac
     found = {
         **pairs,
         "unknown": 13,
+        "small": 0.1,
         "unknown_pairs": [["age", "y"]],
         "detectable": [0.04, 0.31],
         "rules": [],

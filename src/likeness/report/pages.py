@@ -18,7 +18,6 @@ from likeness.core.errors import ArtifactError
 from likeness.core.files import expanded, make_private_folder
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths
-from likeness.inference.relations import SMALL
 from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, MOST_TABLED, verdict_map
 from likeness.report.files import LOSS, PRIVACY, STATEMENT, Internal, read_internal, read_json, read_losses, read_text
 from likeness.report.formats import embed, loss_text, number, percent, spec, unbroken
@@ -212,7 +211,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
         if pairs
     ]
     pairs = [
-        (" × ".join(pair[:2]), _verdict(word, *pair[2:]), *map("{:.2f}".format, pair[2:]))
+        (" × ".join(pair[:2]), _verdict(word, max(pair[2:]) <= found["small"]), *map("{:.2f}".format, pair[2:]))
         for key, word in VERDICTS.items()
         for pair in found[key]
         if len(pair) == 4
@@ -221,7 +220,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
         "pairs": pairs[:MOST_TABLED],
         "near": sum("near 0" in pair[1] for pair in pairs),
         "judged": len(pairs),
-        "small": SMALL,
+        "small": found["small"],
         "verdicts": verdicts,
         "unknown": pair_names(found["unknown_pairs"][:3], found["unknown"]) if found["unknown"] else "",
         "detectable": found["detectable"],
@@ -233,8 +232,8 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
     }
 
 
-def _verdict(word: str, strength: float, synthetic: float) -> str:
-    return f"{word}: near 0 in both" if word == VERDICTS["kept"] and max(strength, synthetic) <= SMALL else word
+def _verdict(word: str, is_small: bool) -> str:
+    return f"{word}: near 0 in both" if word == VERDICTS["kept"] and is_small else word
 
 
 def _card(figures: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
