@@ -197,6 +197,7 @@ def test_budget_and_cap(ledger: Ledger, command: Command) -> None:
     assert code == 2 and "population 'nobody' is not in the ledger" in text and "Traceback" not in text
 
 
+@pytest.mark.long
 def test_verify_finds_lost_bytes(ledger: Ledger, command: Command) -> None:
     code, text = command("ledger", "verify")
     assert code == 2 and "released bytes are lost or altered: entry 3" in text

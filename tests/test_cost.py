@@ -158,6 +158,7 @@ def test_delta_of_private_categories_may_leave_less_room_than_rho(
     assert "delta for private categories has room for 5, whatever privacy.epsilon is: lower categories.del" in error
 
 
+@pytest.mark.long
 def test_a_series_has_room_for_years_of_nights(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A night of five years may cost an eleventh of the cap, and nights on record count for their people."""
     content = yaml.safe_load((project / "params.yaml").read_text())

@@ -55,6 +55,7 @@ def test_credentials_reach_the_server_in_a_header(monkeypatch: pytest.MonkeyPatc
     assert b64decode(request.get_header("Authorization").removeprefix("Basic ")) == b"ad@min:s3cret"
 
 
+@pytest.mark.long
 def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert list(faults()) == ["ledger"]  # no project, and no ledger on this machine

@@ -26,6 +26,7 @@ def rows(seed: int, dependent: bool) -> pd.DataFrame:
     return pd.DataFrame({"age": age, "town": towns})
 
 
+@pytest.mark.long
 def test_two_tables_are_compared_with_a_page_frames_and_figures(tmp_path: Path) -> None:
     compared = likeness.compare(rows(1, True), rows(2, False))
     (pair,) = compared.pairs.to_dict("records")

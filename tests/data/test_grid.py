@@ -43,6 +43,7 @@ def columns(draw: st.DrawFn) -> Column:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(column=columns(), bins=st.integers(2, 70))
 def test_edges_ascend_and_no_bin_is_empty(column: Column, bins: int) -> None:
@@ -53,6 +54,7 @@ def test_edges_ascend_and_no_bin_is_empty(column: Column, bins: int) -> None:
     assert grid.lows[0] == 0 and grid.highs[-1] == 1
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(column=columns(), bins=st.integers(2, 40), times=st.integers(1, 20))
 def test_bins_are_made_of_whole_cells_where_these_are_a_multiple(column: Column, bins: int, times: int) -> None:
@@ -91,6 +93,7 @@ def test_zero_of_an_amount_of_money_has_a_bin_of_its_own() -> None:
     assert found[0] == 0 and found[1] == 1 and found[3] == grid_of(column, 32).size - 1
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(column=columns(), bins=st.integers(2, 70))
 def test_a_spike_has_a_bin_of_its_own_and_comes_back_exactly(column: Column, bins: int) -> None:

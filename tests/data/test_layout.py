@@ -71,6 +71,7 @@ def extremes(column: Column) -> list[Any]:
     return [column.categories[0], column.categories[-1]] if column.is_categorical else list(column.bounds)
 
 
+@pytest.mark.long
 @given(schemas(nullable=False))
 def test_diameter_is_reached_where_no_number_is_nullable(schema: Schema) -> None:
     encoder = Encoder(schema)

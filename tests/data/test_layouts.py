@@ -40,6 +40,7 @@ def read(cells: Any, schema: Schema) -> list[str | None]:
     return [None if cell is None or pd.isna(cell) else str(cell) for cell in typed]
 
 
+@pytest.mark.long
 @given(st.sampled_from(LAYOUTS), st.data())
 @settings(max_examples=300, deadline=None)
 def test_what_is_written_reads_back(of: tuple[str, str], data: st.DataObject) -> None:

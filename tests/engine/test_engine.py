@@ -163,6 +163,7 @@ def test_threads_give_the_same_bytes_of_people_with_histories(rows: EncodedRows)
     assert found.total.tobytes() == exact_sum(query, people).total.tobytes()
 
 
+@pytest.mark.long
 def test_ingest_in_threads_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = source(tmp_path)
     monkeypatch.setattr("likeness.pipeline.ingest._PART_ROWS", 18)  # six parts

@@ -36,6 +36,7 @@ def test_blocks_agree_with_a_double_loop(monkeypatch: pytest.MonkeyPatch, block:
     assert (found.unbiased, found.biased) == pytest.approx(naive(a, b, 1.3), rel=1e-10)
 
 
+@pytest.mark.long
 def test_two_gaussians_have_the_mmd_of_the_formula() -> None:
     """N(0, 1) against N(m, 1), scale l: 2 l/√(l² + 2) · (1 - exp(-m² / (2 (l² + 2))))."""
     draw = np.random.default_rng(1)

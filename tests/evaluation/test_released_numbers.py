@@ -57,6 +57,7 @@ def test_numbers_have_a_mean_and_quartiles_and_categories_have_none() -> None:
     assert float(columns["age"]["numbers"][0][3]) == pytest.approx(table()["age"].mean(), abs=0.1)
 
 
+@pytest.mark.long
 def test_a_synthetic_mean_outside_of_its_interval_is_named(privacy: dict[str, Any]) -> None:
     """Intervals around exact sums: with noise, a mean of the other columns lies outside in one run of thirty."""
     released = exact()

@@ -60,6 +60,7 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
     assert folder == ProjectPaths.evaluation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("people", [1, 2])
 def test_a_night_with_few_people_ends_like_any_other(
     tmp_path: Path,

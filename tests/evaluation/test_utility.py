@@ -173,6 +173,7 @@ def test_a_numeric_label_is_not_among_the_features(schema_of: Callable[[str], Sc
     assert y.min() >= 0 and y.max() <= 1
 
 
+@pytest.mark.long
 def test_regression_learns_and_is_scored_in_units_of_the_range(
     schema_of: Callable[[str], Schema], table_of: Tables
 ) -> None:

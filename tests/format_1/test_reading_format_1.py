@@ -137,6 +137,7 @@ def test_the_bundle_passes_its_checks(format_1: Path, monkeypatch: pytest.Monkey
     assert {name for name, check in verdict.items() if not check.passed} <= {"training", "table", "card"}
 
 
+@pytest.mark.long
 def test_a_key_that_a_file_lacks_is_said_in_words(format_1: Path, tmp_path: Path) -> None:
     """A bundle of an earlier or later version is wrong by file and key; no error of Python is shown."""
     shutil.copytree(format_1 / "bundle", tmp_path / "bundle")
@@ -159,6 +160,7 @@ def test_saved_synthesizers_and_the_project_draw_rows(format_1: Path) -> None:
     assert set(drawn["paid"]) == {"more"} and set(drawn["job"].dropna()) <= {"clerk", "nurse", "rest"}
 
 
+@pytest.mark.long
 def test_equal_rows_ask_nothing_new_and_a_release_may_be_reserved(
     format_1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_rules_that_reject_nearly_all_are_refused_by_their_words() -> None:
     assert "less than a thousandth" in str(error.value) and "rule 8 (" in str(error.value)
 
 
+@pytest.mark.long
 def test_a_rare_condition_on_a_computed_column_is_refused(drawn: DrawnRows) -> None:
     with pytest.raises(ParamsError, match=r"rejected by sample\.where\.both"):
         drawn.under(1, 0, allowed_values({"a": 5, "both": 0.01}, SCHEMA))
@@ -172,6 +173,7 @@ def test_a_function_is_read_off_the_released_cells_where_they_stand_out_of_the_n
         network.load({**network.arrays(), name: after + size})
 
 
+@pytest.mark.long
 def test_a_learned_function_may_be_the_only_rule() -> None:
     grades = {"kind": "categorical", "categories": ["a", "b", "c"]}
     alone = ruled(columns={**COLUMNS, "grade": grades}, derived={}, rules=[{"determines": ["school", "grade"]}])

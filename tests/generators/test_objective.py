@@ -58,6 +58,7 @@ def test_the_critic_ascends_and_stays_within_its_limits() -> None:
     assert float(scales.detach().max()) <= 1.5 + 1e-6 and float(scales.detach().min()) >= 1 / 1.5 - 1e-6
 
 
+@pytest.mark.long
 def test_the_critic_does_not_chase_the_scatter_of_batches() -> None:
     """With the right rows, weights move far less than when the batches' own scatter is taken for signal."""
     drift = []

@@ -141,6 +141,7 @@ def test_samples_of_a_population_are_covered() -> None:
     assert ((every.high - every.low) / (2 * error)).to_numpy() == pytest.approx(1.96, rel=0.01)
 
 
+@pytest.mark.long
 def test_exact_sums_give_the_numbers_of_the_table() -> None:
     rows = table()
     counts = truth(Question(("c", "d"), ("y",), "count"))

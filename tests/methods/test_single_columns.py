@@ -241,6 +241,7 @@ def test_a_cut_between_multiples_of_a_step_begins_a_bin() -> None:
     assert 150 in np.round(lows, 6) and 100 not in np.round(lows, 6)
 
 
+@pytest.mark.long
 @settings(max_examples=80)
 @given(seed=st.integers(0, 10_000), lower=st.sampled_from([-1000, -50, -5, -1e-9, 0]), share=st.floats(0, 1))
 def test_pieces_ascend_for_bounds_of_either_sign_whatever_was_released(seed: int, lower: float, share: float) -> None:

@@ -207,6 +207,7 @@ def test_whatever_is_typed_gives_a_valid_schema_or_the_question_again(
     assert found.population.strip()
 
 
+@pytest.mark.long
 @given(
     st.dictionaries(
         st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"]), min_size=1),
@@ -312,6 +313,7 @@ SHORT |= {"4 seen": "2020-01-01..2026-12-31", "5 weight": "0..400", "6 lab_1": "
 SHORT |= {"33 x1": "1..5", "Name for": "people", "Columns that": "lab_* 1-3"}
 
 
+@pytest.mark.long
 def test_columns_alike_share_a_question_and_36_take_15() -> None:
     person = Person(SHORT)
     columns = columns_of(person.interview(MANY))
@@ -323,12 +325,14 @@ def test_columns_alike_share_a_question_and_36_take_15() -> None:
     assert "6-17\u00a0lab_1 to lab_12, " in person.told[2]
 
 
+@pytest.mark.long
 def test_columns_alike_may_have_answers_of_their_own() -> None:
     alone = {"6 lab_1 to": "each", "6 lab_1,": "0..1", "7 lab_2": "0..2", "8 lab_3": "lab_* as lab_1"}
     columns = columns_of(Person({**alone, **SHORT}).interview(MANY))
     assert [columns[f"lab_{place}"]["upper"] for place in range(1, 13)] == [1, 2, *[1] * 10]
 
 
+@pytest.mark.long
 def test_a_pattern_needs_an_answer_and_columns() -> None:
     person = Person(SHORT, {"18 q1": ["lab_* as q1", "z* as age", "q* as lab_1"]})
     columns = columns_of(person.interview(MANY))
@@ -387,6 +391,7 @@ ARGUMENTS = ["init", "own.csv", "--ask", "--person", "pid"]
 LINES_TYPED = ["codebook", "sick", "0 110", "", "surgery, medicine", "age", "", "patients", "4"]
 
 
+@pytest.mark.long
 def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path) -> None:
     result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, ""]) + "\n", catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -403,6 +408,7 @@ def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path)
     assert not {"Zork", "Blau", "p1", "23"} & set(result.output.replace(",", " ").split())
 
 
+@pytest.mark.long
 def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[Path] = []
     monkeypatch.setattr(cli_own, "run", lambda bundle: runs.append(bundle))
@@ -414,6 +420,7 @@ def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkey
     assert runs == [Path("own.zip"), Path("again.zip")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [

@@ -69,6 +69,7 @@ def test_images_in_color_are_foreseen_within_a_factor_of_two(method: str, second
     assert gigabytes / 2 < expected.memory_bytes / 1e9 < gigabytes * 2
 
 
+@pytest.mark.long
 def test_a_residual_network_is_foreseen_within_a_factor_of_two() -> None:
     """Five seconds of one core a step of 1,000 images of CIFAR-10, with 16 channels."""
     params = settings_of("cifar10", "ntk")

@@ -113,6 +113,7 @@ def test_what_is_no_method_of_its_own_is_refused(site: Path, points: str | None,
         method_named(name)
 
 
+@pytest.mark.long
 def test_the_contract_holds_for_the_method_and_not_for_one_that_lies_about_its_bound(site: Path) -> None:
     install(site, SOURCE.read_text())
     check_method(method_named("means")())

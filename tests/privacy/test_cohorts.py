@@ -268,6 +268,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
         model.complete(replace(params, ingest=replace(params.ingest, unit=None)))
 
 
+@pytest.mark.long
 def test_counts_of_all_people_add_up_over_cohorts(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,6 +211,7 @@ def test_the_same_rows_under_another_name_are_refused(ledger: Ledger) -> None:
         ledger.reserve(request("k2", CAP / 4, population="others"))
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(costs=st.lists(st.floats(0.01, 0.6), min_size=1, max_size=8))
 def test_never_over_the_cap(tmp_path_factory: pytest.TempPathFactory, costs: list[float]) -> None:

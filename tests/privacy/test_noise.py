@@ -22,6 +22,7 @@ def accepts(noise: np.ndarray, scale: float) -> bool:
     return bool(low <= statistic <= high)
 
 
+@pytest.mark.long
 def test_scale_is_right_and_five_percent_off_is_noticed() -> None:
     scale = 3.7 * 2**25
     noise = add_discrete_gaussian(np.zeros(DRAWS, dtype=np.int64), scale)

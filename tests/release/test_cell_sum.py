@@ -44,6 +44,7 @@ def table(n: int, seed: int, classes: int = 2) -> Records:
     return Records(x, generator.integers(0, classes, n))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("feature", [PLAIN, WEIGHTED, SOME, TABLED])
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 60))

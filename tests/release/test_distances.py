@@ -77,6 +77,7 @@ def test_distances_are_those_of_a_loop_over_cells(n: int, m: int, classes: int, 
     assert measured(asked, rows)[0] / ONE == pytest.approx(by_hand(rows, public, 1.3 * n, classes), abs=1e-4)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 12), st.integers(1, 20), st.integers(1, 4), st.integers(0, 10_000))
 def test_no_neighbor_moves_a_coordinate_farther_than_the_sensitivity(n: int, m: int, k: int, seed: int) -> None:
