@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 from uuid import UUID
 
+from httpx import HTTPError
 from prefect import flow, task
 from prefect.artifacts import Artifact, MarkdownArtifact, TableArtifact
 from prefect.cache_policies import NO_CACHE
@@ -101,9 +102,9 @@ def synthesize(
 def _noted(note: Path) -> Iterator[None]:
     """Keep this run's id in a file while it is at work. A run that a kill left there has crashed, and cannot say so.
 
-    The lock of the people is held, so that run is not at work.
+    The lock of the people is held, so that run is not at work. A server that does not answer hinders no night.
     """
-    with suppress(OSError, ValueError, ObjectNotFound), get_client(sync_client=True) as client:
+    with suppress(OSError, ValueError, HTTPError, ObjectNotFound), get_client(sync_client=True) as client:
         run = client.read_flow_run(UUID(note.read_text(encoding="utf-8")))
         if run.state is not None and run.state.is_running():
             client.set_flow_run_state(run.id, Crashed(message="its process was killed"))
