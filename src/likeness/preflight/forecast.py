@@ -36,7 +36,7 @@ _MANY = 10**9  # records with which noise hides no cells of pairs
 _BETTER = 0.95
 _STEP, _MULTIPLICATION = 5e-3, 1.1e-10  # seconds of one core, with the gradient; from evidence/results/papers.csv
 _BASE_BYTES = 0.6e9  # Python with its libraries
-_BYTES_A_CELL = 20  # of the rows, where a stage holds all of them; the source is read in chunks
+_BYTES_A_CELL = 10  # of the rows, where a stage holds all of them; the source is read in chunks
 _BYTES_DRAWN, _BYTES_JUDGED = 37, 83  # a value of drawn images, and of images that classifiers see
 _JUDGE_START, _JUDGE_SECONDS = (
     30,
