@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from postgres import server
+from ruled import COLUMNS, DERIVED, RULES, rows, ruled
 from sqlalchemy import create_engine
 from toys import schema_with
 
@@ -24,6 +25,7 @@ from likeness.core.text import _SPACES as SPACES
 from likeness.core.text import _UNSEEN as UNSEEN
 from likeness.core.text import folded
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.constrained_tables import forward_transform, values_of
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, typed
 from likeness.data.source.contribution_bounding import bound_contributions, people_of
@@ -235,6 +237,7 @@ def test_postgresql_makes_the_same_of_each_hostile_cell_and_counts_the_same(tmp_
         check_cells(tmp_path, url)
         check_counts(url)
         check_people(url)
+        check_rules(url)
 
 
 FOLDED = {letter: folded(letter) for letter in map(chr, range(0x80, 0x110000)) if folded(letter).isascii()}
@@ -282,6 +285,18 @@ VISITS = schema_with(
 )
 
 
+def write(url: str, name: str, table: pd.DataFrame) -> None:
+    """Write a table into a database that has none of that name."""
+    if url.startswith("duckdb"):
+        with duckdb.connect(url.removeprefix("duckdb:///")) as connection:
+            connection.register("given", table)
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    else:
+        engine = create_engine(url)
+        table.to_sql(name, engine, index=False)
+        engine.dispose()
+
+
 def visits(url: str) -> Rows:
     """Rows in a database that has none yet: some are equal, and of some cells are missing or beyond the bounds."""
     draw = np.random.default_rng(0)
@@ -297,14 +312,7 @@ def visits(url: str) -> Rows:
     )
     table.loc[draw.random(900) < 0.1, "a"] = pd.NA
     table = pd.concat([table, table.iloc[:40]], ignore_index=True)
-    if url.startswith("duckdb"):
-        with duckdb.connect(url.removeprefix("duckdb:///")) as connection:
-            connection.register("given", table)
-            connection.execute("CREATE TABLE visits AS SELECT * FROM given")
-    else:
-        engine = create_engine(url)
-        table.to_sql("visits", engine, index=False)
-        engine.dispose()
+    write(url, "visits", table)
     there = RowsThere(Database(url, "visits"), VISITS, Split(0.25, 7))
     typed_rows = read_frame(table, VISITS)
     hashes = row_hashes(typed_rows, VISITS)
@@ -328,14 +336,7 @@ def check_people(url: str) -> None:
             "side": draw.choice(["in", "out"], 600),
         }
     )
-    if url.startswith("duckdb"):
-        with duckdb.connect(url.removeprefix("duckdb:///")) as connection:
-            connection.register("given", table)
-            connection.execute("CREATE TABLE stays AS SELECT * FROM given")
-    else:
-        engine = create_engine(url)
-        table.to_sql("stays", engine, index=False)
-        engine.dispose()
+    write(url, "stays", table)
     schema = schema_with({"c": KINDS["other"], "a": {"kind": "integer", "lower": 0, "upper": 3}})
     typed_rows = read_frame(table[["c", "a"]], schema)
     hashes = row_hashes(typed_rows, schema)
@@ -359,6 +360,75 @@ def check_people(url: str) -> None:
     real = RowsThere(Database(url, "SELECT a, c, 0.5 * number AS who FROM stays"), schema, ALL, People("who", 3))
     words = "column 'who': it names people and holds neither texts nor whole numbers"
     assert url.startswith("sqlite") or real.reasons == [words]
+
+
+FROM_2000 = {"lower": "2000-01-01", "upper": "2031-12-31"}
+RULED = ruled(
+    columns={
+        **COLUMNS,
+        "early": {"kind": "integer", "lower": -3, "upper": 9, "nullable": True},
+        "middle": {"kind": "numeric", "lower": -5, "upper": 4, "nullable": True},
+        "late": {"kind": "integer", "lower": -5, "upper": 1},
+        "level": {"kind": "numeric", "lower": -1, "upper": 3, "nullable": True},
+        "price": {"kind": "numeric", "lower": 0, "upper": 9, "decimals": 1},
+        "born": {"kind": "date", "lower": "1896-02-27", "upper": "2104-03-01", "nullable": True},
+        "begun": {"kind": "datetime", **FROM_2000, "nullable": True},
+        "ended": {"kind": "datetime", **FROM_2000, "nullable": True},
+        "flag_1": {"kind": "integer", "lower": 0, "upper": 1},
+        "flag_2": {"kind": "integer", "lower": 0, "upper": 1},
+        "over": {"kind": "numeric", "lower": -1, "upper": 9, "nullable": True},
+        "row": {"kind": "integer", "lower": 0, "upper": 1e6},
+    },
+    rules=[
+        *RULES,
+        {"if": {"age": "< 40", "b": None}, "then": {"level": [-1, "-.5..0", 0.25, "1..1.5", 3], "early": None}},
+        {"if": {"level": "1..", "sex": "F"}, "then": {"price": [0.5, "2..3.3", 8], "place": ["wife", "child"]}},
+        {"never": {"state": ["never", "widowed"], "level": [0.5, "2..2.5"]}},
+        {"never": {"price": "< 1.1", "early": ["1..2", None, 5]}},
+        {"order": ["early", "middle", "late"]},
+        {"one_of": ["flag_1", "flag_2"]},
+        {"calendar": "born"},
+        {"determines": ["school", "state"]},
+    ],
+    derived={**DERIVED, "hours": "ended - begun", "spread": {"is": "over - a", "lower": -2, "upper": 5}},
+)
+"""With a rule of each kind, and rules that break each other."""
+
+
+def check_rules(url: str) -> None:
+    """Rows that break all rules are mapped, cell by cell, as Python maps them."""
+    table = rows(400, 1, RULED).assign(row=range(400))
+    some = np.arange(400) % 3 == 0
+    table.loc[some, "level"] = np.resize(
+        [-1.0, -0.75, 0.125, 0.6, 1.0, 2.25, 2.0, 3.0, np.nan, 0.5, 0.6250000000000001], some.sum()
+    )
+    edges = ["1900-02-28", "1900-03-01", "2000-02-29", "2000-12-31", "1969-12-31", "2100-02-28", "2096-02-29", None]
+    table.loc[some, "born"] = np.resize(np.array(edges, object), some.sum())
+    write(url, "ruled", table)
+    there = RowsThere(Database(url, "ruled"), RULED, ALL)
+    expected = forward_transform(table, RULED)
+    assert all((expected[name] != table[name]).any() for name in ("state", "price", "early", "middle", "late", "level"))
+    steps, names = there.statements.modeled()
+    statement = there.statements._written(steps, f"SELECT {', '.join(names.values())} FROM likeness_units")
+    found = pd.DataFrame(there.database.in_snapshot(lambda ask: ask(statement), dialects.sqlite_functions()))
+    found = found.astype("float64").set_axis([*names], axis=1).sort_values("row", ignore_index=True)
+    assert [*found] == [*RULED.modeled.names] and len(found) == 400
+    for name, numbers in values_of(expected, RULED.modeled.columns).items():
+        same = (found[name] == numbers) | (found[name].isna() & np.isnan(numbers))
+        assert same.all(), (url, name, found[name][~same].tolist()[:3], numbers[~same][:3])
+    encoder = Encoder(RULED.modeled)
+    codes = encoder.encode(expected)
+    starts = encoder.layout.starts
+    axes = [
+        Cells(starts["level"], 5, (0.1, 0.3125, 0.9), True),
+        Cells(starts["month of born"], 13),
+        Cells(starts["state"], 3),
+    ]
+    steps_of = Steps(starts["spread"], -2, 5, (1.0, 0.5), True)
+    counts, _ = there.counts([[one] for one in (*axes, steps_of)], 2, True)
+    for axis, count in zip((*axes, steps_of), counts, strict=True):
+        number = encoder.labels(codes) * axis.size + axis.places(encoder.expand(codes))
+        assert (count.ravel() == np.bincount(number, minlength=2 * axis.size)).all(), (url, axis)
 
 
 def check_counts(url: str) -> None:
@@ -396,6 +466,7 @@ def check_counts(url: str) -> None:
 @pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
 def test_counts_in_a_database_give_the_sums_of_the_rows(scheme: str, tmp_path: Path) -> None:
     check_people(f"{scheme}:///{tmp_path}/people.db")
+    check_rules(f"{scheme}:///{tmp_path}/people.db")
     check_counts(f"{scheme}:///{tmp_path}/t.db")
 
 

@@ -62,6 +62,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         query="SELECT * FROM staff",
         rows="stay",
     )
+    with (root / "schema.yaml").open("a") as file:
+        file.write("rules: [{if: {x: < 0.2}, then: {job: clerk}}]\n")
     table["pid"] = [f"p{place % 420}" for place in range(len(table))]
     table.to_csv(root / "rows.csv", index=False)
     with closing(sqlite3.connect(root / "rows.db")) as connection:

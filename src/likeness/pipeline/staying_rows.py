@@ -32,7 +32,6 @@ def reasons_to_come(schema: "Schema | HistorySchema", params: "Params") -> list[
         return ["people with histories are counted here"]
     conditions = {
         "privacy.series chooses people for each night": params.privacy.series != NONE,
-        "the schema has rules": bool(schema.rules),
         "the schema has private categories": bool(schema.open_columns),
         "the schema is one of images": schema.image is not None,
     }

@@ -22,7 +22,7 @@ from likeness.data.schema.column import Column
 _RANGE = ".."
 _MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # what is no text and means missing: of Python, numpy and pandas
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
-_MARGIN = 1e-6  # of a step: two numbers this near are one value of a rounded column
+MARGIN = 1e-6  # of a step: two numbers this near are one value of a rounded column
 Range = tuple[float, float]
 
 
@@ -93,7 +93,7 @@ class Allowed:
         if column.is_categorical:
             inside = np.isin(values, list(self.places))
         else:
-            margin = _MARGIN * (step_of(column) or 0.0)
+            margin = MARGIN * (step_of(column) or 0.0)
             inside = np.zeros(len(values), dtype=bool)
             for low, high in self.ranges:
                 inside |= (values >= low - margin) & (values <= high + margin)

@@ -195,12 +195,12 @@ class Never(Rule):
         if len(conditions) < 2:
             raise refuse(number, "never needs two columns or more. Change bounds or categories of a single column.")
         rule = cls(spec, number, {name: columns[name] for name in conditions}, conditions)
-        if rule._last[1].is_nothing:
-            raise refuse(number, f"leaves no value of '{rule._last[0]}'. Leave that column out of the rule.")
+        if rule.last[1].is_nothing:
+            raise refuse(number, f"leaves no value of '{rule.last[0]}'. Leave that column out of the rule.")
         return rule
 
     @property
-    def _last(self) -> tuple[str, Allowed]:
+    def last(self) -> tuple[str, Allowed]:
         """The last column, and what it may hold where the others meet their conditions."""
         name = list(self.conditions)[-1]
         return name, self.conditions[name].complement(self.columns[name])
@@ -213,7 +213,7 @@ class Never(Rule):
         return self.conditions.met(values, self.columns)
 
     def mended(self, values: Values) -> Values:
-        name, rest = self._last
+        name, rest = self.last
         return {name: np.where(self.violations(values), rest.nearest(values[name]), values[name])}
 
 

@@ -20,7 +20,7 @@ from likeness.data.schema.rule import Columns, Forbidden, IfThen, Never, Order, 
 KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (IfThen, Never, Determines, Order, Equal, OneOf, Calendar)}
 """The only list of them. ``derived`` is a section of its own, because it names a new column."""
 _MOST_RULES = 1000  # each is compared with each
-_PASSES = 3  # a mended column may break another rule
+PASSES = 3  # a mended column may break another rule
 
 
 def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | None) -> tuple[Rule, ...]:
@@ -151,7 +151,7 @@ class ConstrainedTable:
         changes.
         """
         mended = dict(values)
-        for _ in range(_PASSES):
+        for _ in range(PASSES):
             for rule in self.on_modeled:
                 mended |= rule.mended(mended)
         stands = [rule.modeled_values(mended) for rule in self.computing]

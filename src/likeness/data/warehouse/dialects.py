@@ -10,6 +10,7 @@ functions of our own process in SQLite.
 ``L_DECIMAL(x)``, ``L_PARSE(t)``       the float64 nearest to a decimal, to a text; NULL where a text is no number
 ``L_FLOAT('0.1')``, ``L_NAN(v)``       a float64 by its text; whether one is not a number
 ``L_NEAR(v)``                          a nearest whole number
+``L_DIV(n, n)``                        the whole part of a quotient of whole numbers from 0 on
 ``L_EXACT(v)``                         the text of a float64 in a row (``Numeric.exact_texts``)
 ``L_FOLD(t)``                          a text in lower case, where ASCII has it (:func:`likeness.core.text.folded`)
 ``L_DAYS(x)``, ``L_SECONDS(x)``        the number of a date, of a timestamp
@@ -119,6 +120,7 @@ _POSTGRES = _TEXTS | {
     "L_FLOAT": "CAST(@0 AS DOUBLE PRECISION)",
     "L_NAN": "(@0 = CAST('NaN' AS DOUBLE PRECISION))",
     "L_NEAR": "ROUND(@0)",
+    "L_DIV": "((@0) / (@1))",
     "L_DAYS": "(@0 - DATE '1970-01-01')",
     "L_SECONDS": "FLOOR(EXTRACT(EPOCH FROM @0))",
     "L_CLOCK": "FLOOR(EXTRACT(EPOCH FROM @0))",
@@ -140,6 +142,7 @@ _DUCKDB = _TEXTS | {
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
     "L_NAN": "ISNAN(@0)",
     "L_NEAR": "ROUND(@0)",
+    "L_DIV": "((@0) // (@1))",
     "L_DAYS": "DATE_DIFF('day', DATE '1970-01-01', @0)",
     "L_SECONDS": "DATE_DIFF('second', TIMESTAMP '1970-01-01', @0)",
     "L_CLOCK": "DATE_DIFF('second', TIME '00:00:00', @0)",
@@ -251,7 +254,12 @@ class Dialect:
 
 _SQLITE_WORDS = {name: f"{name.lower()}(@0)" for name in _IN_PROCESS}
 _SQLITE_WORDS |= {"L_START": "l_start(@0, @1, @2)", **{f"L_MIX_{shift}": "@0" for shift, _ in MIXING}}
-_SQLITE_WORDS |= {"L_NAN": "(@0 <> @0)", "L_NEAR": "ROUND(@0)", "L_ORDER": "@0"}  # it knows no NaN
+_SQLITE_WORDS |= {
+    "L_NAN": "(@0 <> @0)",
+    "L_NEAR": "ROUND(@0)",
+    "L_ORDER": "@0",
+    "L_DIV": "((@0) / (@1))",
+}  # it knows no NaN
 POSTGRES = Dialect(
     "postgres",
     MappingProxyType(_POSTGRES),

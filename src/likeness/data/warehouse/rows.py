@@ -14,7 +14,7 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import refusal
 from likeness.data.source.databases import Database
 from likeness.data.source.names import check_names
-from likeness.data.warehouse import columns
+from likeness.data.warehouse import columns, rules
 from likeness.data.warehouse.dialects import DIALECTS, sqlite_functions
 from likeness.data.warehouse.statements import LIMBS, Axis, People, Split, Statements
 
@@ -40,7 +40,7 @@ class RowsThere:
 
     Attributes:
         database: with its query.
-        schema: public, without open columns, images and rules.
+        schema: public, without open columns and images.
         split: of the settings, by the name of its column.
         people: of the settings; None: a row is a person.
     """
@@ -82,6 +82,7 @@ class RowsThere:
         if self.people is not None and self._forms[self.people.name] not in ("text", "whole", "any"):
             reasons.append((self.people.name, "it names people and holds neither texts nor whole numbers"))
         many = [f"the schema has over {_MOST_COLUMNS} columns"] if len(self.schema.columns) > _MOST_COLUMNS else []
+        many += rules.reasons_against(self.schema.constrained)
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
     @cached_property

@@ -7,9 +7,11 @@ Each is one ``SELECT``. Its first steps are the same:
 3. ``likeness_rows``: ``h``, SHA-256 of each row's text (:mod:`likeness.data.source.row_texts`)
 4. ``likeness_parts``: ``train``, 1 for a training row and 0 for a test row (:mod:`likeness.data.source.split`); 2 for a
    row beyond those of its person that are used (:mod:`likeness.data.source.contribution_bounding`)
+5. to count: ``likeness_rules_1`` and so on, the training rows mapped by rules (:mod:`likeness.data.warehouse.rules`)
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,8 +26,9 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_digests import MIXING
 from likeness.data.source.split import COPIES_STEP, WORDS, factor_and_start, held_out_words
-from likeness.data.warehouse import columns
+from likeness.data.warehouse import columns, rules
 from likeness.data.warehouse.dialects import Dialect
+from likeness.data.warehouse.rules import Steps
 
 LIMBS = 8
 """Numbers of 32 bits that a hash has. Sums of each are exact for 2**31 rows in any database."""
@@ -97,7 +100,7 @@ class Statements:
     Attributes:
         dialect: of the database.
         query: the query of the settings.
-        schema: public, without open columns, images and rules.
+        schema: public, without open columns and images.
         forms: of the cells of each column, by its name.
         names: of each column in the source, by its name; the quoted one.
         split: into training and test rows.
@@ -141,12 +144,10 @@ class Statements:
         axes = {
             axis: f"c_{place}" for place, axis in enumerate(dict.fromkeys(axis for table in tables for axis in table))
         }
-        label = f"v_{self.schema.names.index(str(self.schema.label))}" if by_class else "0"
-        cells = [f"{self._cell(axis)} AS {name}" for axis, name in axes.items()]
-        steps = [
-            ("likeness_units", f"SELECT *, {', '.join(self._units())} FROM likeness_parts WHERE train = 1"),
-            ("likeness_cells", f"SELECT {', '.join([f'{label} AS g', *cells])} FROM likeness_units"),
-        ]
+        steps, modeled = self.modeled()
+        cells = [f"{modeled[str(self.schema.label)] if by_class else 0} AS g"]
+        cells += [f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()]
+        steps.append(("likeness_cells", f"SELECT {', '.join(cells)} FROM likeness_units"))
         questions = [_counted(place, [(axes[axis], axis.size) for axis in table]) for place, table in enumerate(tables)]
         whole = ["SELECT -2, 0, 0, COUNT(*) FROM likeness_parts WHERE train = 1"]
         whole += [
@@ -158,10 +159,23 @@ class Statements:
         for start in range(0, max(1, len(questions)), _TABLES):
             yield self._written(steps, " UNION ALL ".join([*questions[start : start + _TABLES], *whole]))
 
+    def modeled(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
+        """Steps to the training rows as a method sees them, by row, and the names of the values of modeled columns."""
+        mapped, values = Steps(), {name: f"v_{k}" for k, name in enumerate(self.schema.names)}
+        modeled = rules.modeled(self.schema.constrained, values, mapped) if self.schema.rules else values
+        added = [*mapped.steps, ["0 AS x", *self._units(modeled)]]
+        names = ["likeness_train", *(f"likeness_rules_{k}" for k in range(1, len(added))), "likeness_units"]
+        steps = [("likeness_train", f"SELECT {', '.join(values.values())} FROM likeness_parts WHERE train = 1")]
+        steps += [
+            (name, f"SELECT *, {', '.join(some)} FROM {before}")
+            for (before, name), some in zip(pairwise(names), added, strict=True)
+        ]
+        return steps, modeled
+
     def _written(self, steps: Sequence[tuple[str, str]], last: str) -> str:
         """A statement in the dialect. The query of the settings stands in it as it is."""
         chain = [
-            f"{name} AS MATERIALIZED ({text})" if name in _HELD else f"{name} AS ({text})"
+            f"{name} AS MATERIALIZED ({text})" if re.fullmatch(_HELD, name) else f"{name} AS ({text})"
             for name, text in [*self._steps(), *steps]
         ]
         ours = self.dialect.written(f"WITH {', '.join(chain)} {last}")
@@ -212,35 +226,34 @@ class Statements:
         word = f"L_HEX(SUBSTRING(h, {8 * LIMBS - 7}, 8)) * {factor} % {WORDS} + n * {COPIES_STEP} % {WORDS} + {start}"
         return f"CASE WHEN ({word}) % {WORDS} < {below} THEN 0 ELSE 1 END"
 
-    def _units(self) -> list[str]:
-        """``x_k``: a number on its column's unit scale, as :meth:`likeness.data.schema.kinds.Kind.encode`."""
-        units = ["0 AS x"]
-        for k, column in enumerate(self.schema.columns):
+    def _units(self, values: Mapping[str, str]) -> list[str]:
+        """``x_..``: a number on its column's unit scale, as :meth:`likeness.data.schema.kinds.Kind.encode`."""
+        units = []
+        for column in self.schema.modeled.columns:
             if not column.is_categorical and column.transform == "none":
-                lower, upper = column.bounds
-                above, width = f"(v_{k} - {columns.number(lower)})", columns.number(upper - lower)
+                value, (lower, upper) = values[column.name], column.bounds
+                above, width = f"({value} - {columns.number(lower)})", columns.number(upper - lower)
                 unit = f"CASE WHEN {above} < {_TINY} THEN 0.0 ELSE {above} / {width} END"
-                units.append(f"CASE WHEN v_{k} IS NOT NULL THEN {unit} END AS x_{k}")
+                units.append(f"CASE WHEN {value} IS NOT NULL THEN {unit} END AS x_{value}")
         return units
 
-    def _cell(self, axis: Axis) -> str:
-        """The cell of an axis, from ``v_k`` and ``x_k``."""
-        schema = self.schema
-        starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
-        column = schema.column(starts[axis.start])
-        k = schema.names.index(column.name)
+    def _cell(self, axis: Axis, values: Mapping[str, str]) -> str:
+        """The cell of an axis, from the names of modeled values by column."""
+        starts = {start: name for name, start in Layout.from_schema(self.schema.modeled).starts.items()}
+        column = self.schema.modeled.column(starts[axis.start])
+        value = values[column.name]
         if column.is_categorical:
-            return f"COALESCE(v_{k}, {len(column.categories)})"
+            return f"COALESCE({value}, {len(column.categories)})"
         if (expression := getattr(axis, "expression", None)) is not None:
-            return str(expression(f"x_{k}", columns.number))
+            return str(expression(f"x_{value}", columns.number))
         shown = str if column.is_integral else columns.number
         firsts = [shown(first) for first in first_values(column, axis)]
-        place = _searched(f"v_{k}", firsts, 0)
-        return f"CASE WHEN v_{k} IS NULL THEN {axis.size - 1} ELSE {place} END" if column.nullable else place
+        place = _searched(value, firsts, 0)
+        return f"CASE WHEN {value} IS NULL THEN {axis.size - 1} ELSE {place} END" if column.nullable else place
 
 
-_HELD = ("likeness_raw", "likeness_read", "likeness_typed", "likeness_rows", "likeness_parts", "likeness_cells")
-"""Steps that are computed once, though later ones use them several times."""
+_HELD = "likeness_(raw|read|typed|rows|parts|rules_.*|cells)"
+"""Names of steps that are computed once, though later ones use them several times."""
 
 
 def _bounded(side: str, max_rows: int) -> list[tuple[str, str]]:
