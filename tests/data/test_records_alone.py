@@ -89,6 +89,23 @@ def test_no_line_changes_the_record_of_another() -> None:
         assert got == expected, f"{b!r}, then {a!r} at {place}"
 
 
+@pytest.mark.parametrize("separator", [",", " ", "\t"])
+def test_the_fast_reader_gives_the_cells_of_the_exact_one(monkeypatch: pytest.MonkeyPatch, separator: str) -> None:
+    lines = [line.replace(",", separator) for line in (*LINES, "1,2,3", f"{'y' * 132_000},2,3", f"{'é' * 66_000},2,3")]
+    files = [written(pair, separator.join("abc")) for pair in product(lines, ["4,5,6".replace(",", separator), ""])]
+    layout, read = FileFormat(separator=separator), csv_files.read_csv
+    fast: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        fast.append(1)
+        return read(*given)
+
+    monkeypatch.setattr(csv_files, "read_csv", counted)
+    got = [cells(data, layout) for data in files]
+    monkeypatch.setattr(csv_files._Table, "_plain", lambda *_: None)
+    assert got == [cells(data, layout) for data in files] and len(fast) > len(files) // 4
+
+
 BORDERS = ["1,2,3", '"x', '"y",2,3', 'bed 5",4,5', '1,"', '",2', "a\rb", '"a\r', "", "é" * 40, "1,2,3,4", "a\0"]
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
+from likeness.data.beside import of_one_size
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
 
 _ROW_GROUP = 65_536
@@ -63,7 +64,7 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: C
             temporary, schema, compression="lz4", use_dictionary=repeated, write_statistics=False
         ) as writer:
             temporary.chmod(0o600)
-            for group in _of_one_size((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
+            for group in of_one_size((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
                 writer.write_table(group.unify_dictionaries(), row_group_size=rows)
             writer.add_key_value_metadata({_MANIFEST: json.dumps(dict(manifest())).encode()})
         _pad(temporary)
@@ -100,18 +101,6 @@ def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 def _pixels(schema: pa.Schema) -> list[str]:
     names: list[str] = json.loads((schema.metadata or {}).get(_PIXELS, b"[]"))
     return names
-
-
-def _of_one_size(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Rows in tables of one size, whatever that of the given ones. The last one may be smaller, and empty if alone."""
-    held, passed = None, False
-    for table in tables:
-        held = table if held is None else pa.concat_tables([held, table])
-        while len(held) >= rows:
-            yield held.slice(0, rows)
-            held, passed = held.slice(rows), True
-    if held is not None and (len(held) or not passed):
-        yield held
 
 
 def _pad(path: Path) -> None:
@@ -197,7 +186,7 @@ def iter_private(
     tables = chain(
         [empty if wanted is None else empty.select(wanted)], (pa.Table.from_batches([one]) for one in batches)
     )
-    yield from map(_typed_as_written, _of_one_size(tables, chunk_rows))
+    yield from map(_typed_as_written, of_one_size(tables, chunk_rows))
 
 
 class StoredRows:

@@ -17,22 +17,25 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice, zip_longest
+from itertools import chain, zip_longest
 from typing import IO, Any
 
 import pandas as pd
 import pyarrow as pa
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath
 from likeness.core.text import normal_text
-from likeness.data.beside import TEXT
+from likeness.data.beside import TEXT, of_one_size
 from likeness.data.source.opening import MOST_CELLS, unbroken, unpacked
 
 _LONGEST = 1 << 20  # characters of a line
 _BLOCK = 1 << 18  # bytes of one read
 _AT_ONCE = 4096  # lines whose cells are Python's objects at one time
+_WINDOW = csv.field_size_limit() // 2  # bytes: a longer cell than two of them is refused
+_ODD_STARTS = " \t\n\ufeff"  # of text: the last one Arrow's reader would take for a mark of the encoding
 _SEPARATORS = ",;\t|"  # the first of those that divide the first line most often
 _HINT = re.compile(r'"?sep=([\t !#-&(-/:-@[-^`{-~])"?', re.IGNORECASE)
 _MARKS = {  # UTF-32's begins with UTF-16's
@@ -58,10 +61,8 @@ def csv_chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd.D
     def chunks() -> Iterator[pd.DataFrame]:
         with unpacked(path) as file:
             table = _Table(file, layout, path.name)
-            lines, most = table.lines(), min(rows, max(1, MOST_CELLS // len(table.names)))
-            yield table.frame(list(islice(lines, most)))
-            while some := list(islice(lines, most)):
-                yield table.frame(some)
+            most = min(rows, max(1, MOST_CELLS // len(table.names)))
+            yield from map(table.frame, of_one_size(chain([table.empty], table.rows() if most else ()), max(1, most)))
 
     return unbroken(chunks(), path.name)
 
@@ -97,17 +98,52 @@ class _Table:
         if not cells:
             raise self._refusal("cannot be read as a table: its header is empty. Name each column in the first line.")
         self.names = list(map(normal_text, cells))
+        self._places = [str(place) for place in range(len(cells))]  # names may come twice
+        self._blank = " \t".replace(self.separator, "")
 
-    def lines(self) -> Iterator[str]:
-        """The lines behind the header that are not blank."""
-        blank = " \t".replace(self.separator, "")
-        return (line for line in chain.from_iterable(self._blocks()) if line.strip(blank))
+    @property
+    def empty(self) -> pa.Table:
+        """No row."""
+        return pa.table(self._columns([]), names=self._places)
 
-    def frame(self, lines: Sequence[str]) -> pd.DataFrame:
-        """Cells of lines, each line by itself."""
-        parts = [self._columns(lines[start : start + _AT_ONCE]) for start in range(0, len(lines) or 1, _AT_ONCE)]
-        columns = [TEXT.__from_arrow__(pa.chunked_array(cells)) for cells in zip(*parts, strict=True)]
-        return pd.DataFrame(dict(enumerate(columns))).set_axis(self.names, axis="columns")
+    def rows(self) -> Iterator[pa.Table]:
+        """Rows behind the header, in steps: a line that is not blank is one."""
+        for text in self._blocks():
+            table = self._plain(text)
+            if table is None:
+                lines = [line for line in text.split("\n") if line.strip(self._blank)]
+                for start in range(0, len(lines), _AT_ONCE):
+                    yield pa.table(self._columns(lines[start : start + _AT_ONCE]), names=self._places)
+            else:
+                yield table
+
+    def frame(self, table: pa.Table) -> pd.DataFrame:
+        """Rows as cells of text."""
+        columns = [TEXT.__from_arrow__(cells) for cells in table.columns]
+        return pd.DataFrame(dict(enumerate(columns)), range(len(table))).set_axis(self.names, axis="columns")
+
+    def _plain(self, text: str) -> pa.Table | None:
+        """The rows of whole lines by Arrow's reader, which is fast; None where it may read one otherwise than alone.
+
+        It is asked only about text without a quote, without a blank at the start of a line, and without a long line.
+        Then each line is its cells between separators. It refuses lines of other lengths, and skips only empty ones.
+        """
+        odds = ["\n ", "\n\t", *filter(None, [self._rules.get("quotechar")])]
+        if text[0] in _ODD_STARTS or any(odd in text for odd in odds) or not self.separator.isascii():
+            return None
+        data = text.encode()
+        if not all(data.find(b"\n", at, at + _WINDOW) >= 0 for at in range(0, len(data) - _WINDOW + 1, _WINDOW)):
+            return None
+        reading = ReadOptions(use_threads=False, column_names=self._places, block_size=len(data) + 1)
+        types = dict.fromkeys(self._places, pa.large_string())
+        with suppress(pa.ArrowInvalid):
+            return read_csv(
+                pa.BufferReader(data),
+                reading,
+                ParseOptions(delimiter=self.separator, quote_char=False),
+                ConvertOptions(column_types=types, strings_can_be_null=False),
+            )
+        return None
 
     def _columns(self, lines: Sequence[str]) -> list[pa.Array]:
         columns = list(zip_longest(self.names, *self._records(lines), fillvalue=""))
@@ -142,9 +178,10 @@ class _Table:
                 if line.strip():
                     break
                 line = ""
-        return self._split(line if line.endswith("\n") else f"{line}\r\n")[0]
+        return self._whole(line if line.endswith("\n") else f"{line}\r\n").partition("\n")[0]
 
-    def _blocks(self) -> Iterator[list[str]]:
+    def _blocks(self) -> Iterator[str]:
+        """Whole lines."""
         rest, more = "", True
         while more:
             data = bytes(self._ahead) + self._file.read(_BLOCK)
@@ -152,9 +189,9 @@ class _Table:
             self._check_steps(data)
             whole, end, rest = (rest + self._decoder.decode(data, not more) + "\r\n" * (not more)).rpartition("\n")
             if end:
-                yield self._split(whole + end)
+                yield self._whole(whole + end)
             if len(rest) > _LONGEST:
-                self._split(rest)
+                self._whole(rest)
 
     def _check_steps(self, data: bytes) -> None:
         """Refuse line feeds out of step: in UTF-16 a byte too many would hide all of them up to another such byte."""
@@ -164,18 +201,17 @@ class _Table:
         checked = max(0, len(seen) - width + 1)
         self._place, self._seen = self._place + checked, seen[checked:]
 
-    def _split(self, text: str) -> list[str]:
-        """Whole lines, without their ends."""
+    def _whole(self, text: str) -> str:
+        """Lines that end with LF. Each byte of them may stand in a line."""
         text = text.replace("\r\n", "\n")
         if "\r" in text or "\0" in text:
             raise self._refusal(
                 "holds a carriage return within a line, or a NUL. A line ends with LF or CRLF. Save the file so. "
                 "Excel, Parquet and databases hold such cells."
             )
-        lines = text.split("\n")
-        if max(map(len, lines)) > _LONGEST:
+        if len(text) > _LONGEST and max(map(len, text.split("\n"))) > _LONGEST:
             raise self._refusal(f"a line has more than {_LONGEST:,} characters. Correct it.")
-        return lines[:-1]
+        return text
 
     def _refusal(self, fault: str) -> DataError:
         return DataError(f"{self._where}: {fault}")
