@@ -16,7 +16,6 @@ from likeness.ledger.records import base_attempt
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.project import Project
-from likeness.pipeline.project_card import queries_of_card
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import partition_queries
 from likeness.release.released import Released
@@ -40,7 +39,7 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     check_plan(project, plan)
     _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
-    queries |= {query.name: (query, project.row_sets[0].encoding) for query in queries_of_card(project)}
+    queries |= {query.name: (query, project.row_sets[0].encoding) for query in project.card_queries}
     for path, one in released.items():
         check_answer(*queries[one.receipt.query], one, str(path))
     _check_generator(project, released)

@@ -10,6 +10,7 @@ from pathlib import Path
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError, LedgerError
+from likeness.core.files import expanded
 from likeness.core.hashing import sha256_bytes
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.database import holding
@@ -28,12 +29,16 @@ class LedgerSession:
     Attributes:
         root: the folder of the project.
         params: the settings.
-        place: folder and database of the ledger, as the settings name them.
     """
 
     root: Path
     params: Params
-    place: tuple[str | None, str | None]
+
+    @property
+    def place(self) -> tuple[str | None, str | None]:
+        """Folder and database of the ledger, as the settings name them."""
+        home, url = self.params.ledger.home, self.params.ledger.url
+        return str(self.root / expanded(home)) if home else None, url
 
     @property
     def home(self) -> Home:

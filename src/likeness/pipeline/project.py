@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from likeness.config.load import load_params
 from likeness.config.params import AUTO, COME, Params
 from likeness.core.errors import ArtifactError, DataError, SchemaError
-from likeness.core.files import expanded
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.data.histories.schema import read_schema
@@ -22,17 +21,16 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from likeness.data.histories.schema import HistorySchema
     from likeness.data.schema.schema import Schema
     from likeness.data.warehouse.rows import RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
+    from likeness.pipeline.card import CardQuery
     from likeness.pipeline.datasets.model import DataModel
     from likeness.pipeline.ledger_session import LedgerSession
-    from likeness.pipeline.synthetic_table import Request
+    from likeness.pipeline.synthetic_table import Request, SyntheticTables
 
 
 @dataclass(frozen=True)
@@ -141,11 +139,6 @@ class Project:
             return written
         return completed(written, [load_released(path) for path in self.paths.category_files])
 
-    @property
-    def planned_schema(self) -> "Schema":
-        """The schema before any release: an open column has stand-ins for all categories that it may get."""
-        return self.written_schema.planned(self.params.categories.most)
-
     @cached_property
     def method(self) -> "Method":
         """The recipe of the settings and the schema.
@@ -194,16 +187,24 @@ class Project:
         return row_request(sample, self.context, load_folder(self.paths.auxiliary))
 
     @cached_property
-    def tables(self) -> "dict[str, DataFrame]":
-        """The synthetic tables as typed rows, by name.
+    def synthetic(self) -> "SyntheticTables":
+        """The synthetic tables on disk."""
+        from likeness.pipeline.synthetic_table import SyntheticTables
 
-        Raises:
-            DataError: a value is none of its column.
-        """
-        from likeness.pipeline.synthetic_table import read_synthetic
+        return SyntheticTables(self.root, self.model.tables, self.params)
 
-        places = {name: self.root / Outputs.place(f"{name}.parquet") for name in self.model.tables}
-        return {name: read_synthetic(places[name], schema) for name, schema in self.model.tables.items()}
+    @cached_property
+    def card_queries(self) -> "list[CardQuery]":
+        """The queries of the quality card about the synthetic table; none without a card."""
+        card = self.params.evaluate.card
+        if card is None:
+            return []
+        from likeness.data.schema.constrained_tables import forward_transform
+        from likeness.pipeline.card import card_queries
+        from likeness.release.released import load_folder
+
+        (rows,) = (forward_transform(table, self.schema) for table in self.synthetic.typed.values())
+        return card_queries(card, self.written_plan, self.context, load_folder(self.paths.auxiliary), rows)
 
     @cached_property
     def plan(self) -> "Plan":
@@ -216,7 +217,8 @@ class Project:
         from likeness.pipeline.card import card_shares
         from likeness.release.partition_selection import STAGE, query_name
 
-        privacy, categories, planned = self.params.privacy, self.params.categories, self.planned_schema
+        privacy, categories = self.params.privacy, self.params.categories
+        planned = self.written_schema.planned(categories.most)  # stand-ins for the categories that a column may get
         shares = [share for rows in self.row_sets_of(planned) for share in rows.shares(self.method)]
         names = [query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1)]
         parts = [part / max(1, len(names)) for part in (categories.share, categories.delta_share)]
@@ -281,18 +283,12 @@ class Project:
 
             return digest_of_sums(self.written_schema, self.ledger.key, *self.rows_there.survey())
 
-    @property
-    def ledger_place(self) -> tuple[str | None, str | None]:
-        """Folder and database of the ledger, as the settings name them."""
-        home, url = self.params.ledger.home, self.params.ledger.url
-        return str(self.root / expanded(home)) if home else None, url
-
     @cached_property
     def ledger_session(self) -> "LedgerSession":
         """Where the ledger lies, and what it refuses."""
         from likeness.pipeline.ledger_session import LedgerSession
 
-        return LedgerSession(self.root, self.params, self.ledger_place)
+        return LedgerSession(self.root, self.params)
 
     @property
     def ledger(self) -> "Ledger":
@@ -324,7 +320,7 @@ class Project:
         """
         from likeness.release.released import check_against, ledger_is_absent, load_released
 
-        if paths and not ledger_is_absent(*self.ledger_place):
+        if paths and not ledger_is_absent(*self.ledger_session.place):
             commits, ledger_id = self.ledger.commits(), self.ledger.id
             for path in paths:
                 check_against(commits, path, load_released(path).receipt, ledger_id)

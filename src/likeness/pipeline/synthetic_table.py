@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeness.config.params import AUTO, FileFormat, Sample
+from likeness.config.params import AUTO, FileFormat, Params, Sample
 from likeness.core.lazy import pa, pd, pq
+from likeness.core.paths import Outputs
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import allowed_values, named
@@ -61,6 +64,39 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     from likeness.data.encoding.dtypes import typed_again
 
     return typed_again(pd.read_parquet(path), schema)
+
+
+@dataclass(frozen=True)
+class SyntheticTables:
+    """The synthetic tables of a project on disk.
+
+    Attributes:
+        root: the folder of the project.
+        schemas: of the tables, by name.
+        params: the settings.
+    """
+
+    root: Path
+    schemas: Mapping[str, Schema]
+    params: Params
+
+    @cached_property
+    def typed(self) -> "dict[str, DataFrame]":
+        """Typed rows of their Parquet files, by name.
+
+        Raises:
+            DataError: a value is none of its column.
+        """
+        places = {name: self.root / Outputs.place(f"{name}.parquet") for name in self.schemas}
+        return {name: read_synthetic(places[name], schema) for name, schema in self.schemas.items()}
+
+    @property
+    def plain(self) -> dict[str, bytes]:
+        """CSV or arrays with the rows of their Parquet files, by name."""
+        from likeness.data.encoding.dtypes import in_dtypes
+
+        layout, schemas = self.params.ingest.format, self.schemas.items()
+        return {name: plain_bytes(in_dtypes(self.typed[name], one), one, layout) for name, one in schemas}
 
 
 def plain_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:

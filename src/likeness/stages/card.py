@@ -8,7 +8,6 @@ from likeness.core.paths import write_json
 from likeness.pipeline.card import check_tables
 from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
-from likeness.pipeline.project_card import queries_of_card
 
 
 def main(project: Project) -> None:
@@ -16,7 +15,7 @@ def main(project: Project) -> None:
     paths = project.paths
     for old in paths.card.glob("*.safetensors"):
         old.unlink()
-    queries, card = queries_of_card(project), project.params.evaluate.card
+    queries, card = project.card_queries, project.params.evaluate.card
     write_json(paths.card / "queries.json", [query.name for query in queries])
     if card is None:
         return
