@@ -28,13 +28,13 @@ def test_no_synthetic_row_of_a_method_breaks_a_rule(name: str, tmp_path: Path) -
     )
     synthesizer.fit(rows(1_000, schema=schema))
     for where in ({}, {"sick": "no"}):
-        table = synthesizer.sample(300, where=where)
+        table = synthesizer.sample(100, where=where)
         assert set(violation_counts(table, schema).values()) == {0}
     assert all(f"- `{rule.text}`" in synthesizer.statement for rule in schema.rules)
     assert ", rules" in synthesizer.statement
     synthesizer.save(tmp_path / "saved")
     again = Synthesizer.load(tmp_path / "saved")
-    assert again.schema_ == schema and again.sample(300, where=where).equals(table)
+    assert again.schema_ == schema and again.sample(100, where=where).equals(table)
 
 
 def test_a_method_that_learns_no_function_refuses_a_rule_without_a_table(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_without_rules_rows_are_those_of_the_generator() -> None:
 def test_a_learned_function_is_kept_also_under_a_condition_on_its_value(where: dict[str, Any]) -> None:
     """The value is that which the mixture has most often beside the other."""
     saved = mixture(LEARNED, seed=1)
-    table = DrawnRows(saved, LEARNED).under(3_000, 2, allowed_values(where, LEARNED))
+    table = DrawnRows(saved, LEARNED).under(600, 2, allowed_values(where, LEARNED))
     assert set(violation_counts(table, LEARNED).values()) == {0}
     for one, other in (("school", "grade"), ("floor", "wing")):
         assert table.groupby(one, observed=True)[other].nunique(dropna=False).max() == 1
