@@ -17,7 +17,6 @@ from toys import schema_with
 
 import likeness
 from likeness.core.errors import DataError, SchemaError
-from likeness.data.beside import OLD_PANDAS, TEXT
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.frames import FrameType, pandas_frame
@@ -29,6 +28,7 @@ from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.header import guesses_of
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.data.source.row_digests import SourceDigest
+from likeness.data.table_columns import OLD_PANDAS, TEXT
 
 BOOLEAN = {"kind": "boolean"}
 WHOLE = {"kind": "integer", "lower": 0, "upper": 99}

@@ -17,11 +17,11 @@ from toys import ADD, ledger_of_people, plan_with, request, schema_with
 from likeness import Synthesizer
 from likeness.core.errors import DataError, LedgerError
 from likeness.features.constant import Constant
-from likeness.ledger.beside import ledgers_beside
 from likeness.ledger.database import VERSION, VERSIONS, make_engine
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import append
+from likeness.ledger.siblings import sibling_ledgers
 from likeness.pipeline.other_ledgers import Named, other_ledger
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import QueryShare
@@ -276,7 +276,7 @@ def test_a_ledger_of_another_version_is_named(
     monkeypatch.setenv("LIKENESS_ANCHOR", str(places.anchor))
     Ledger.start()
     home = locate()
-    assert [one.answered for one in ledgers_beside(home, "people")] == [False]
+    assert [one.answered for one in sibling_ledgers(home, "people")] == [False]
     with make_engine(places).begin() as connection:
         connection.execute(insert(VERSIONS), {"version": VERSION + 1, "time": "2026-01-01"})
     with pytest.raises(LedgerError, match=rf"ledger\.sqlite names ledger {old.id} about 'people'"):

@@ -20,7 +20,7 @@ from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, open_bundle, sums
 from likeness.bundle.verdict import Untestable, Wrong, run_check
 from likeness.core.errors import ArtifactError, ParamsError, SchemaError
-from likeness.core.text import escaped, shown
+from likeness.core.text import escaped, excerpt
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
@@ -150,9 +150,9 @@ def test_lists_of_a_schema_are_short() -> None:
 
 def test_texts_are_shown_as_one_line_without_controls() -> None:
     for sign in HARMFUL:
-        assert shown(f"a{sign}{VERDICT}").isprintable() and escaped(f"a\n{sign}").count("\n") == 1
+        assert excerpt(f"a{sign}{VERDICT}").isprintable() and escaped(f"a\n{sign}").count("\n") == 1
         assert escaped(f"a\n{sign}").replace("\n", "").isprintable()
-    assert shown("größe 東京 العربية") == "größe 東京 العربية" and len(shown(PRIVATE)) < 250
+    assert excerpt("größe 東京 العربية") == "größe 東京 العربية" and len(excerpt(PRIVATE)) < 250
 
 
 @pytest.mark.process

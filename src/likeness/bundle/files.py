@@ -29,7 +29,7 @@ from likeness.core.errors import ArtifactError
 from likeness.core.format import json_content
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import json_text
-from likeness.core.text import shown
+from likeness.core.text import excerpt
 from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
@@ -174,16 +174,16 @@ def open_bundle(path: Path) -> Iterator[Path]:
         yield path
         return
     if not path.exists():
-        raise ArtifactError(f"{shown(path)} does not exist. Give the path of a bundle.")
+        raise ArtifactError(f"{excerpt(path)} does not exist. Give the path of a bundle.")
     if not path.is_file():
-        raise ArtifactError(f"{shown(path)} is neither a folder nor a file. Give the path of a bundle.")
+        raise ArtifactError(f"{excerpt(path)} is neither a folder nor a file. Give the path of a bundle.")
     with tempfile.TemporaryDirectory() as temporary:
         try:
             with zipfile.ZipFile(path) as archive:
                 _unpack(archive, path, Path(temporary))
         except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, struct.error, zlib.error):
             words = "is neither a folder nor a zip file that can be read. Get it again."
-            raise ArtifactError(f"{shown(path)} {words}") from None
+            raise ArtifactError(f"{excerpt(path)} {words}") from None
         _check_regular(Path(temporary))
         yield Path(temporary)
 
@@ -193,14 +193,14 @@ def _check_regular(folder: Path) -> None:
     for inner in sorted(_FOLDERS):
         place = folder / inner
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise ArtifactError(f"{shown(folder)}: '{inner}' is not a folder")
+            raise ArtifactError(f"{excerpt(folder)}: '{inner}' is not a folder")
     listed = [folder / name for name in names.ALWAYS]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
         try:
             status = file.lstat()
         except FileNotFoundError:
             continue
-        name = f"{shown(folder)}: '{shown(file.relative_to(folder))}'"
+        name = f"{excerpt(folder)}: '{excerpt(file.relative_to(folder))}'"
         if not stat.S_ISREG(status.st_mode):
             raise ArtifactError(f"{name} is not a regular file")
         if status.st_size > _MOST_BYTES.get(file.suffix, _MOST_OTHER):
@@ -211,15 +211,15 @@ def _unpack(archive: zipfile.ZipFile, path: Path, target: Path) -> None:
     """Unpack, and pack again: so no byte is another than Likeness writes. Empty blocks of zlib may hold a text."""
     items, seen = archive.infolist(), set[str]()
     if sum(item.file_size for item in items) > 64 * _SMALL + _MOST_TOTAL * path.stat().st_size:
-        raise ArtifactError(f"{shown(path)} is packed more densely than a bundle of Likeness")
+        raise ArtifactError(f"{excerpt(path)} is packed more densely than a bundle of Likeness")
     for item in items:
         name = item.filename
         if not names.allowed_name(name) or name in seen:
-            raise ArtifactError(f"{shown(path)}: '{shown(name)}' does not belong in a bundle, or occurs twice")
+            raise ArtifactError(f"{excerpt(path)}: '{excerpt(name)}' does not belong in a bundle, or occurs twice")
         if item.file_size > max(_SMALL, _MOST_RATIO * item.compress_size):
-            raise ArtifactError(f"{shown(path)}: '{shown(name)}' is packed more densely than a file of Likeness")
+            raise ArtifactError(f"{excerpt(path)}: '{excerpt(name)}' is packed more densely than a file of Likeness")
         if (item.compress_type, item.flag_bits) != (zipfile.ZIP_DEFLATED, 0):
-            raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
+            raise ArtifactError(f"{excerpt(path)} {_OTHER_BYTES}")
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         with archive.open(item) as packed, (target / name).open("wb") as unpacked:  # it reads no more than the size
             shutil.copyfileobj(packed, unpacked)
@@ -228,7 +228,7 @@ def _unpack(archive: zipfile.ZipFile, path: Path, target: Path) -> None:
         again = Path(temporary) / "bundle.zip"
         pack(target, sorted(seen), again)
         if not filecmp.cmp(path, again, shallow=False):
-            raise ArtifactError(f"{shown(path)} {_OTHER_BYTES}")
+            raise ArtifactError(f"{excerpt(path)} {_OTHER_BYTES}")
 
 
 def pack(folder: Path, files: Iterable[str], target: Path) -> None:
@@ -273,7 +273,7 @@ def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
     for check in checks:
         said = run_check(check.__name__, check, Bundle(folder))
         if not said.passed:
-            raise ArtifactError(f"{shown(folder)}: {said.text}. Get it again from its author.")
+            raise ArtifactError(f"{excerpt(folder)}: {said.text}. Get it again from its author.")
 
 
 def checksums(bundle: Bundle) -> str:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from likeness.core.errors import LikenessError, MissingPackageError
 from likeness.core.text import LONGEST as MOST_WORDS
-from likeness.core.text import shown
+from likeness.core.text import excerpt
 
 __all__ = ["MOST_WORDS", "VERSION", "Check", "Untestable", "Wrong", "require", "run_check"]
 
@@ -57,8 +57,8 @@ def run_check(name: str, check: Callable[[T], str], bundle: T) -> Check:
         if _needs_memory(error):
             passed, text = None, "it needs more memory than there is. Run the check on a larger machine"
         else:
-            passed, text = False, f"cannot be read ({type(error).__name__}: {shown(error)})"
-    return Check(name, passed, shown(text, _MOST_REASON))
+            passed, text = False, f"cannot be read ({type(error).__name__}: {excerpt(error)})"
+    return Check(name, passed, excerpt(text, _MOST_REASON))
 
 
 def _needs_memory(error: Exception) -> bool:

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from likeness.core.errors import ParamsError
-from likeness.core.text import LONGEST, choices, code_points, did_you_mean, fault_of, shown, texts_in
+from likeness.core.text import LONGEST, choices, code_points, did_you_mean, excerpt, fault_of, texts_in
 
 T = TypeVar("T")
 
@@ -189,7 +189,7 @@ def _with(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any
 def _check_texts(value: Any, where: str, longest: int | None) -> None:
     for place, text in texts_in(value, where) if longest else ():
         if fault := fault_of(text, longest or 0):
-            raise ParamsError(f"{shown(place)} {fault}")
+            raise ParamsError(f"{excerpt(place)} {fault}")
 
 
 def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str = "") -> Any:

@@ -93,7 +93,7 @@ def escaped(text: str) -> str:
     return _IN_A_PAGE.sub(_escape, text)
 
 
-def shown(text: object, most: int = LONGEST) -> str:
+def excerpt(text: object, most: int = LONGEST) -> str:
     """Whatever a stranger wrote as a part of one line: controls escaped, and no longer than so many characters."""
     line = _IN_A_LINE.sub(_escape, str(text))
     return line if len(line) <= most else f"{line[:most]}... ({len(line):,} characters)"

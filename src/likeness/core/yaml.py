@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from likeness.core.errors import LikenessError
-from likeness.core.text import shown
+from likeness.core.text import excerpt
 
 
 class UniqueKeys(yaml.SafeLoader):
@@ -36,7 +36,7 @@ def parsed(text: str, where: object, error: type[LikenessError], loader: type[ya
     except (yaml.YAMLError, ValueError) as fault:  # a ValueError: a date that does not exist
         mark, problem = getattr(fault, "problem_mark", None), getattr(fault, "problem", None) or fault
         line = f" in line {mark.line + 1}" if mark else ""
-        raise error(f"{where}: is not valid YAML{line}: {shown(problem)}. Correct it.") from None
+        raise error(f"{where}: is not valid YAML{line}: {excerpt(problem)}. Correct it.") from None
 
 
 def read_yaml(path: Path, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
-from likeness.data.beside import of_one_size
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
+from likeness.data.table_columns import of_one_size
 
 _ROW_GROUP = 65_536
 _SMALLEST_FILE = 1 << 16

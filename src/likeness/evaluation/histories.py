@@ -16,12 +16,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core import rng
-from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, steps_of
 from likeness.data.histories.rules import GAP
 from likeness.data.histories.schema import NUMBER, STEP, HistorySchema
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
+from likeness.data.table_columns import with_columns
 from likeness.evaluation.marginals import cells, total_variation
 
 Measures = dict[str, float]

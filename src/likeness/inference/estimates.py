@@ -41,9 +41,9 @@ from scipy.optimize import isotonic_regression
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.core.text import normal_text
-from likeness.data.beside import with_columns
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
+from likeness.data.table_columns import with_columns
 from likeness.inference.axes import Axis
 from likeness.inference.intervals import NOBODY, Ratio, nearest_distribution
 from likeness.inference.measurements import Measurements, about, measurements

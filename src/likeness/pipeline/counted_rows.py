@@ -8,10 +8,10 @@ import pandas as pd
 
 from likeness.core.errors import DataError
 from likeness.core.hashing import sha256_bytes
-from likeness.data.beside import with_columns
 from likeness.data.private_tables import write_private
 from likeness.data.schema.column import SPLIT_COLUMN
 from likeness.data.source.cells import typed
+from likeness.data.table_columns import with_columns
 from likeness.pipeline.ingest import manifest_of
 from likeness.pipeline.staying_rows import COUNTED, digest_of_sums
 

@@ -74,7 +74,7 @@ class DrawnRows:
     saved: "SavedGenerator"
     schema: Schema
 
-    def under(self, rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
+    def where(self, rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
         """Rows that meet conditions and keep all rules of the schema.
 
         A condition on a computed column becomes one on a modeled column where it can. Else it rejects rows.
@@ -149,7 +149,7 @@ class DrawnRows:
             wanted = {column.name: _of_cell(value, column) for column, value in zip(part.columns, cells, strict=True)}
             groups.append((alike, stream, wanted))
         if schema.rules:
-            pieces = [self.under(len(alike), stream, wanted).set_axis(alike) for alike, stream, wanted in groups]
+            pieces = [self.where(len(alike), stream, wanted).set_axis(alike) for alike, stream, wanted in groups]
             table = pd.concat(pieces).sort_index()
         else:  # decoded at once, which is faster
             x, labels = np.empty((len(typed), self._encoder.layout.width)), np.empty(len(typed), dtype=np.int64)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from likeness.config.typed import require
 from likeness.core import rng
 from likeness.core.errors import ParamsError
-from likeness.data.beside import with_columns
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import classes, is_end, order_numbers, violating_people
@@ -21,10 +20,11 @@ from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import values_of
 from likeness.data.schema.schema import Schema
+from likeness.data.table_columns import with_columns
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.exchange import Faults, exchanged
-from likeness.pipeline.where import allowed_values, named
+from likeness.pipeline.where import allowed_values, conditions_by_name
 
 if TYPE_CHECKING:
     from likeness.data.schema.rule import Values
@@ -72,7 +72,7 @@ class HistoryGenerator:
             ParamsError: ``where`` names another column, or the model makes no such person.
         """
         names = [column.name for column in self.schema.person_columns]
-        where = named(where)
+        where = conditions_by_name(where)
         for name in where:
             require(name in names, "where", name, f"a column of people: {', '.join(names) or 'there is none'}")
         first, events = self._ruled(count, seed, where)
@@ -119,7 +119,7 @@ class HistoryGenerator:
         schema = self.schema.first_rows
         drawn = DrawnRows(self.people, schema)
         given = allowed_values(where, schema)
-        table = drawn.under(count, seed, given)
+        table = drawn.where(count, seed, given)
         names = [f"first {column.name}" for column in self.schema.time_varying if not column.nullable]
         names += [f"usual {column.name}" for column in self.schema.states if self.schema.usual and not column.nullable]
         gap = [column.name for column in self.schema.usual if column.name == USUAL_GAP]
@@ -131,7 +131,7 @@ class HistoryGenerator:
                 there = {name: Allowed(missing=True).complement(schema.column(name)) for name in needed}
                 wanted = {**given, NUMBER: Allowed(frozenset(numbers)), **there}
                 seed_of = rng.public_seed(seed, f"sample.{word}")
-                again = drawn.under(int(bad.sum()), seed_of, wanted)
+                again = drawn.where(int(bad.sum()), seed_of, wanted)
                 again.index = table.index[bad]
                 table = pd.concat([table[~bad], again]).sort_index()
         return table
@@ -160,7 +160,7 @@ class HistoryGenerator:
                 break
             state.set_class(x, active, LENGTH, classes(lengths[active], schema.length_starts))
             state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
-            new = state.drawn(conditional, x[active], random)
+            new = state.next(conditional, x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             before = {name: cells[active] for name, cells in last.items()}
             following = _Following(state, of_first, before, at[active], active)
@@ -174,7 +174,7 @@ class HistoryGenerator:
                     break
                 within = attempt < _WITHIN
                 new[bad] = (
-                    conditional.within(new[bad], random) if within else state.drawn(conditional, x[active[bad]], random)
+                    conditional.within(new[bad], random) if within else state.next(conditional, x[active[bad]], random)
                 )
                 rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             following.compute(new, rows)
@@ -182,7 +182,7 @@ class HistoryGenerator:
             for name, cells in state.values(rows, at[active]).items() if schema.rules_of_steps else ():
                 last[name][active] = cells
             at[active] += state.gaps(rows)
-            state.move_on(x, active, new)
+            state.advance(x, active, new)
             pieces.append(with_columns(rows_of_step, {schema.person: active}))
             times.append(at[active])
             ended = is_end(schema, rows_of_step)
@@ -219,7 +219,7 @@ class _State:
         names = enumerate(self.schema.next_rows.names)
         return saved.network.conditional([place for place, name in names if name not in drawn])
 
-    def drawn(
+    def next(
         self, conditional: "DrawsRest", x: NDArray[np.float64], random: np.random.Generator
     ) -> NDArray[np.float64]:
         """Next events as dense rows (n, width), given rows (n, width) that hold what they depend on.
@@ -282,7 +282,7 @@ class _State:
         states = values_of(self.event(rows), self.schema.states)
         return states if self.schema.order is None else {**states, self.schema.order: at + self.gaps(rows)}
 
-    def move_on(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
+    def advance(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
         """Make the next event the last one, and the last one that before it."""
         for name, earlier in self._before.items():
             place, source = self.slices[earlier], self.slices[name]

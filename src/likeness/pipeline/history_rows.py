@@ -15,13 +15,13 @@ from likeness.config.params import Params
 from likeness.core.errors import DataError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, of_rows
-from likeness.data.beside import with_columns
 from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
 from likeness.data.source.split import halves, split_by_person
+from likeness.data.table_columns import with_columns
 from likeness.pipeline.ingest import PERSON, SPLIT, manifest_of, read_place
 from likeness.pipeline.sources import Sources
 

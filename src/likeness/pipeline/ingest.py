@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from likeness.config.params import NONE, FileFormat, Params
 from likeness.core.errors import DataError
 from likeness.core.hashing import json_value, sha256_json
-from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_private
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
@@ -19,6 +18,7 @@ from likeness.data.source.contribution_bounding import bound_contributions, pers
 from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
+from likeness.data.table_columns import with_columns
 from likeness.engine import LOCAL, Engine
 from likeness.pipeline.sources import Sources, check_number
 from likeness.privacy.adjacency import Adjacency

@@ -83,7 +83,7 @@ class LedgerSession:
             self.ledger.check_recipe(self.params.privacy.population, self.params.ledger.attempt, rho)
 
     @contextmanager
-    def beside_rows(self) -> Iterator[None]:
+    def remedy_in_a_clone(self) -> Iterator[None]:
         """Add to a refusal of the source what a clone without private rows can do."""
         try:
             yield
@@ -103,8 +103,8 @@ class LedgerSession:
             DataError: a source does not exist here.
             LedgerError: there is no ledger; or files of the project name another one.
         """
-        with self.beside_rows():
-            _ = sources.given
+        with self.remedy_in_a_clone():
+            _ = sources.places
         self.refuse_other(self.ledger)
 
     @contextmanager

@@ -15,8 +15,8 @@ import yaml
 
 from likeness.core.errors import LedgerError
 from likeness.core.paths import ProjectPaths
-from likeness.core.text import shown
-from likeness.ledger.beside import ledgers_beside
+from likeness.core.text import excerpt
+from likeness.ledger.siblings import sibling_ledgers
 from likeness.pipeline.provenance import git
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def other_ledger(
     here = [*known, *_receipts(folder), *_accounts(folder, depths)]
     locks = list(_locks(folder, population, 1))
     here += [one for _, outputs in locks for one in _cached(folder, outputs)]  # a pulled lock may be of another's run
-    siblings = ledgers_beside(home, population)
+    siblings = sibling_ledgers(home, population)
     here += [Named(one.place, population, one.ledger_id) for one in siblings if one.answered]
     for one in here:
         if one.population == population and one.ledger_id != ledger_id:
@@ -97,7 +97,7 @@ def refuse_other_ledger(
     if other is None:
         return
     here = f"there is no ledger at {home.place}" if ledger is None else f"this is ledger {ledger.id}"
-    source, ledger_id = shown(other.source), shown(other.ledger_id)
+    source, ledger_id = excerpt(other.source), excerpt(other.ledger_id)
     if other.ledger_id is None:
         raise LedgerError(
             f"{source} shows a run about '{population}', and {here}. The released files name the ledger of that "
@@ -132,9 +132,9 @@ def rows_elsewhere(folder: Path, other: Named | None) -> str:
     if other is None or other.anchor is not None:
         return ""
     who = git(folder, "log", "-1", "--format=%an", "--", str(ProjectPaths.lock))
-    ledger = "another ledger" if other.ledger_id is None else f"ledger {shown(other.ledger_id)}"
+    ledger = "another ledger" if other.ledger_id is None else f"ledger {excerpt(other.ledger_id)}"
     return (
-        f" The rows are elsewhere: {shown(other.source)} shows a run with {ledger}, which is not on this machine. "
+        f" The rows are elsewhere: {excerpt(other.source)} shows a run with {ledger}, which is not on this machine. "
         + (f"Ask {who!r}, who committed {ProjectPaths.lock}. " if who else "")
         + "New releases need rows and ledger, so run there. Without them these run here, after dvc pull: likeness "
         "sample, likeness estimate, likeness summary, python -m stages.train, stages.sample, stages.account and "

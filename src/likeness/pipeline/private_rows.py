@@ -22,11 +22,11 @@ from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import json_value
-from likeness.data.beside import with_columns
 from likeness.data.encoding.encoder import Codes, Encoder
 from likeness.data.private_tables import iter_private, iter_stored, num_groups, read_manifest
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
+from likeness.data.table_columns import with_columns
 from likeness.features.coded_rows import CodedRows, Columns
 from likeness.pipeline.sources import check_number
 from likeness.release.partition_selection import Partitions

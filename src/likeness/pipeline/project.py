@@ -276,9 +276,9 @@ class Project:
         Raises:
             DataError: a file does not exist, or the database cannot be read.
         """
-        with self.ledger_session.beside_rows():
+        with self.ledger_session.remedy_in_a_clone():
             if self.rows_there is None:
-                return digest_of(self.sources.given, self.ledger.key)
+                return digest_of(self.sources.places, self.ledger.key)
             from likeness.pipeline.staying_rows import digest_of_sums
 
             return digest_of_sums(self.written_schema, self.ledger.key, *self.rows_there.survey())

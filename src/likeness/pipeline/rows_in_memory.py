@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likeness.config.params import Params
-from likeness.data.beside import with_columns
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.row_digests import TypedDigest, row_hashes
+from likeness.data.table_columns import with_columns
 from likeness.pipeline.ingest import manifest_of, of_tonight, people_tonight, training_digest
 from likeness.pipeline.private_rows import PERSON, _texts, dataset_from, encoded_chunks
 from likeness.release.door import Door

@@ -91,7 +91,7 @@ class Sources:
         return self._database("people", people) or self._place("people", people)
 
     @property
-    def given(self) -> "list[SourcePath | Database]":
+    def places(self) -> "list[SourcePath | Database]":
         """All of them: the rows, then the people.
 
         Raises:

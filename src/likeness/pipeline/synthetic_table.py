@@ -12,7 +12,7 @@ from likeness.core.lazy import pa, pd, pq
 from likeness.core.paths import Outputs
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.where import allowed_values, named
+from likeness.pipeline.where import allowed_values, conditions_by_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -52,7 +52,7 @@ def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, wh
     """Rows of a generator as a typed table."""
     from likeness.pipeline.drawn_rows import DrawnRows
 
-    return DrawnRows(saved, schema).under(rows, seed, allowed_values(where, schema))
+    return DrawnRows(saved, schema).where(rows, seed, allowed_values(where, schema))
 
 
 def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
@@ -117,7 +117,7 @@ def csv_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -
         layout: separator, mark of decimals and quote of the source. Without a separator it is the comma, or the
             semicolon where the comma marks decimals.
     """
-    from likeness.data.beside import with_columns
+    from likeness.data.table_columns import with_columns
 
     columns = [column for column in schema.columns if column.name in table]
     texts = {column.name: _texts(table[column.name], column, layout.decimal) for column in columns}
@@ -158,7 +158,7 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
 
 def sample_request(sample: Sample | Request) -> dict[str, Any]:
     """The request for a table as JSON."""
-    given = {name: _plain(value) for name, value in named(sample.where).items()}
+    given = {name: _plain(value) for name, value in conditions_by_name(sample.where).items()}
     return {"rows": sample.rows, "seed": sample.seed, "where": given}
 
 

@@ -47,7 +47,7 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...
 def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowed]:
     """What ``where`` allows, by the name of the column; see :func:`conditions`."""
     given = {}
-    for name, value in named(where).items():
+    for name, value in conditions_by_name(where).items():
         key = f"sample.where.{name}"
         allowed(key, name, schema.names)
         given[name] = read(value, schema.column(name), key)
@@ -55,7 +55,7 @@ def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowe
     return given
 
 
-def named(where: Mapping[str, Any]) -> dict[str, Any]:
+def conditions_by_name(where: Mapping[str, Any]) -> dict[str, Any]:
     """Conditions by the names that columns have in the schema: labels of a frame as texts, in their normal form.
 
     They are in the order of names, so that their order in a file changes no draw and no word.

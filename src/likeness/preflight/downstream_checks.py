@@ -6,7 +6,7 @@ from likeness.evaluation.classifiers import check_installed, select
 from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
 from likeness.pipeline.staying_rows import later_reasons_to_come
-from likeness.pipeline.where import conditions, named
+from likeness.pipeline.where import conditions, conditions_by_name
 
 
 def refusals(project: Project) -> list[ParamsError]:
@@ -19,7 +19,7 @@ def refusals(project: Project) -> list[ParamsError]:
     private = {column.name for column in schema.open_columns}
     method = known_methods().get(params.method)  # building a method refuses an unknown one
     able = project.written_model.conditions
-    for name, value in named(params.sample.where).items():
+    for name, value in conditions_by_name(params.sample.where).items():
         if able is not None and name not in able:
             words = f"a column of people: {', '.join(able) or 'there is none'}"
             refused.append(ParamsError(f"sample.where.{name} must be {words}. Correct it."))

@@ -17,7 +17,7 @@ from likeness.core.retry import patiently
 from likeness.data.schema.allowed import condition_setting
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import in_words
-from likeness.pipeline.where import named
+from likeness.pipeline.where import conditions_by_name
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.synthesizer.estimates import Estimates
@@ -215,7 +215,7 @@ class Synthesizer(Estimates):
         self.check_fitted("releases_")
         if self.card is not None and (n, seed, where or {}) != (None, 0, {}):
             raise ParamsError("the card is about the table of sample() without arguments. Leave n, where and seed out.")
-        where = {name: condition_setting(value) for name, value in named(where or {}).items()}
+        where = {name: condition_setting(value) for name, value in conditions_by_name(where or {}).items()}
         rows, seed = AUTO if n is None else whole("n", n, least=1), whole("seed", seed)
         sample = build(Sample, {"rows": rows, "seed": seed, "where": where}, "sample")
         with in_words():

@@ -42,7 +42,7 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     given_tables = {name: pandas_frame(frame) for name, frame in named.items()}
     refuse_faults(given, given_tables.get("", (None,))[0])
     model = model_of(schema_of(given))
-    tables = model.named(given_tables, person)
+    tables = model.frames_by_table(given_tables, person)
     project = project_of(given, model.schema)
     plan, train = project.plan, project.params.train
     frames = {name: table for name, (table, _) in tables.items()}

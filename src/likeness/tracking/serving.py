@@ -12,7 +12,7 @@ import pandas as pd
 from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 from likeness.core.errors import ParamsError
-from likeness.core.text import shown
+from likeness.core.text import excerpt
 from likeness.data.histories.schema import read_schema
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.datasets.model import alone
@@ -63,7 +63,7 @@ def _rows(model_input: Any) -> int:
         raise ParamsError("the input must be a number of rows, or a table with one row and the column 'rows'") from None
     if not 1 <= rows <= MOST_ROWS or rows != number:
         words = f"rows must be a whole number from 1 to {MOST_ROWS:,}"
-        raise ParamsError(f"{words} in one request, got {shown(number)}. For more, ask again with another seed.")
+        raise ParamsError(f"{words} in one request, got {excerpt(number)}. For more, ask again with another seed.")
     return rows
 
 

@@ -16,7 +16,7 @@ from likeness.bundle.verdict import Check, run_check
 from likeness.config.typed import allowed
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
-from likeness.core.text import shown
+from likeness.core.text import excerpt
 from likeness.methods import plugins
 from likeness.verify import account, ledger, lifetime, noise, outputs, process, receipts
 
@@ -78,7 +78,7 @@ def verify(
         allowed("trusted", name, plugins.installed())
     if ProjectPaths(path).params.exists():
         raise ArtifactError(
-            f"{shown(path)} is a project, no bundle. Run `likeness bundle FILE.zip` there, and verify FILE.zip."
+            f"{excerpt(path)} is a project, no bundle. Run `likeness bundle FILE.zip` there, and verify FILE.zip."
         )
     with open_bundle(path) as folder:
         done, reason = process.checks_within(folder, retrain, most_minutes, trusted)

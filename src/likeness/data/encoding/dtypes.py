@@ -14,12 +14,12 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from likeness.data.beside import OLD_PANDAS, with_columns
 from likeness.data.schema.column import Column
 from likeness.data.schema.dtypes import Dtype, parsed
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import typed_column
 from likeness.data.source.files import raw_cells
+from likeness.data.table_columns import OLD_PANDAS, with_columns
 
 _SIBLINGS = {
     "bool": "boolean",

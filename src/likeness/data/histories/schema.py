@@ -77,7 +77,7 @@ class HistorySchema:
                 )
         if "gap" in self.memory and self.order is None:
             raise SchemaError("memory: a gap needs an order. Name the order, or leave gap out.")
-        for schema in self.given.values():
+        for schema in self.source_schemas.values():
             if self.person in schema.names:
                 raise SchemaError(f"column '{self.person}' names people and is never released. Leave it out.")
             if schema.open_columns:
@@ -166,11 +166,11 @@ class HistorySchema:
             "ends": {name: list(texts) for name, texts in self.ends.items()},
             **({"memory": list(self.memory)} if self.memory else {}),
             **rules_section(self.parsed_rules),
-            **{key: schema.to_dict()["columns"] for key, schema in self.given.items()},
+            **{key: schema.to_dict()["columns"] for key, schema in self.source_schemas.items()},
         }
 
     @property
-    def given(self) -> dict[str, Schema]:
+    def source_schemas(self) -> dict[str, Schema]:
         """The schemas of the tables that are given, by name."""
         people = {} if self.people is None else {"people": self.people}
         return {**people, "events": self.events}

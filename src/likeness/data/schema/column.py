@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import did_you_mean, fault_of, normal_text, shown
+from likeness.core.text import did_you_mean, excerpt, fault_of, normal_text
 from likeness.data.libraries import pd
 from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import EXAMPLES, parsed
@@ -35,7 +35,7 @@ class Column(ColumnFacts):
             value = getattr(self, key)
             normal = tuple(map(normal_text, value)) if isinstance(value, tuple) else value and normal_text(value)
             object.__setattr__(self, key, normal)
-        faults = tuple((key, f"column '{shown(self.name)}' {text}") for key, text in self._faults())
+        faults = tuple((key, f"column '{excerpt(self.name)}' {text}") for key, text in self._faults())
         if faults:
             raise SchemaError(faults[0][1], faults)
 

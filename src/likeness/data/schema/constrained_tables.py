@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.data.beside import with_columns
 from likeness.data.schema.column import Column
 from likeness.data.schema.rule import Values
 from likeness.data.schema.schema import Schema
+from likeness.data.table_columns import with_columns
 
 
 def values_of(table: pd.DataFrame, columns: Iterable[Column]) -> Values:

@@ -15,7 +15,7 @@ from typing import Any
 
 from likeness.core.errors import SchemaError
 from likeness.core.notebooks import small_table
-from likeness.core.text import LONGEST, choices, code_points, fault_of, normal_text, normal_texts, shown, texts_in
+from likeness.core.text import LONGEST, choices, code_points, excerpt, fault_of, normal_text, normal_texts, texts_in
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.rule import Rule
@@ -317,7 +317,7 @@ def check_texts(mapping: Mapping[str, Any], where: str) -> None:
     for place, text in texts_in(mapping):
         fault = fault_of(text, _MOST_WORDS if place.rpartition(".")[2] in ("source", "reason") else LONGEST)
         if fault:
-            raise SchemaError(f"{where}: {shown(place) or 'a key'} {fault}")
+            raise SchemaError(f"{where}: {excerpt(place) or 'a key'} {fault}")
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:

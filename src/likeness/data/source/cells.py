@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.text import fault_of, normal_text
-from likeness.data.beside import TEXT, with_columns
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.names import check_names
 from likeness.data.source.python_cells import python_texts, texts_or_missing
 from likeness.data.source.row_digests import SourceDigest
+from likeness.data.table_columns import TEXT, with_columns
 
 _PLAIN = ("f8", *(f"{sign}{size}" for sign in "iu" for size in (1, 2, 4, 8)))
 

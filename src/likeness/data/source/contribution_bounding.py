@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.text import normal_text
-from likeness.data.beside import TEXT
 from likeness.data.source.python_cells import text_of
 from likeness.data.source.row_digests import Hashes, hashes_of, leading, mixed
+from likeness.data.table_columns import TEXT
 
 _DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
 # pandas writes so where a cell of the column is missing. Three zeros may be a mark of thousands, and from 16 digits on

@@ -28,8 +28,8 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath
 from likeness.core.text import normal_text
-from likeness.data.beside import TEXT, of_one_size
 from likeness.data.source.opening import MOST_CELLS, unbroken, unpacked
+from likeness.data.table_columns import TEXT, of_one_size
 
 _LONGEST = 1 << 20  # characters of a line
 _BLOCK = 1 << 18  # bytes of one read

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-from likeness.data.beside import TEXT
+from likeness.data.table_columns import TEXT
 
 _EXACT = 2**53  # up to here floats tell whole numbers apart
 _MOST_DIGITS = 400  # of a decimal that is written without an exponent

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likeness.data.beside import TEXT
 from likeness.data.pixels import leading_pixels, matrix
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_texts import encoded, row_texts
+from likeness.data.table_columns import TEXT
 
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""

@@ -108,11 +108,11 @@ class Histories(DataModel):
         unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths, settings.seed, halved)
         evaluate_histories(self.schema, real, tables, settings.seed, paths.evaluation, unknown, halved)
 
-    def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+    def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """A lone frame is that of the events."""
         schema, frames = self.schema, {name or "events": frame for name, frame in given.items()}
-        rule = f"the frames {' and '.join(sorted(schema.given))} of the schema"
-        require(set(frames) == set(schema.given), "X", sorted(frames), rule)
+        rule = f"the frames {' and '.join(sorted(schema.source_schemas))} of the schema"
+        require(set(frames) == set(schema.source_schemas), "X", sorted(frames), rule)
         said = person is None or str(person) == schema.person
         require(said, "person", person, f"the schema's person, {schema.person}")
         return frames

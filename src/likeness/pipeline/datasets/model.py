@@ -169,7 +169,7 @@ class DataModel(ABC):
             one.save(folder / inner)
 
     @abstractmethod
-    def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+    def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """The frames of a Python caller by the name of their table.
 
         Args:
@@ -185,7 +185,7 @@ class DataModel(ABC):
         """The training rows of frames, as :meth:`ingest` writes those of sources: equal digests, so equal releases.
 
         Args:
-            frames: of :meth:`named`.
+            frames: of :meth:`frames_by_table`.
             params: the settings, with the unit of privacy.
             ledger: whose key makes the digests.
 

@@ -107,7 +107,7 @@ class Table(DataModel):
             halved=halved,
         )
 
-    def named(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+    def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """The lone frame."""
         if person is not None or set(given) != {""}:
             raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
@@ -136,7 +136,7 @@ class Table(DataModel):
 
         drawn = DrawnRows(saved[0], self.schema)
         if isinstance(where, Mapping):
-            typed = drawn.under(rows, seed, allowed_values(where, self.schema))
+            typed = drawn.where(rows, seed, allowed_values(where, self.schema))
         else:
             typed = drawn.complete(where, seed)
         return {_NAME: in_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}

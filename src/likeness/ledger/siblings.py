@@ -10,7 +10,7 @@ from likeness.ledger.database import make_engine
 from likeness.ledger.home import Home
 
 
-class Beside(NamedTuple):
+class Sibling(NamedTuple):
     """Another ledger, which an anchor of this machine names.
 
     Attributes:
@@ -26,7 +26,7 @@ class Beside(NamedTuple):
     answered: bool | None
 
 
-def ledgers_beside(home: Home, population: str) -> list[Beside]:
+def sibling_ledgers(home: Home, population: str) -> list[Sibling]:
     """Other ledgers of this machine, without an anchor that a ledger left behind when it moved.
 
     Args:
@@ -34,12 +34,12 @@ def ledgers_beside(home: Home, population: str) -> list[Beside]:
         population: name of the people.
     """
     path_of_this = anchor_path(home.anchor, home.place)
-    siblings = [_beside(path, anchor, population) for path, anchor in anchors(home.anchor) if path != path_of_this]
+    siblings = [_sibling(path, anchor, population) for path, anchor in anchors(home.anchor) if path != path_of_this]
     read = {one.ledger_id for one in siblings if one.answered is not None}
     return [one for one in siblings if one.answered is not None or one.ledger_id not in read]
 
 
-def _beside(path: Path, anchor: Anchor, population: str) -> Beside:
+def _sibling(path: Path, anchor: Anchor, population: str) -> Sibling:
     """The ledger of an anchor. A file without the anchor's head is an older copy, or another ledger."""
     place, ledger_id, answered = str(anchor.home), str(anchor.ledger_id), None
     with contextlib.suppress(LedgerError, OSError, ValueError):
@@ -52,4 +52,4 @@ def _beside(path: Path, anchor: Anchor, population: str) -> Beside:
             if anchor.head in {record.digest for record in records}:
                 found = {record.kind for record in records if record.body.get("identity") == population}
                 place, answered = str(home.database), not spending.isdisjoint(found)
-    return Beside(path, place, ledger_id, answered)
+    return Sibling(path, place, ledger_id, answered)
