@@ -21,13 +21,14 @@ from sqlalchemy import create_engine
 from toys import schema_with
 
 from likeness.core.errors import DataError, ReleaseError
+from likeness.core.hashing import sha256_bytes
 from likeness.core.text import _SPACES as SPACES
 from likeness.core.text import _UNSEEN as UNSEEN
 from likeness.core.text import folded
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import forward_transform, values_of
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import cells_of, typed
+from likeness.data.source.cells import cells_of, closed, typed
 from likeness.data.source.contribution_bounding import bound_contributions, people_of
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame
@@ -89,7 +90,29 @@ TEXTS = [
         "Å",
     ),
     *("2020-01-02 00:00:00Z", "\u212b", "2021-05-05", "2021-05-05 00:00:00", "2021-05-05T00:00:00", "%", "_", "\\"),
-    *("x" * 300, "TRUE", "True", "t", "yeſ", "FALſE", "no", "0.0", "1", "0", "İ", "ß", "-0.5"),
+    *(
+        "a\tb",
+        "a\x7fb",
+        "a\U000e0041b",
+        "a\x85b",
+        "a\u2066b",
+        "x" * 100,
+        "é" * 101,
+        "\u0301" * 101,
+        "x" * 300,
+        "TRUE",
+        "True",
+        "t",
+        "yeſ",
+        "FALſE",
+        "no",
+        "0.0",
+        "1",
+        "0",
+        "İ",
+        "ß",
+        "-0.5",
+    ),
 ]
 MIDNIGHTS = ["2020-01-02 00:00:00", "2020-01-02T00:00", "2020-01-02 00:00:00.000", "2020-01-02Z", "2020-01-02 10:00:00"]
 DATES = ["2020-01-02", "0999-06-10", "1969-12-31", "9999-12-31"]
@@ -102,6 +125,7 @@ CATEGORIES = ["\\", "u", "é", "o'k", "a b", "2021-05-05", "1", "-0.5", "None", 
 KINDS: dict[str, dict[str, Any]] = {
     "categories": {"kind": "categorical", "categories": CATEGORIES, "nullable": True},
     "other": {"kind": "categorical", "categories": ["u", "rest"], "other": "rest"},
+    "open": {"kind": "categorical", "categories": "private", "other": "é", "nullable": True},
     "boolean": {"kind": "boolean", "nullable": True},
     "words": {"kind": "boolean", "categories": ["nein", "ja"]},
     "integer": {"kind": "integer", "lower": -5, "upper": 100, "nullable": True},
@@ -112,13 +136,17 @@ KINDS: dict[str, dict[str, Any]] = {
     "datetime": DATE | {"kind": "datetime"},
 }
 TABLES = [  # type in DuckDB and PostgreSQL, hostile cells of it, and kinds of columns that it can be
-    ("text", [*TEXTS, "random"], ["categories", "boolean"]),
+    ("text", [*TEXTS, "random"], ["categories", "boolean", "open"]),
     ("text", [*TEXTS[:12], "random"], ["other", "words"]),
     ("text", [*NUMBERS, *NO_NUMBERS], ["integer", "numeric"]),
     ("text", NUMBERS, ["tiny", "huge"]),
     ("text", DAYS, ["date"]),
     ("bigint", ["0", "-9", "1", "101", str(2**53 + 1), str(-(2**63))], ["categories", "boolean", "integer", "numeric"]),
-    ("numeric(38,10)", ["0", "-9", "-0.50", "1.00", "99999999999999999.0123456789"], ["categories", "integer", "huge"]),
+    (
+        "numeric(38,10)",
+        ["0", "-9", "-0.50", "1.00", "99999999999999999.0123456789"],
+        ["categories", "integer", "huge", "open"],
+    ),
     ("double precision", REALS, ["integer", "numeric", "tiny", "huge"]),
     ("real", ["0.1", "1e-5", "16777216", "nan", "-9", "3.4e38"], ["numeric", "huge"]),
     ("boolean", ["true", "false"], ["categories", "boolean", "other"]),
@@ -238,6 +266,7 @@ def test_postgresql_makes_the_same_of_each_hostile_cell_and_counts_the_same(tmp_
         check_counts(url)
         check_people(url)
         check_rules(url)
+        check_texts(url)
 
 
 FOLDED = {letter: folded(letter) for letter in map(chr, range(0x80, 0x110000)) if folded(letter).isascii()}
@@ -318,6 +347,30 @@ def visits(url: str) -> Rows:
     hashes = row_hashes(typed_rows, VISITS)
     is_train = SplitByContent(0.25, 7).parts(hashes) == "train"
     return Rows(there, typed_rows[is_train].reset_index(drop=True), hashes[is_train])
+
+
+def check_texts(url: str) -> None:
+    """Texts of private categories are counted by their hashes, and released ones have cells."""
+    draw = np.random.default_rng(9)
+    table = pd.DataFrame({"c": draw.choice([*TEXTS, None, "-9"], 900), "n": draw.integers(0, 9, 900)})
+    write(url, "texts", table)
+    schema = schema_with({"c": KINDS["open"] | {"missing_values": ["-9"]}, "n": {**KINDS["integer"], "lower": 0}})
+    complete = schema.completed({"c": ("u", "\\", "o''k", "1")})
+    there = RowsThere(Database(url, "texts"), schema, Split(0.25, 7), complete=complete)
+    typed_rows = read_frame(table, schema)
+    hashes = row_hashes(typed_rows, schema)
+    train = typed_rows[SplitByContent(0.25, 7).parts(hashes) == "train"]
+    expected = {sha256_bytes(text.encode()): (text, count) for text, count in train["c"].value_counts().items()}
+    counts, sums = there.texts("c")
+    assert counts == {key: count for key, (_, count) in expected.items()} and sums.count == len(train)
+    some = [key for key, (text, _) in expected.items() if text in ("u", "o''k", "\\", "Å")]
+    assert len(some) == 4 and there.texts_of("c", some) == {key: expected[key][0] for key in some}
+    with pytest.raises(DataError, match="rows changed while they were counted"):
+        there.texts_of("c", ["0" * 64])
+    ((places, both), _) = there.counts([[Cells(0, 6)], [Cells(0, 6), Cells(6, 3, (0.3, 0.6))]], 1, False)
+    codes = Encoder(complete).encode(closed(train, schema, complete))
+    assert places[0].tolist() == np.bincount(codes["c"], minlength=6).tolist()
+    assert both.reshape(6, 3).sum(axis=1).tolist() == places[0].tolist()
 
 
 PEOPLE = ["1", "1.0", "01", "é", "e\u0301", "2,0", "+3", "x y", "-4.", "12345678901234567"]
@@ -467,6 +520,7 @@ def check_counts(url: str) -> None:
 def test_counts_in_a_database_give_the_sums_of_the_rows(scheme: str, tmp_path: Path) -> None:
     check_people(f"{scheme}:///{tmp_path}/people.db")
     check_rules(f"{scheme}:///{tmp_path}/people.db")
+    check_texts(f"{scheme}:///{tmp_path}/people.db")
     check_counts(f"{scheme}:///{tmp_path}/t.db")
 
 

@@ -27,7 +27,7 @@ from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.preflight.downstream_checks import check_ahead
 from likeness.release.released import load_released
-from likeness.stages import auxiliary, ingest, settings
+from likeness.stages import categories, ingest, settings
 
 ASKED = ["settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"]
 LATER = ["train", "sample", "card", "evaluate", "account", "report"]
@@ -57,13 +57,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "people"
     table = write(
         root,
-        {"categories": ["clerk", "nurse"]},
+        {"categories": "private", "other": "rest"},
         source="duckdb:///rows.duckdb",
         query="SELECT * FROM staff",
         rows="stay",
     )
     with (root / "schema.yaml").open("a") as file:
-        file.write("rules: [{if: {x: < 0.2}, then: {job: clerk}}]\n")
+        file.write("rules: [{if: {x: < 0.2}, then: {sick: 'no'}}]\n")
     table["pid"] = [f"p{place % 420}" for place in range(len(table))]
     table.to_csv(root / "rows.csv", index=False)
     with closing(sqlite3.connect(root / "rows.db")) as connection:
@@ -136,13 +136,13 @@ def test_rows_of_people_are_bounded_where_they_are(project: Path) -> None:
 
 
 def test_rows_that_change_after_ingest_are_not_released(project: Path) -> None:
-    run(project, ASKED[:6])
+    run(project, ASKED[:4])
     with duckdb.connect(str(project / "rows.duckdb")) as connection:
         connection.execute("UPDATE staff SET x = 0.5 WHERE x = (SELECT MIN(x) FROM staff)")
     with pytest.raises(DataError, match=r"rows\.duckdb: the rows changed since they were ingested\. Nothing was spent"):
-        auxiliary.main(Project.load(project))
+        categories.main(Project.load(project))
     assert "reserve" not in {record.kind for record in Project.load(project).ledger.records()}
-    assert not ProjectPaths(project).auxiliary_files
+    assert not ProjectPaths(project).category_files
 
 
 @pytest.mark.parametrize(

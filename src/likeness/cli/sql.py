@@ -1,10 +1,12 @@
 """``likeness sql``: what a database is asked, for a reviewer."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from likeness.cli.console import say
 from likeness.core.errors import DataError
 from likeness.pipeline.project import Project
+from likeness.release.partition_selection import query_name
 from likeness.release.query import Query
 from likeness.release.released import Released, load_folder
 from likeness.release.sums.backends import counted_tables
@@ -21,6 +23,13 @@ def sql() -> None:
     if (rows := project.rows_there) is None:
         raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
     say(f"-- fingerprint and ingest\n{rows.statements.survey()};")
+    for place, column in enumerate(project.written_schema.open_columns, start=1):
+        say(f"\n-- {query_name(place)}: {rows.digest_of_texts(column.name)}\n{rows.statements.texts(column.name)};")
+        say(f"-- and of the hashes that are released:\n{rows.statements.texts_of(column.name, ())};")
+    if project.written_schema.open_columns and not project.paths.category_files:
+        say("\n-- Later queries depend on the released categories.")
+        return
+    rows = replace(rows, complete=project.schema)
     for query in _queries(project):
         counted = counted_tables(query)
         say(f"\n-- {query.name}: {rows.digest_of_statements(*counted)}")

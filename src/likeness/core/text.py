@@ -22,8 +22,8 @@ _UNSEEN = (
     *map(chr, range(0x2060, 0x2070)),
 )
 # Escape sequences and other controls, line ends of Unicode, and signs that turn the direction of a line or hide in it.
-_HARMFUL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\U000e0000-\U000e007f"
-_IN_A_PAGE, _IN_A_LINE = re.compile(f"[{_HARMFUL}]"), re.compile(f"[\t\n{_HARMFUL}]")
+HARMFUL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\U000e0000-\U000e007f"
+_IN_A_PAGE, _IN_A_LINE = re.compile(f"[{HARMFUL}]"), re.compile(f"[\t\n{HARMFUL}]")
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]()#|~!$]")
 LONGEST = 200
 """Most characters of a text that a person chose and that is published: a name, a category, a word."""

@@ -40,6 +40,9 @@ def ingest_counts(project: "Project", rows: "RowsThere") -> None:
     write_private(table, project.paths.table, {**manifest, COUNTED: survey})
 
 
+_CHARGED = "Nothing was released, and the cost of this query stays on record"
+
+
 @dataclass(frozen=True)
 class CountedRows:
     """The training rows in a database, for the door: a :class:`likeness.release.sums.backends.CountBackend`.
@@ -68,8 +71,26 @@ class CountedRows:
             DataError: the rows are others, or the database refuses.
         """
         counts, sums = self.rows.counts(tables, num_groups, by_class)
-        self._compare(sums, "Nothing was released, and the cost of this query stays on record")
+        self._compare(sums, _CHARGED)
         return counts, sums.count
+
+    def texts(self, column: str) -> tuple[dict[str, int], int]:
+        """The counts by SHA-256 of a text, if they are about the rows that the cost is for, and the number of rows.
+
+        Raises:
+            DataError: as :meth:`counts`.
+        """
+        counts, sums = self.rows.texts(column)
+        self._compare(sums, _CHARGED)
+        return counts, sums.count
+
+    def texts_of(self, column: str, hashes: Sequence[str]) -> dict[str, str]:
+        """The texts of some hashes.
+
+        Raises:
+            DataError: they are not there, or the database refuses.
+        """
+        return self.rows.texts_of(column, hashes)
 
     def check(self) -> None:
         """Refuse rows that changed, before their cost is on record.
@@ -89,3 +110,7 @@ class CountedRows:
     def backend(self, tables: Sequence[Sequence[Any]], by_class: bool) -> str:
         """The database, and SHA-256 of the statements."""
         return f"{self.rows.database.dialect} {self.rows.digest_of_statements(tables, by_class)}"
+
+    def backend_of_texts(self, column: str) -> str:
+        """The same for the texts of an open column."""
+        return f"{self.rows.database.dialect} {self.rows.digest_of_texts(column)}"

@@ -35,9 +35,8 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
-        return dataset, CountedRows(
-            rows_there(project.sources, project.written_schema), dataset.digest, project.ledger.key
-        )
+        rows = rows_there(project.sources, project.written_schema, project.schema)
+        return dataset, CountedRows(rows, dataset.digest, project.ledger.key)
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
 
@@ -68,5 +67,7 @@ def partition_door(project: Project, column: str) -> "Door":
     if not {open_column.name for open_column in schema.open_columns} <= set(text_columns(table)):
         raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: likeness run")
     dataset = replace(dataset, encoding=encoding_digest(schema))
-    read = ColumnPartitions(table.absolute(), manifest, column)
+    read: ColumnPartitions | CountedRows = ColumnPartitions(table.absolute(), manifest, column)
+    if COUNTED in manifest:
+        read = CountedRows(rows_there(project.sources, schema), dataset.digest, project.ledger.key)
     return Door(project.written_plan, project.ledger_to_spend, dataset, read, project.provenance)

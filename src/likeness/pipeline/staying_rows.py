@@ -32,7 +32,6 @@ def reasons_to_come(schema: "Schema | HistorySchema", params: "Params") -> list[
         return ["people with histories are counted here"]
     conditions = {
         "privacy.series chooses people for each night": params.privacy.series != NONE,
-        "the schema has private categories": bool(schema.open_columns),
         "the schema is one of images": schema.image is not None,
     }
     return [reason for reason, holds in conditions.items() if holds]
@@ -57,12 +56,13 @@ def _is_counted(feature: type) -> bool:
     return hasattr(feature, "counted_tables") or hasattr(feature, "axes")
 
 
-def rows_there(sources: "Sources", schema: Schema) -> "RowsThere":
+def rows_there(sources: "Sources", schema: Schema, complete: Schema | None = None) -> "RowsThere":
     """The rows of sources that are a database. Nothing is asked yet.
 
     Args:
         sources: with their settings.
         schema: as it is written.
+        complete: with released categories; None: before they are.
     """
     from likeness.data.warehouse.rows import RowsThere
     from likeness.data.warehouse.statements import People, Split
@@ -72,7 +72,9 @@ def rows_there(sources: "Sources", schema: Schema) -> "RowsThere":
     column = "" if split.column is None else split.column
     fraction = 0.0 if column else split.test_fraction
     people = None if unit is None else People(unit.column, unit.max_rows)
-    return RowsThere(database, schema, Split(fraction, split.seed, "", column, split.train, split.test), people)
+    return RowsThere(
+        database, schema, Split(fraction, split.seed, "", column, split.train, split.test), people, complete
+    )
 
 
 def digest_of_sums(schema: Schema, key: bytes, *sums: "Sums") -> str:

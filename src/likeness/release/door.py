@@ -41,7 +41,7 @@ from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.distances import DistanceQuery
-from likeness.release.partition_selection import PartitionQuery, Partitions, ReadPartitions, counted, selected
+from likeness.release.partition_selection import PartitionQuery, Partitions, ReadPartitions, counted, hashed, selected
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
@@ -111,13 +111,11 @@ class Door:
         """What counts the rows of a query."""
         if not isinstance(self.read, CountBackend):
             return HERE
-        if isinstance(query, PartitionQuery):
-            raise ReleaseError(
-                f"{query.name}: texts of private categories are counted here. Read the rows from a file."
-            )
         unit = self.plan.unit
         if self.read.max_rows != (0 if unit is None else unit.max_rows):
             raise ReleaseError(f"{query.name}: the database bounds the rows of people otherwise than plan.json does")
+        if isinstance(query, PartitionQuery):
+            return self.read.backend_of_texts(query.column)
         return self.read.backend(*counted_tables(query.cells if isinstance(query, DistanceQuery) else query))
 
     def request(self, query: AnyQuery) -> tuple[Dataset, dict[str, Any]]:
@@ -130,7 +128,7 @@ class Door:
         """Draw once, at the noise of the receipt."""
         plan, scale = self.plan, receipt.noise_scale
         if isinstance(query, PartitionQuery):
-            return _draw_partitions(query, plan, scale, cast(ReadPartitions, self.read), receipt)
+            return _draw_partitions(query, plan, scale, cast(ReadPartitions | CountBackend, self.read), receipt)
         return _draw(query, plan, scale, cast(Read | CountBackend, self.read), receipt)
 
 
@@ -240,18 +238,32 @@ def _draw(
 
 
 def _draw_partitions(
-    query: PartitionQuery, plan: Plan, scale: float, read: ReadPartitions, receipt: Receipt
+    query: PartitionQuery, plan: Plan, scale: float, read: ReadPartitions | CountBackend, receipt: Receipt
 ) -> Released:
-    """Read the rows, count, add noise, cut at the threshold. What is below it never leaves this function."""
+    """Read the rows, count, add noise, cut at the threshold. What is below it never leaves this function.
+
+    A database counts hashes of texts. They are keys as texts are: each row has at most one, by that row alone. So the
+    theorem of :mod:`likeness.privacy.thresholds` holds for them, with equal counts, σ and threshold. The text of a
+    released hash follows from the hash, so to ask for it is post-processing. Of equal noisy counts at the limit of
+    ``most`` the order of hashes decides.
+    """
     assert receipt.threshold is not None
-    counts, rows = counted(query, _partitions_counted(read(), plan.unit))
+    if isinstance(read, CountBackend):
+        counts, rows = hashed(query, *read.texts(query.column))
+    else:
+        counts, rows = counted(query, _partitions_counted(read(), plan.unit))
     _check_number(plan, rows)
     keys = list(counts)
     noisy = np.array([counts[key] << query.lattice_bits for key in keys], dtype=np.int64)
     if plan.private and keys:
         noisy = add_discrete_gaussian(noisy, scale)
     places = selected(keys, noisy, receipt.threshold, query.most)
-    return Released(noisy[places].reshape(1, len(places)), receipt, tuple(keys[place] for place in places))
+    texts = [keys[place] for place in places]
+    if isinstance(read, CountBackend):
+        by_hash = read.texts_of(query.column, texts)
+        places = sorted(places, key=lambda place: by_hash[keys[place]])
+        texts = sorted(by_hash.values())
+    return Released(noisy[places].reshape(1, len(places)), receipt, tuple(texts))
 
 
 def _partitions_counted(chunks: Iterable[Partitions], unit: PrivacyUnit | None) -> Iterator[Partitions]:

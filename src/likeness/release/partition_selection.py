@@ -5,7 +5,7 @@ The rows of each partition (key) are counted here. The door adds noise and relea
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part, PrivacyUnit, rows_per_unit
 from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
+from likeness.core.hashing import sha256_bytes
 from likeness.data.schema.schema import Schema
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan
@@ -141,6 +142,18 @@ def counted(query: PartitionQuery, chunks: Iterable[Partitions]) -> tuple[dict[s
         counts.update(text for text in chunk.texts if text is not None)
     del counts[query.other]
     return {key: counts[key] for key in sorted(counts)}, rows
+
+
+def hashed(query: PartitionQuery, counts: Mapping[str, int], rows: int) -> tuple[dict[str, int], int]:
+    """As :func:`counted`, from counts by SHA-256 of the texts; the keys are these hashes.
+
+    Raises:
+        DataError: more rows than fit 64 bits.
+    """
+    if rows > MAX_SUMMED:
+        raise DataError(f"{query.name}: over {MAX_SUMMED} rows overflow a 64-bit sum. Split the table.")
+    other = sha256_bytes(query.other.encode())
+    return {key: counts[key] for key in sorted(counts) if key != other}, rows
 
 
 def selected(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:

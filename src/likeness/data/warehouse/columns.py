@@ -4,7 +4,8 @@ The steps are those of :func:`likeness.data.source.cells.typed_column`, and a te
 the names of a statement, k is the place of the column in the schema:
 
 - ``r_k``: the raw cell, as a text in its normal form, as a float64, or as the number of a date or time
-- ``u_k``: its number, or the place of its category; NULL where it is missing or means none
+- ``u_k``: its number, or the place of its category; NULL where it is missing or means none; of private categories its
+  text
 - ``v_k``: the typed value: within the bounds; NULL where it is missing
 - ``f_k``: what is wrong with the cell, a place in :data:`FAULTS`; 0: nothing
 
@@ -54,8 +55,6 @@ def listed(values: Iterable[str]) -> str:
 def reason_against(column: Column, form: str | None) -> str:
     """Why a database cannot type a column of this form exactly; empty where it can."""
     cast = "CAST it in ingest.query"
-    if column.open:
-        return "its categories are private, and texts have no cells"
     if column.format is not None:
         return "it has a format, which SQL does not read as Python does"
     if column.is_categorical:
@@ -130,6 +129,8 @@ def text_of_name(form: str, source: str) -> str:
 
 def read(column: Column, form: str, cell: str) -> str:
     """``u_k``, from the name of ``r_k``."""
+    if column.open:
+        return f"CASE WHEN L_ODD({cell}) THEN {literal(str(column.other))} ELSE {cell} END"
     if column.is_categorical:
         return _place(column, cell)
     if form in _TEXTS:
@@ -169,6 +170,13 @@ def _place(column: Column, cell: str) -> str:
     return f"CASE {cell} {cases} ELSE {otherwise} END"
 
 
+def place_of_text(column: Column, value: str) -> str:
+    """The place of a released category, or of the rest, from the name of the text; NULL where it is missing."""
+    cases = " ".join(f"WHEN {literal(text)} THEN {place}" for place, text in enumerate(column.categories))
+    rest = column.categories.index(str(column.other))
+    return f"CASE WHEN {value} IS NOT NULL THEN CASE {value} {cases} ELSE {rest} END END"
+
+
 def is_missing(column: Column, form: str, cell: str, value: str) -> str:
     """The condition that a cell is missing, from the names of ``r_k`` and ``u_k``."""
     conditions = [f"{cell} IS NULL"]
@@ -177,8 +185,8 @@ def is_missing(column: Column, form: str, cell: str, value: str) -> str:
     if column.is_categorical:
         alike = [_like(code, cell) for code in sorted({whole_text(word) for word in column.missing_values})]
         if alike:
-            categories = listed(map(literal, column.categories))
-            conditions.append(f"(({' OR '.join(alike)}) AND {cell} NOT IN {categories})")
+            others = f" AND {cell} NOT IN {listed(map(literal, column.categories))}" if column.categories else ""
+            conditions.append(f"(({' OR '.join(alike)}){others})")
         return " OR ".join(conditions)
     if form in ("decimal", "single", "real"):
         conditions.append(f"L_NAN({value})")
@@ -219,6 +227,8 @@ def typed(column: Column, missing: str, value: str) -> str:
 
 def framed(column: Column, value: str) -> str:
     """The cell of a row's text (:mod:`likeness.data.source.row_texts`), from the name of ``v_k``."""
+    if column.open:
+        return f"COALESCE(CAST(L_BYTES({value}) AS TEXT) || ':' || {value}, '-')"
     if column.is_categorical:
         texts = [f"{len(text.encode())}:{text}" for text in column.categories]
         cases = " ".join(f"WHEN {place} THEN {literal(text)}" for place, text in enumerate(texts))

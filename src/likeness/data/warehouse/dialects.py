@@ -12,6 +12,8 @@ functions of our own process in SQLite.
 ``L_NEAR(v)``                          a nearest whole number
 ``L_DIV(n, n)``                        the whole part of a quotient of whole numbers from 0 on
 ``L_EXACT(v)``                         the text of a float64 in a row (``Numeric.exact_texts``)
+``L_ODD(t)``                           whether a normal text can be no category that is released
+``L_BYTES(t)``                         the number of bytes of a text
 ``L_FOLD(t)``                          a text in lower case, where ASCII has it (:func:`likeness.core.text.folded`)
 ``L_DAYS(x)``, ``L_SECONDS(x)``        the number of a date, of a timestamp
 ``L_CLOCK(x)``                         the number of a time of day
@@ -38,10 +40,11 @@ import numpy as np
 import sqlglot
 from sqlglot import exp
 
-from likeness.core.text import folded, normal_text
+from likeness.core.text import HARMFUL, fault_of, folded, normal_text
 from likeness.data.libraries import pa
 from likeness.data.schema.dtypes import NUMBER
 from likeness.data.schema.kinds import KINDS
+from likeness.data.source.cells import MOST_LETTERS
 from likeness.data.source.contribution_bounding import name_of
 from likeness.data.source.python_cells import text_of
 from likeness.data.source.row_digests import MIXING, mixed
@@ -49,6 +52,7 @@ from likeness.data.source.row_digests import MIXING, mixed
 _SPACES = r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
 _UNSEEN = r"[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\ufeff\u202a-\u202e\u2060-\u206f]"
 _BLANKS = r"[\u0009-\u000d\u001c-\u0020\u0085\u2028\u2029]+"
+_HARMFUL = re.sub("[^-]", lambda sign: rf"\U{ord(sign[0]):08x}", re.sub("[\ud800-\udfff]-?", "", f"\t\n{HARMFUL}"))
 _NUMBER = "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 _DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T]00:00(:00([.,]0+)?)?)?$"
 
@@ -82,6 +86,11 @@ def _normal(form: str, replaced: Callable[[str], str] = str) -> str:
         text = before.replace("@0", text) if before else text
         text = f"REGEXP_REPLACE({text}, '{replaced(pattern)}', '{plain}', 'g')"
     return text
+
+
+def _of_re2(pattern: str) -> str:
+    """A pattern with the signs of Unicode as DuckDB writes them."""
+    return re.sub(r"\\(?:u(\w{4})|U(\w{8}))", r"\\x{\1\2}", pattern)
 
 
 _DECIMALS = "^[-+]?([0-9]*[.,][0-9]+|[0-9]+([.,][0-9]*)?[eE][-+][0-9]+)$"
@@ -119,6 +128,8 @@ _POSTGRES = _TEXTS | {
     "L_PARSE": f"CASE WHEN @0 ~ '{_NUMBER}' THEN CAST(@0 AS DOUBLE PRECISION) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE PRECISION)",
     "L_NAN": "(@0 = CAST('NaN' AS DOUBLE PRECISION))",
+    "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR @0 ~ '[{_HARMFUL}]')".replace("U00000000", "U00000001"),
+    "L_BYTES": "OCTET_LENGTH(@0)",
     "L_NEAR": "ROUND(@0)",
     "L_DIV": "((@0) / (@1))",
     "L_DAYS": "(@0 - DATE '1970-01-01')",
@@ -136,11 +147,13 @@ _POSTGRES = _TEXTS | {
     **{f"L_MIX_{shift}": _mixed(shift, factor) for shift, factor in MIXING},
 }
 _DUCKDB = _TEXTS | {
-    "L_TEXT": _normal("NFC_NORMALIZE(@0)", lambda pattern: re.sub(r"\\u(\w{4})", r"\\x{\1}", pattern)),
+    "L_TEXT": _normal("NFC_NORMALIZE(@0)", _of_re2),
     "L_DECIMAL": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
     "L_PARSE": f"CASE WHEN REGEXP_MATCHES(@0, '{_NUMBER}') THEN CAST(LTRIM(@0, '+') AS DOUBLE) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
     "L_NAN": "ISNAN(@0)",
+    "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR REGEXP_MATCHES(@0, '[{_of_re2(_HARMFUL)}]'))",
+    "L_BYTES": "STRLEN(@0)",
     "L_NEAR": "ROUND(@0)",
     "L_DIV": "((@0) // (@1))",
     "L_DAYS": "DATE_DIFF('day', DATE '1970-01-01', @0)",
@@ -196,6 +209,8 @@ _IN_PROCESS: dict[str, Callable[..., Any]] = {
     "L_PARSE": _parsed,
     "L_FLOAT": float,
     "L_EXACT": _exact,
+    "L_ODD": lambda text: text is not None and fault_of(text, MOST_LETTERS) != "",
+    "L_BYTES": lambda text: None if text is None else len(text.encode()),
     "L_FOLD": lambda text: None if text is None else folded(text),
     "L_DAYS_OF": _number_of("date"),
     "L_SECONDS_OF": _number_of("datetime"),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +41,17 @@ class RowsThere:
 
     Attributes:
         database: with its query.
-        schema: public, without open columns and images.
+        schema: public, without images.
         split: of the settings, by the name of its column.
         people: of the settings; None: a row is a person.
+        complete: the schema with the released categories of its open columns; None: it has none, or none are released.
     """
 
     database: Database
     schema: Schema
     split: Split
     people: People | None = None
+    complete: Schema | None = None
 
     @cached_property
     def _types(self) -> dict[str, tuple[str, str]]:
@@ -99,7 +102,7 @@ class RowsThere:
         forms = {name: form for name, form in self._forms.items() if form is not None}
         dialect, query = DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
         people = None if self.people is None else replace(self.people, column=names[self.people.name])
-        return Statements(dialect, query, self.schema, forms, names, split, people)
+        return Statements(dialect, query, self.schema, self.complete or self.schema, forms, names, split, people)
 
     def survey(self) -> tuple[Sums, Sums]:
         """The training rows, and the test rows.
@@ -152,16 +155,45 @@ class RowsThere:
             DataError: the rows must come, the database refuses, two statements saw other rows, or a person has more
                 rows than may be used.
         """
-        statements = list(self.statements.counts(tables, by_class))
+        answer, sums = self._counted(list(self.statements.counts(tables, by_class)))
+        sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
+        counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
+        for place, group, cell, count in answer:
+            if group is not None and 0 <= group < num_groups and 0 <= cell < sizes[place]:
+                counts[place][int(group), int(cell)] = int(count)
+        return counts, sums
+
+    def texts(self, name: str) -> tuple[dict[str, int], Sums]:
+        """The number of training rows with each text of an open column, by SHA-256 of the text, and the rows.
+
+        Raises:
+            DataError: as :meth:`counts`.
+        """
+        answer, sums = self._counted([self.statements.texts(name)])
+        return {str(text): int(count) for _, text, _, count in answer}, sums
+
+    def texts_of(self, name: str, hashes: Sequence[str]) -> dict[str, str]:
+        """The texts of an open column that have some hashes, by these.
+
+        Raises:
+            DataError: the database refuses, or has others.
+        """
+        statement = self.statements.texts_of(name, hashes)
+        texts: dict[str, str] = dict(self.database.in_snapshot(lambda ask: ask(statement), sqlite_functions()))
+        if set(texts) != set(hashes) or any(sha256_bytes(text.encode()) != one for one, text in texts.items()):
+            raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
+        return texts
+
+    def _counted(self, statements: Sequence[str]) -> tuple[list[tuple[Any, ...]], Sums]:
+        """The counts in the answers of statements, which see the rows of one moment, and the rows."""
         answers = self.database.in_snapshot(
             lambda ask: [ask(statement) for statement in statements], sqlite_functions()
         )
-        sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
-        counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
-        seen = set()
+        seen, counts = set(), []
         for answer in answers:
             limbs, records = [0] * LIMBS, 0
-            for place, group, cell, count in answer:
+            for row in answer:
+                place, _, cell, count = row
                 if place == -1:
                     limbs[int(cell)] = int(count or 0)
                 elif place == -2:
@@ -169,12 +201,16 @@ class RowsThere:
                 elif place == -3:
                     if self.people is None or int(count or 0) > self.people.max_rows:
                         raise DataError(f"{self.database.name}: a person has more rows than ingest.unit.max_rows.")
-                elif group is not None and 0 <= group < num_groups and 0 <= cell < sizes[place]:
-                    counts[place][int(group), int(cell)] = int(count)
+                else:
+                    counts.append(row)
             seen.add(Sums(records, _total(limbs)))
         if len(seen) > 1:
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
         return counts, seen.pop()
+
+    def digest_of_texts(self, name: str) -> str:
+        """SHA-256 of the texts of both statements about an open column, the second without a hash."""
+        return sha256_bytes(f"{self.statements.texts(name)}\n;\n{self.statements.texts_of(name, ())}".encode())
 
     def digest_of_statements(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> str:
         """SHA-256 of the text of all statements that count some tables."""

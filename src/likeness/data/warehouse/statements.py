@@ -12,7 +12,7 @@ Each is one ``SELECT``. Its first steps are the same:
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
@@ -100,7 +100,8 @@ class Statements:
     Attributes:
         dialect: of the database.
         query: the query of the settings.
-        schema: public, without open columns and images.
+        schema: public, without images.
+        complete: the same with the released categories of its open columns, which only :meth:`counts` needs.
         forms: of the cells of each column, by its name.
         names: of each column in the source, by its name; the quoted one.
         split: into training and test rows.
@@ -110,6 +111,7 @@ class Statements:
     dialect: Dialect
     query: str
     schema: Schema
+    complete: Schema
     forms: Mapping[str, str]
     names: Mapping[str, str]
     split: Split
@@ -149,23 +151,55 @@ class Statements:
         cells += [f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()]
         steps.append(("likeness_cells", f"SELECT {', '.join(cells)} FROM likeness_units"))
         questions = [_counted(place, [(axes[axis], axis.size) for axis in table]) for place, table in enumerate(tables)]
-        whole = ["SELECT -2, 0, 0, COUNT(*) FROM likeness_parts WHERE train = 1"]
+        for start in range(0, max(1, len(questions)), _TABLES):
+            yield self._written(steps, " UNION ALL ".join([*questions[start : start + _TABLES], *self._whole("0")]))
+
+    def texts(self, name: str) -> str:
+        """A statement that counts the training rows with each text of an open column, by SHA-256 of the text.
+
+        Its rows are as those of :meth:`counts`, with the digits of the hash as the class. No text is among them.
+        """
+        text, counted = self._text(name)
+        each = (
+            f"SELECT 0 AS part, L_SHA({text}) AS class, 0 AS cell, COUNT(*) AS count {counted} GROUP BY L_SHA({text})"
+        )
+        return self._written([], " UNION ALL ".join([each, *self._whole("''")]))
+
+    def texts_of(self, name: str, hashes: Iterable[str]) -> str:
+        """A statement for the texts of an open column that have these hashes, each behind its hash."""
+        text, counted = self._text(name)
+        chosen = columns.listed(map(columns.literal, ["", *hashes]))
+        return self._written(
+            [], f"SELECT DISTINCT L_SHA({text}) AS hash, {text} {counted} AND L_SHA({text}) IN {chosen}"
+        )
+
+    def _text(self, name: str) -> tuple[str, str]:
+        """The name of the text of an open column, and where training rows have one."""
+        text = f"v_{self.schema.names.index(name)}"
+        return text, f"FROM likeness_parts WHERE train = 1 AND {text} IS NOT NULL"
+
+    def _whole(self, no_class: str) -> list[str]:
+        """Questions about all training rows, from a value in the place of a class."""
+        whole = [f"SELECT -2, {no_class}, 0, COUNT(*) FROM likeness_parts WHERE train = 1"]
         whole += [
-            f"SELECT -1, 0, {k}, SUM({limb}) FROM likeness_parts WHERE train = 1" for k, limb in enumerate(_limbs())
+            f"SELECT -1, {no_class}, {k}, SUM({limb}) FROM likeness_parts WHERE train = 1"
+            for k, limb in enumerate(_limbs())
         ]
         if self.people is not None:
             each = "SELECT COUNT(*) AS rows_of_one FROM likeness_parts WHERE train = 1 GROUP BY p"
-            whole.append(f"SELECT -3, 0, 0, MAX(rows_of_one) FROM ({each}) AS people")
-        for start in range(0, max(1, len(questions)), _TABLES):
-            yield self._written(steps, " UNION ALL ".join([*questions[start : start + _TABLES], *whole]))
+            whole.append(f"SELECT -3, {no_class}, 0, MAX(rows_of_one) FROM ({each}) AS people")
+        return whole
 
     def modeled(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
         """Steps to the training rows as a method sees them, by row, and the names of the values of modeled columns."""
         mapped, values = Steps(), {name: f"v_{k}" for k, name in enumerate(self.schema.names)}
-        modeled = rules.modeled(self.schema.constrained, values, mapped) if self.schema.rules else values
+        steps = [("likeness_train", f"SELECT {', '.join(values.values())} FROM likeness_parts WHERE train = 1")]
+        for column in self.schema.open_columns:
+            text = values[column.name]
+            values[column.name] = mapped.add(columns.place_of_text(self.complete.column(column.name), text))
+        modeled = rules.modeled(self.complete.constrained, values, mapped) if self.schema.rules else values
         added = [*mapped.steps, ["0 AS x", *self._units(modeled)]]
         names = ["likeness_train", *(f"likeness_rules_{k}" for k in range(1, len(added))), "likeness_units"]
-        steps = [("likeness_train", f"SELECT {', '.join(values.values())} FROM likeness_parts WHERE train = 1")]
         steps += [
             (name, f"SELECT *, {', '.join(some)} FROM {before}")
             for (before, name), some in zip(pairwise(names), added, strict=True)
@@ -229,7 +263,7 @@ class Statements:
     def _units(self, values: Mapping[str, str]) -> list[str]:
         """``x_..``: a number on its column's unit scale, as :meth:`likeness.data.schema.kinds.Kind.encode`."""
         units = []
-        for column in self.schema.modeled.columns:
+        for column in self.complete.modeled.columns:
             if not column.is_categorical and column.transform == "none":
                 value, (lower, upper) = values[column.name], column.bounds
                 above, width = f"({value} - {columns.number(lower)})", columns.number(upper - lower)
@@ -239,8 +273,8 @@ class Statements:
 
     def _cell(self, axis: Axis, values: Mapping[str, str]) -> str:
         """The cell of an axis, from the names of modeled values by column."""
-        starts = {start: name for name, start in Layout.from_schema(self.schema.modeled).starts.items()}
-        column = self.schema.modeled.column(starts[axis.start])
+        starts = {start: name for name, start in Layout.from_schema(self.complete.modeled).starts.items()}
+        column = self.complete.modeled.column(starts[axis.start])
         value = values[column.name]
         if column.is_categorical:
             return f"COALESCE({value}, {len(column.categories)})"

@@ -49,6 +49,14 @@ class CountBackend(Protocol):
         """
         ...
 
+    def texts(self, column: str) -> tuple[dict[str, int], int]:
+        """The number of records with each text of a column, by SHA-256 of the text, and the number of all records."""
+        ...
+
+    def texts_of(self, column: str, hashes: Sequence[str]) -> dict[str, str]:
+        """The texts of some hashes, by these: of those that are released."""
+        ...
+
     def check(self) -> None:
         """Refuse rows that are not those on record, before their cost is.
 
@@ -59,6 +67,10 @@ class CountBackend(Protocol):
 
     def backend(self, tables: Sequence[Sequence[Any]], by_class: bool) -> str:
         """What counts the records, for the receipt: one of :data:`likeness.core.format.BACKENDS`, and a digest."""
+        ...
+
+    def backend_of_texts(self, column: str) -> str:
+        """The same for the texts of a column."""
         ...
 
 
