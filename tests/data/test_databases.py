@@ -2,9 +2,11 @@
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -165,18 +167,51 @@ PASSWORD = "hunter2"
         ("mysql://host/db", "t", "must be a file, sqlite:///"),
         ("postgresql://host/db", "t", "must be a file, sqlite:///"),
         ("sqlite://", "t", "must be a file, sqlite:///"),
+        ("spark://master:7077", "t", "or spark:// for the Spark that SPARK_REMOTE or spark-defaults"),
+        ("spark:///people.parquet", "t", "must be a file, sqlite:///"),
         ("sqlite:///a.db?mode=rwc", "t", "must be a file, sqlite:///"),
         ("sqlite:///a.db", None, "ingest.query must be the name of a table, or one SELECT"),
         ("sqlite:///a.db", "DROP TABLE t", "ingest.query must be the name of a table, or one SELECT"),
         ("sqlite:///a.db", "SELECT 1; DELETE FROM t", "without a semicolon"),
         ("a.csv", "t", "ingest.query is for a database"),
     ],
-    ids=["password", "hidden", "mysql", "driver", "memory", "options", "no query", "drop", "two", "file"],
+    ids=[
+        "password",
+        "hidden",
+        "mysql",
+        "driver",
+        "memory",
+        "cluster",
+        "path",
+        "options",
+        "no query",
+        "drop",
+        "two",
+        "file",
+    ],
 )
 def test_settings_hold_no_password_and_ask_one_question(source: str, query: str | None, message: str) -> None:
     with pytest.raises(ParamsError, match=message) as caught:
         Ingest(source, "s.yaml", query=query)
     assert PASSWORD not in str(caught.value)
+
+
+def test_what_spark_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    spark = Database("spark://", "visits")
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(DataError, match=r"Spark: .* not installed\. Run: pip install 'likeness-dp\[spark\]'"):
+        spark.columns()
+    started = SimpleNamespace(getActiveSession=lambda: 1 / 0)
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=started))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(DataError, match=r"Java is not installed\. Install Java 17"):
+        spark.columns()
+    monkeypatch.setenv("SPARK_REMOTE", "sc://absent")
+    with pytest.raises(DataError, match=r"it does not start \(ZeroDivisionError\)") as caught:
+        spark.columns()
+    assert caught.value.__context__ is None
 
 
 def project(database: Database, folder: Path, **privacy: Any) -> Project:

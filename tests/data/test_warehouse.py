@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from postgres import server
@@ -153,12 +154,20 @@ TABLES = [  # type in DuckDB and PostgreSQL, hostile cells of it, and kinds of c
     ("date", DATES, ["date", "datetime"]),
     ("timestamp", MOMENTS, ["date", "datetime"]),
 ]
+WRITERS: dict[str, Callable[[str, pa.Table], None]] = {}
+"""How a test of another file writes a table into its database, by the URL."""
 OF_SQLITE = [b"u", 1, 1.0, 2**62, float(2**62), 0.1, 1e300, float("inf"), -9, -9.0]
 
 
-def databases(folder: Path, tables: "list[tuple[str, list[Any]]]", postgres: str | None) -> Iterator[str]:
+def fill(duck: duckdb.DuckDBPyConnection, tables: "list[tuple[str, list[Any]]]") -> None:
+    for place, (kind, cells) in enumerate(tables):
+        duck.execute(f"CREATE TABLE t{place} (id integer, c {kind})")
+        duck.executemany(f"INSERT INTO t{place} VALUES (?, CAST(? AS {kind}))", list(enumerate(cells)))
+
+
+def databases(folder: Path, tables: "list[tuple[str, list[Any]]]", server: str | None) -> Iterator[str]:
     """Databases with these tables t0, t1, ... of an id and a cell, from the type of each and its cells."""
-    if postgres is None:
+    if server is None:
         with closing(sqlite3.connect(folder / "t.db")) as connection:
             for place, (_, cells) in enumerate(tables):
                 connection.execute(f"CREATE TABLE t{place} (id integer, c)")
@@ -168,19 +177,23 @@ def databases(folder: Path, tables: "list[tuple[str, list[Any]]]", postgres: str
             connection.commit()
         yield f"sqlite:///{folder}/t.db"
         with duckdb.connect(str(folder / "t.duckdb")) as duck:
-            for place, (kind, cells) in enumerate(tables):
-                duck.execute(f"CREATE TABLE t{place} (id integer, c {kind})")
-                duck.executemany(f"INSERT INTO t{place} VALUES (?, CAST(? AS {kind}))", list(enumerate(cells)))
+            fill(duck, tables)
         yield f"duckdb:///{folder}/t.duckdb"
+    elif server in WRITERS:
+        with duckdb.connect() as duck:
+            fill(duck, tables)
+            for place in range(len(tables)):
+                WRITERS[server](f"t{place}", duck.table(f"t{place}").to_arrow_table())
+        yield server
     else:
-        engine = create_engine(postgres)
+        engine = create_engine(server)
         with engine.begin() as connection:
             for place, (kind, cells) in enumerate(tables):
                 connection.exec_driver_sql(f"CREATE TABLE t{place} (id integer, c {kind})")
                 for row in enumerate(cells):
                     connection.exec_driver_sql(f"INSERT INTO t{place} VALUES (%s, CAST(%s AS {kind}))", row)
         engine.dispose()
-        yield postgres
+        yield server
 
 
 @cache
@@ -213,7 +226,7 @@ def database_makes(database: Database, places: list[int], schema: Schema) -> dic
 
 def compare(url: str, table: str, kinds: list[str]) -> int:
     """Compare what SQL and Python make of each cell of a table; the number of cells."""
-    database, count = Database(url, f'SELECT id, c FROM "{table}"'), 0
+    database, count = Database(url, f"SELECT id, c FROM {table}"), 0
     raw = database.first(1_000)
     for kind in kinds:
         missing = {"date": WORDS[2:], "datetime": []}.get(kind, WORDS[:2] if "lower" in KINDS[kind] else WORDS)
@@ -233,12 +246,12 @@ def compare(url: str, table: str, kinds: list[str]) -> int:
     return count
 
 
-def check_cells(folder: Path, postgres: str | None = None) -> None:
+def check_cells(folder: Path, server: str | None = None) -> None:
     alphabet = [*"ue1-. '", "\u00a0", "\u0301", "\u200b", "\u2028", "\ufeff", "É", "😀"]
     draw = np.random.default_rng(5)
     random = ["".join(draw.choice(alphabet, size)) for size in draw.integers(1, 5, 40)]
     tables = [(kind, [None, *(cells if cells[-1] != "random" else cells[:-1] + random)]) for kind, cells, _ in TABLES]
-    for url in databases(folder, tables, postgres):
+    for url in databases(folder, tables, server):
         of_text = 5 if url.startswith("sqlite") else len(TABLES)  # in SQLite columns have no type
         compared = sum(compare(url, f"t{place}", kinds) for place, (_, _, kinds) in enumerate(TABLES[:of_text]))
         assert compared > 450
@@ -320,6 +333,8 @@ def write(url: str, name: str, table: pd.DataFrame) -> None:
         with duckdb.connect(url.removeprefix("duckdb:///")) as connection:
             connection.register("given", table)
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    elif url in WRITERS:
+        WRITERS[url](name, pa.Table.from_pandas(table))
     else:
         engine = create_engine(url)
         table.to_sql(name, engine, index=False)

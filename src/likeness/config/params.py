@@ -12,7 +12,7 @@ from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_texts
 
-_DATABASES = ("sqlite", "duckdb", "postgresql+psycopg")
+_DATABASES = ("sqlite", "duckdb", "spark", "postgresql+psycopg")
 _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a slash too few
     r"^(?!(abfss?|sftp|ssh|hdfs):)[^/]*://[^/]*@|://[^@]*(:|%3A)[^@]*@|://.*[?#;]|://.*::|^[^/]*::|"
     r"^[a-z0-9+]{2,}:/(?!/)",
@@ -20,7 +20,7 @@ _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a sl
 )
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
-DATABASES = ("sqlite:", "duckdb:", "postgres", "mysql", "mariadb", "oracle", "mssql")
+DATABASES = ("sqlite:", "duckdb:", "spark:", "postgres", "mysql", "mariadb", "oracle", "mssql")
 """How URLs of databases begin. Any other URL is that of a file."""
 MOST_PATH = 4096
 """Most characters of a path or a URL."""
@@ -159,7 +159,7 @@ class Ingest(Section):
     """Section ``ingest``."""
 
     source: str = setting(
-        help="file, folder, s3://... or https://...; or sqlite:///..., postgresql+psycopg://...",
+        help="file, folder, s3://..., https://..., sqlite:///..., postgresql+psycopg://, spark://",
         longest=MOST_PATH,
     )
     schema: str = setting(
@@ -224,14 +224,14 @@ class Ingest(Section):
                 "Use PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
             )
         if (
-            not database
-            or parts.scheme not in _DATABASES
-            or (parts.scheme in ("sqlite", "duckdb") and (parts.netloc or parts.query))
+            parts.scheme not in _DATABASES
+            or (database == "") != (parts.scheme == "spark")
+            or (parts.scheme != "postgresql+psycopg" and (parts.netloc or parts.query))
         ):
             raise ParamsError(
                 "ingest.source must be a file, sqlite:///people.db or duckdb:///people.duckdb (four slashes before an "
-                "absolute path), or "
-                "postgresql+psycopg://user@host:port/database"
+                "absolute path), postgresql+psycopg://user@host:port/database, or spark:// for the Spark that "
+                "SPARK_REMOTE or spark-defaults.conf names"
             )
         queries = {"query": self.query or ""} | ({} if self.people is None else {"people": self.people})
         wrong = next((key for key, query in queries.items() if not _READS.fullmatch(query.strip())), None)

@@ -17,6 +17,7 @@ EXTRAS = {
     "dp_accounting": "verify",
     "psycopg": "postgres",
     "duckdb": "duckdb",
+    "pyspark": "spark",
     "openpyxl": "excel",
     "aiohttp": "remote",
     "fsspec": "remote",

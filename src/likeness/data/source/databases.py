@@ -23,6 +23,7 @@ from likeness.core.retry import transient
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, texts_of, typed
+from likeness.data.source.connections import DuckConnection, SparkConnection
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
 
@@ -52,6 +53,8 @@ class Database:
     @property
     def name(self) -> str:
         """Name for messages, without user and host."""
+        if self.dialect == "spark":
+            return "Spark"
         return Path(urlsplit(self.url).path).name
 
     @property
@@ -147,7 +150,7 @@ class Database:
         def asked(connection: Connection) -> T:
             if self.dialect == "postgres":
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
-            else:
+            elif self.dialect != "spark":
                 connection.exec_driver_sql("BEGIN")
             if self.dialect == "sqlite":
                 driver: Any = connection.connection.driver_connection
@@ -213,9 +216,9 @@ class Database:
         connection: Connection | None = None
         fault, cause = "", None
         try:
-            connection = self._duckdb() if self.dialect == "duckdb" else self._engine().connect()
+            connection = self._connection()
         except ImportError:
-            extra = "duckdb" if self.dialect == "duckdb" else "postgres"
+            extra = self.dialect if self.dialect in ("duckdb", "spark") else "postgres"
             fault = f"the database's driver is not installed. Run: pip install 'likeness-dp[{extra}]'"
         except SQLAlchemyError as error:
             cause = getattr(error, "orig", None)
@@ -227,8 +230,10 @@ class Database:
         with connection:
             yield connection
 
-    def _duckdb(self) -> Any:
-        return _DuckConnection(self._file())
+    def _connection(self) -> Any:
+        if self.dialect == "spark":
+            return SparkConnection()
+        return DuckConnection(self._file()) if self.dialect == "duckdb" else self._engine().connect()
 
     def _file(self) -> Path:
         path = Path(self.url.partition(":///")[2])
@@ -259,47 +264,3 @@ class Database:
 
 def _names(result: CursorResult[Any]) -> list[str]:
     return [normal_text(str(name)) for name in result.keys()]  # noqa: SIM118 (it is no mapping)
-
-
-class _DuckConnection:
-    """A DuckDB file as the few words of SQLAlchemy that are used here. It reads only, and reads no other file."""
-
-    def __init__(self, path: Path) -> None:
-        import duckdb
-
-        self._connection = duckdb.connect(str(path), read_only=True, config={"enable_external_access": "false"})
-        self.cursor = self._connection
-
-    def __enter__(self) -> "_DuckConnection":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
-
-    def execution_options(self, **_: object) -> "_DuckConnection":
-        return self
-
-    def exec_driver_sql(self, statement: str) -> "_DuckConnection":
-        self._connection.execute(statement)
-        return self
-
-    def keys(self) -> list[str]:
-        return [column[0] for column in self._connection.description]
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        return list(self._connection.fetchall())
-
-    def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
-        """Rows. A number of 32 bits stays one: its text has fewer digits."""
-        single = [str(column[1]) == "FLOAT" for column in self._connection.description]
-        return [
-            tuple(
-                np.float32(cell) if short and cell is not None else cell
-                for short, cell in zip(single, row, strict=True)
-            )
-            for row in self._connection.fetchmany(count)
-        ]
-
-    def partitions(self, count: int) -> Iterator[list[tuple[Any, ...]]]:
-        while rows := self.fetchmany(count):
-            yield rows

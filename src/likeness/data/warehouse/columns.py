@@ -100,7 +100,7 @@ def raw(column: Column, form: str, source: str) -> str:
     numbers = {
         "whole": f"CAST({source} AS DOUBLE PRECISION)",
         "decimal": f"L_DECIMAL({source})",
-        "single": f"CAST(CAST({source} AS TEXT) AS DOUBLE PRECISION)",
+        "single": f"L_SINGLE({source})",
         "real": source,
         "date": f"L_DAYS({source})",
         "moment": f"L_SECONDS({source})",

@@ -8,6 +8,7 @@ functions of our own process in SQLite.
 ``L_TEXT(x)``                          the normal form of a text (:func:`likeness.core.text.normal_text`)
 ``L_PLAIN(x)``                         a decimal as text, without zeros at the end of its fraction
 ``L_DECIMAL(x)``, ``L_PARSE(t)``       the float64 nearest to a decimal, to a text; NULL where a text is no number
+``L_SINGLE(x)``                        the float64 of the fewest digits of a float32
 ``L_FLOAT('0.1')``, ``L_NAN(v)``       a float64 by its text; whether one is not a number
 ``L_NEAR(v)``                          a nearest whole number
 ``L_DIV(n, n)``                        the whole part of a quotient of whole numbers from 0 on
@@ -125,6 +126,7 @@ _POSTGRES_HALF, _DUCKDB_HALF = "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)", "CA
 _POSTGRES = _TEXTS | {
     "L_TEXT": _normal("NORMALIZE(@0, NFC)"),
     "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
+    "L_SINGLE": "CAST(CAST(@0 AS TEXT) AS DOUBLE PRECISION)",
     "L_PARSE": f"CASE WHEN @0 ~ '{_NUMBER}' THEN CAST(@0 AS DOUBLE PRECISION) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE PRECISION)",
     "L_NAN": "(@0 = CAST('NaN' AS DOUBLE PRECISION))",
@@ -149,6 +151,7 @@ _POSTGRES = _TEXTS | {
 _DUCKDB = _TEXTS | {
     "L_TEXT": _normal("NFC_NORMALIZE(@0)", _of_re2),
     "L_DECIMAL": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
+    "L_SINGLE": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
     "L_PARSE": f"CASE WHEN REGEXP_MATCHES(@0, '{_NUMBER}') THEN CAST(LTRIM(@0, '+') AS DOUBLE) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
     "L_NAN": "ISNAN(@0)",
@@ -315,4 +318,3 @@ SQLITE = Dialect(
     MappingProxyType(_SQLITE_WORDS),
     MappingProxyType({".*": "any"}),
 )
-DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE)}

@@ -16,10 +16,12 @@ from likeness.data.source.cells import refusal
 from likeness.data.source.databases import Database
 from likeness.data.source.names import check_names
 from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.dialects import DIALECTS, sqlite_functions
+from likeness.data.warehouse.dialects import DUCKDB, POSTGRES, SQLITE, sqlite_functions
+from likeness.data.warehouse.spark import SPARK, SparkStatements
 from likeness.data.warehouse.statements import LIMBS, Axis, People, Split, Statements
 
 _MOST_COLUMNS = 500  # whose texts SQLite and DuckDB join in one expression
+_DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE, SPARK)}
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class RowsThere:
 
     @cached_property
     def _forms(self) -> dict[str, str | None]:
-        dialect = DIALECTS[self.database.dialect]
+        dialect = _DIALECTS[self.database.dialect]
         return {name: dialect.form(code) for name, (_, code) in self._types.items()}
 
     @cached_property
@@ -100,9 +102,10 @@ class RowsThere:
         names = {name: columns.name(there) for name, (there, _) in self._types.items()}
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
-        dialect, query = DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
+        dialect, query = _DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
         people = None if self.people is None else replace(self.people, column=names[self.people.name])
-        return Statements(dialect, query, self.schema, self.complete or self.schema, forms, names, split, people)
+        make = SparkStatements if dialect is SPARK else Statements
+        return make(dialect, query, self.schema, self.complete or self.schema, forms, names, split, people)
 
     def survey(self) -> tuple[Sums, Sums]:
         """The training rows, and the test rows.

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,10 @@ class Statements:
     names: Mapping[str, str]
     split: Split
     people: People | None = None
+    held_steps: ClassVar[str] = "likeness_(raw|read|typed|rows|parts|rules_.*|cells)"
+    """Names of steps that are computed once, though later ones use them several times."""
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Columns of a row that stand beside its cells."""
 
     def survey(self) -> str:
         """A statement whose answer is one row: faults, numbers and sums.
@@ -126,7 +130,7 @@ class Statements:
         places = range(len(self.schema.columns))
         faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
         faults.append("0" if self.people is None else "MAX(CASE WHEN p IS NULL THEN 1 ELSE 0 END)")
-        sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *_limbs())]
+        sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *limbs())]
         return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM likeness_parts")
 
     def counts(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> Iterator[str]:
@@ -148,11 +152,24 @@ class Statements:
         }
         steps, modeled = self.modeled()
         cells = [f"{modeled[str(self.schema.label)] if by_class else 0} AS g"]
-        cells += [f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()]
+        cells += [*(f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()), *self.beside]
         steps.append(("likeness_cells", f"SELECT {', '.join(cells)} FROM likeness_units"))
-        questions = [_counted(place, [(axes[axis], axis.size) for axis in table]) for place, table in enumerate(tables)]
-        for start in range(0, max(1, len(questions)), _TABLES):
-            yield self._written(steps, " UNION ALL ".join([*questions[start : start + _TABLES], *self._whole("0")]))
+        for start in range(0, max(1, len(tables)), _TABLES):
+            some = tables[start : start + _TABLES]
+            yield self._question(steps, start, [[(axes[axis], axis.size) for axis in table] for table in some])
+
+    def _question(
+        self, steps: Sequence[tuple[str, str]], start: int, tables: Sequence[Sequence[tuple[str, int]]]
+    ) -> str:
+        """The statement of :meth:`counts` for some tables.
+
+        Args:
+            steps: that give ``likeness_cells``.
+            start: place of the first table.
+            tables: name and number of cells of each axis.
+        """
+        questions = [_counted(place, axes) for place, axes in enumerate(tables, start)]
+        return self._written(steps, " UNION ALL ".join([*questions, *self._whole("0")]))
 
     def texts(self, name: str) -> str:
         """A statement that counts the training rows with each text of an open column, by SHA-256 of the text.
@@ -183,17 +200,20 @@ class Statements:
         whole = [f"SELECT -2, {no_class}, 0, COUNT(*) FROM likeness_parts WHERE train = 1"]
         whole += [
             f"SELECT -1, {no_class}, {k}, SUM({limb}) FROM likeness_parts WHERE train = 1"
-            for k, limb in enumerate(_limbs())
+            for k, limb in enumerate(limbs())
         ]
-        if self.people is not None:
-            each = "SELECT COUNT(*) AS rows_of_one FROM likeness_parts WHERE train = 1 GROUP BY p"
-            whole.append(f"SELECT -3, {no_class}, 0, MAX(rows_of_one) FROM ({each}) AS people")
-        return whole
+        return whole if self.people is None else [*whole, self._most_rows(no_class)]
+
+    def _most_rows(self, no_class: str) -> str:
+        """The question about the most training rows of a person."""
+        each = "SELECT COUNT(*) AS rows_of_one FROM likeness_parts WHERE train = 1 GROUP BY p"
+        return f"SELECT -3, {no_class}, 0, MAX(rows_of_one) FROM ({each}) AS people"
 
     def modeled(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
         """Steps to the training rows as a method sees them, by row, and the names of the values of modeled columns."""
         mapped, values = Steps(), {name: f"v_{k}" for k, name in enumerate(self.schema.names)}
-        steps = [("likeness_train", f"SELECT {', '.join(values.values())} FROM likeness_parts WHERE train = 1")]
+        train = ", ".join([*values.values(), *self.beside])
+        steps = [("likeness_train", f"SELECT {train} FROM likeness_parts WHERE train = 1")]
         for column in self.schema.open_columns:
             text = values[column.name]
             values[column.name] = mapped.add(columns.place_of_text(self.complete.column(column.name), text))
@@ -209,7 +229,7 @@ class Statements:
     def _written(self, steps: Sequence[tuple[str, str]], last: str) -> str:
         """A statement in the dialect. The query of the settings stands in it as it is."""
         chain = [
-            f"{name} AS MATERIALIZED ({text})" if re.fullmatch(_HELD, name) else f"{name} AS ({text})"
+            f"{name} AS MATERIALIZED ({text})" if re.fullmatch(self.held_steps, name) else f"{name} AS ({text})"
             for name, text in [*self._steps(), *steps]
         ]
         ours = self.dialect.written(f"WITH {', '.join(chain)} {last}")
@@ -286,10 +306,6 @@ class Statements:
         return f"CASE WHEN {value} IS NULL THEN {axis.size - 1} ELSE {place} END" if column.nullable else place
 
 
-_HELD = "likeness_(raw|read|typed|rows|parts|rules_.*|cells)"
-"""Names of steps that are computed once, though later ones use them several times."""
-
-
 def _bounded(side: str, max_rows: int) -> list[tuple[str, str]]:
     """The parts, with at most some rows of each person in each.
 
@@ -314,18 +330,24 @@ def _bounded(side: str, max_rows: int) -> list[tuple[str, str]]:
     return [(name, f"SELECT *, {column} FROM {before}") for before, name, column in steps]
 
 
-def _limbs() -> list[str]:
+def limbs() -> list[str]:
     """The numbers of 32 bits of a hash, the first digits first."""
     return [f"L_HEX(SUBSTRING(h, {8 * place + 1}, 8))" for place in range(LIMBS)]
 
 
 def _counted(place: int, axes: Sequence[tuple[str, int]]) -> str:
     """The counts of one table."""
+    cell = flat(axes)
+    by = "g" if cell == "0" else f"g, {cell}"
+    return f"SELECT {place} AS part, g AS class, {cell} AS cell, COUNT(*) AS count FROM likeness_cells GROUP BY {by}"
+
+
+def flat(axes: Sequence[tuple[str, int]]) -> str:
+    """The place of a cell of a table, from the name and the number of cells of each axis. The last one runs fastest."""
     cell = "0"
     for name, size in axes:
         cell = name if cell == "0" else f"({cell}) * {size} + {name}"
-    by = "g" if cell == "0" else f"g, {cell}"
-    return f"SELECT {place} AS part, g AS class, {cell} AS cell, COUNT(*) AS count FROM likeness_cells GROUP BY {by}"
+    return cell
 
 
 def _searched(value: str, firsts: Sequence[str], least: int) -> str:

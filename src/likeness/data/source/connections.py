@@ -1,0 +1,170 @@
+"""DuckDB and Spark as the few words of SQLAlchemy that a database needs here. Both read only.
+
+Where Spark runs is part of its own configuration: ``SPARK_REMOTE``, or ``spark.master`` in ``spark-defaults.conf``.
+Else it runs in this computer.
+"""
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from likeness.core.errors import DataError
+
+# Its page at port 4040 and its event logs show how many rows each step has, and its messages may quote a cell.
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.log.level": "OFF",
+}
+# What texts, numbers, names and times in SQL mean: also where a configuration says otherwise.
+_MEANING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+class _Connection(ABC):
+    """A connection with one answer at a time.
+
+    Attributes:
+        cursor: has the ``description`` of the answer: of each column its name and type.
+    """
+
+    cursor: Any
+
+    def __enter__(self) -> Any:
+        return self
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None:
+        """Close what is open."""
+
+    @abstractmethod
+    def _ask(self, statement: str) -> None:
+        """Ask a statement."""
+
+    @abstractmethod
+    def _all(self) -> Sequence[Sequence[Any]]:
+        """All rows of the answer."""
+
+    @abstractmethod
+    def _next(self, count: int) -> Sequence[Sequence[Any]]:
+        """The next rows of the answer."""
+
+    def exec_driver_sql(self, statement: str) -> Any:
+        """Ask a statement."""
+        self._ask(statement)
+        return self
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """All rows of the answer."""
+        return [tuple(row) for row in self._all()]
+
+    def execution_options(self, **_: object) -> Any:
+        """Nothing is to be set."""
+        return self
+
+    def keys(self) -> list[str]:
+        """Names of the columns of the answer."""
+        return [column[0] for column in self.cursor.description]
+
+    def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
+        """The next rows. A number of 32 bits stays one: its text has fewer digits."""
+        single = [str(column[1]).lower() == "float" for column in self.cursor.description]
+        return [
+            tuple(
+                np.float32(cell) if short and cell is not None else cell
+                for short, cell in zip(single, row, strict=True)
+            )
+            for row in self._next(count)
+        ]
+
+    def partitions(self, count: int) -> Iterator[list[tuple[Any, ...]]]:
+        """All rows, by so many."""
+        while rows := self.fetchmany(count):
+            yield rows
+
+
+class DuckConnection(_Connection):
+    """A DuckDB file. No other file is read."""
+
+    def __init__(self, path: Path) -> None:
+        import duckdb
+
+        self.cursor = duckdb.connect(str(path), read_only=True, config={"enable_external_access": "false"})
+
+    def __exit__(self, *_: object) -> None:
+        self.cursor.close()
+
+    def _ask(self, statement: str) -> None:
+        self.cursor.execute(statement)
+
+    def _all(self) -> Sequence[Sequence[Any]]:
+        return list(self.cursor.fetchall())
+
+    def _next(self, count: int) -> Sequence[Sequence[Any]]:
+        return list(self.cursor.fetchmany(count))
+
+
+class SparkConnection(_Connection):
+    """A session of Spark. Spark itself goes on until the process ends, because it takes seconds to start.
+
+    Raises:
+        DataError: Java is not installed, or Spark does not start.
+        ImportError: pyspark is not installed.
+    """
+
+    def __init__(self) -> None:
+        self._session = _spark()
+        for key, value in _MEANING.items():
+            self._session.conf.set(key, value)
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def _ask(self, statement: str) -> None:
+        # In parentheses a statement can only be a query, which writes nothing.
+        self._answer = self._session.sql(f"SELECT * FROM (\n{statement}\n)")  # noqa: S608
+        fields = [(field.name, field.dataType.simpleString()) for field in self._answer.schema.fields]
+        self.cursor = SimpleNamespace(description=fields)
+        self._rows: Iterator[Any] | None = None
+
+    def _all(self) -> Sequence[Sequence[Any]]:
+        return list(self._answer.collect())
+
+    def _next(self, count: int) -> Sequence[Sequence[Any]]:
+        self._rows = self._rows or self._answer.toLocalIterator()
+        return list(islice(self._rows, count))
+
+
+def _spark() -> Any:
+    """A session that nobody else changes."""
+    from pyspark.sql import SparkSession
+
+    remote = "SPARK_REMOTE" in os.environ
+    if not (remote or "JAVA_HOME" in os.environ or shutil.which("java")):
+        raise DataError("Spark: Java is not installed. Install Java 17 or newer, or set JAVA_HOME.")
+    try:
+        if (active := SparkSession.getActiveSession()) is not None:
+            return active if remote else active.newSession()
+        builder = SparkSession.builder.appName("likeness")
+        for key, value in ({} if remote else _QUIET).items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+    except Exception as error:  # of Java, of the network, of a configuration
+        fault = type(error).__name__
+    raise DataError(
+        f"Spark: it does not start ({fault}). Check JAVA_HOME, SPARK_HOME, SPARK_REMOTE and spark-defaults.conf."
+    )

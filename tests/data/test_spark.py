@@ -1,0 +1,57 @@
+"""Spark as a database: its SQL makes the same of every cell as Python, hashes the same texts, counts the same.
+
+CI installs no Spark. With Java 17: ``pip install 'likeness-dp[spark]'``, then ``pytest tests/data/test_spark.py``.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import test_warehouse as warehouse
+
+from likeness.data.source.connections import _QUIET
+
+pytestmark = pytest.mark.slow
+pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'likeness-dp[spark]'")
+if shutil.which("java") is None:
+    pytest.skip("Java is not installed", allow_module_level=True)
+SPARK = "spark://"
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("spark")
+    builder = pyspark.SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", 2)
+    for key, value in _QUIET.items():
+        builder = builder.config(key, value)
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # half of the seconds
+    session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
+
+    def put(name: str, table: pa.Table) -> None:
+        pq.write_table(table, folder / f"{name}.parquet")
+        session.sql(f"DROP TABLE IF EXISTS {name}")
+        session.sql(f"CREATE TABLE {name} USING PARQUET LOCATION '{folder}/{name}.parquet'")
+
+    warehouse.WRITERS[SPARK] = put
+    yield
+    session.stop()
+
+
+def test_spark_makes_the_same_of_each_hostile_cell(spark: None, tmp_path: Path) -> None:
+    warehouse.check_cells(tmp_path, SPARK)
+
+
+def test_spark_gives_the_sums_of_the_rows(spark: None) -> None:
+    warehouse.check_people(SPARK)
+    warehouse.check_counts(SPARK)
+
+
+def test_spark_maps_rows_by_the_rules_of_their_schema(spark: None) -> None:
+    warehouse.check_rules(SPARK)
+
+
+def test_spark_counts_private_categories_by_their_hashes(spark: None) -> None:
+    warehouse.check_texts(SPARK)
