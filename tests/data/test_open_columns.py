@@ -17,7 +17,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
 from likeness.data.source.cells import MOST_LETTERS, cells_of, closed, typed
-from likeness.data.source.files import iter_part, read_frame, read_source, source_parts
+from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_digests import row_hashes, typed_digest
 from likeness.preflight.faults import schema_faults
 
@@ -78,7 +78,7 @@ def test_cells_are_texts_each_by_itself(tmp_path: Path) -> None:
     assert table["job"].astype("object").where(table["job"].notna(), None).tolist() == expected
     for place in range(len(rows)):  # alone in its file, a row is typed as among the others
         path.write_text(f"x,job\n{place},{rows[place]}\n")
-        (alone, *_), *_ = iter_part(source_parts(path)[0], schema())
+        alone, *_ = read_source(path, schema())
         assert alone.equals(table.iloc[[place]].reset_index(drop=True))
     frame = pd.DataFrame({"x": range(7), "job": pd.Categorical(rows)})
     assert read_frame(frame, schema()).equals(table)

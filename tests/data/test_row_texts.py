@@ -69,6 +69,13 @@ def test_the_text_of_a_row_and_the_digests_of_a_table() -> None:
     assert typed_digest(table, SCHEMA, KEY, ordered=True) == hmac.digest(KEY, content, "sha256").hex()
 
 
+def test_columns_that_are_joined_together_change_no_text() -> None:
+    table = read_frame(ROWS, SCHEMA)
+    places = np.random.default_rng(0).integers(0, 3, (7, 1000))
+    many = pd.DataFrame({name: table[name].array.take(place) for name, place in zip(table, places, strict=True)})
+    assert texts_of(many) == [text for place in range(1000) for text in texts_of(many.iloc[place : place + 1])]
+
+
 def mixed(number: int) -> int:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         number = (number ^ number >> shift) * factor % 2**64

@@ -23,7 +23,7 @@ from likeness.core.errors import DataError, ParamsError
 from likeness.core.hashing import keyed_digest
 from likeness.core.remote import RemotePath, source_path
 from likeness.data.source.csv_files import csv_chunks
-from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
+from likeness.data.source.files import parquet_rows, read_source
 from likeness.data.source.header import guesses_of, header_of
 from likeness.data.source.row_digests import SourceDigest
 from likeness.ledger.home import locate
@@ -316,8 +316,7 @@ def test_folders_of_partitions_are_columns(tmp_path: Path) -> None:
     assert list(parts) == ["test", "train", "train"] and set(header_of(path)) == set(HEADER)
     assert parquet_rows(path) == 3 and guesses_of(path)[0]["part"] == "categorical"
     whole, folders = SourceDigest(), SourceDigest()
-    for part in source_parts(path, 1):
-        list(iter_part(part, SCHEMA, "part", source=folders))
+    read_source(path, SCHEMA, "part", source=folders)
     one = pa.concat_tables(
         [pq.read_table(file).append_column("part", [[name] * count]) for file, name, count in _files(path)]
     )

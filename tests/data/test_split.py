@@ -16,7 +16,14 @@ from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_digests import Hashes, row_hashes
-from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column
+from likeness.data.source.split import (
+    COPIES_STEP,
+    WORDS,
+    SplitByContent,
+    SplitByPosition,
+    factor_and_start,
+    split_by_column,
+)
 
 NUMBERS = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 10.0**9, nullable=True),))
 GRID = pd.DataFrame({"v": pd.array([0, 1, None], dtype="Int64")})  # all rows that there may be
@@ -53,6 +60,22 @@ def test_neither_order_nor_chunks_move_a_row(drawn: tuple[Schema, pd.DataFrame],
     whole = Counter(zip(map(bytes, hashes[rows]), split(hashes[rows], seed=seed), strict=True))
     sorted_rows = hashes[sorted(rows)]
     assert Counter(zip(map(bytes, sorted_rows), split(sorted_rows, seed=seed, chunk=chunk), strict=True)) == whole
+
+
+def test_rows_are_equal_if_128_bits_are() -> None:
+    """Hashes whose first 64 bits are equal, in chunks of all sizes: the copies of each are counted apart."""
+    chosen = np.random.default_rng(0).integers(0, 4, (3000, 2))
+    hashes = np.zeros((3000, 32), np.uint8)
+    hashes[:, 3], hashes[:, 12] = chosen.T
+    hashes[:, 28:] = [1, 2, 3, 4]
+    (factor, start), word = map(int, factor_and_start(1)), int.from_bytes([1, 2, 3, 4])
+    seen: Counter[tuple[int, ...]] = Counter()
+    expected = []
+    for row in map(tuple, chosen.tolist()):
+        expected.append((word * factor + COPIES_STEP * seen[row] + start) % WORDS < WORDS // 2)
+        seen[row] += 1
+    for chunk in (1, 7, 100, 3000):
+        assert [part == "test" for part in split(hashes, 0.5, 1, chunk)] == expected
 
 
 def test_equal_rows_are_held_out_like_others() -> None:

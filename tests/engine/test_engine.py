@@ -3,12 +3,14 @@
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
@@ -165,9 +167,10 @@ def test_threads_give_the_same_bytes_of_people_with_histories(rows: EncodedRows)
 
 @pytest.mark.long
 def test_ingest_in_threads_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = source(tmp_path)
-    monkeypatch.setattr("likeness.pipeline.ingest._PART_ROWS", 18)  # six parts
-    for adjacency in ("add_remove_one", "replace_one"):
+    monkeypatch.setattr("likeness.data.source.files._MOST_ROWS", 9)
+    folder, text = source(tmp_path), tmp_path / "t.csv"
+    pq.read_table(folder).to_pandas().to_csv(text, index=False)
+    for path, adjacency in product((folder, text), ("add_remove_one", "replace_one")):
         params = settings_of(path, adjacency)
         for schema in (SCHEMA, OPEN):
             of, rows = (Sources(tmp_path, params), schema), [IngestedRows(params, schema) for _ in "ab"]

@@ -25,11 +25,11 @@ from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
 from likeness.data.source import files as sources
 from likeness.data.source.cells import typed_column
-from likeness.data.source.files import SourcePart, iter_part, parquet_rows, read_frame, read_source, source_parts
+from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, read_source, source_parts, typed_chunk
 from likeness.data.source.header import header_of
 from likeness.data.source.row_digests import SourceDigest, row_hashes, typed_digest
 from likeness.data.source.split import SplitByContent, SplitByPosition
-from likeness.engine import LOCAL, Engine
+from likeness.engine import LOCAL, Engine, Threads
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.doors import rows_of
@@ -112,7 +112,7 @@ def test_cells_are_typed_alike_in_chunks_of_any_size(
     whole, parts, _ = read_source(path, SCHEMA, "part")
     assert len(whole) == 60 and parts is not None and whole["gain"].isna().any()
     monkeypatch.setattr(sources, "_MOST_ROWS", size)
-    chunks = [chunk for part in source_parts(path) for chunk in iter_part(part, SCHEMA, "part")]
+    chunks = [typed_chunk(raw, path.name, SCHEMA, "part") for raw in raw_chunks(path, SCHEMA, ["part"])]
     assert max(len(table) for table, *_ in chunks) <= size
     pd.testing.assert_frame_equal(joined(table for table, *_ in chunks), whole)
     assert joined(column for _, column, _ in chunks if column is not None).tolist() == parts.tolist()
@@ -131,22 +131,10 @@ def test_numbers_and_words_need_no_detour_over_text(tmp_path: Path) -> None:
     assert not np.signbit(direct["height"][direct["height"] == 0]).any()
 
 
-def test_a_folder_is_cut_at_its_row_groups(tmp_path: Path) -> None:
+def test_rows_of_parquet_are_counted_in_footers(tmp_path: Path) -> None:
     path = source(tmp_path)
     assert parquet_rows(path) == 60 and parquet_rows(tmp_path / "source/a.parquet") == 20
-    assert [part.groups for part in source_parts(path)] == [None] * 3
-    cut = source_parts(path, 18)
-    assert [(part.path.name, part.groups) for part in cut] == [
-        ("a.parquet", (0, 1)),
-        ("a.parquet", (2,)),
-        ("b.parquet", (0, 1)),
-        ("b.parquet", (2, 3)),
-        ("b.parquet", (4,)),
-        ("c.parquet", (0,)),
-    ]
-    rows = joined(table for part in cut for table, *_ in sources.iter_part(part, SCHEMA))
-    pd.testing.assert_frame_equal(rows, read_source(path, SCHEMA)[0])
-    assert source_parts(tmp_path / "source/a.parquet", 1000) == [SourcePart(path / "a.parquet", (0, 1, 2))]
+    assert [part.path.name for part in source_parts(path)] == ["a.parquet", "b.parquet", "c.parquet"]
 
 
 def test_folders_that_might_hide_rows_are_refused(tmp_path: Path) -> None:
@@ -219,16 +207,6 @@ def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, k
     return own.source.digest(key)
 
 
-class Divided:
-    """Parts of a source are worked on by themselves, as on several machines."""
-
-    workers = 3
-
-    def stream(self, work: Any, items: Any) -> Any:
-        for item in items:
-            yield from list(work(item))
-
-
 @pytest.mark.long
 def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -239,9 +217,8 @@ def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
     assert digest_of(settings_of(path, split=Split(test_fraction=0.5, seed=9)), fewer) == expected
     assert digest_of(settings_of(path, "replace_one", Split(column="part"))) == expected
     assert digest_of(settings_of(path), key=b"q" * 32) != expected
-    monkeypatch.setattr("likeness.pipeline.ingest._PART_ROWS", 9)
-    assert digest_of(settings_of(path), engine=Divided()) == expected
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
+    assert digest_of(settings_of(path), engine=Threads(3)) == expected
     table = pa.concat_tables([pq.read_table(path / "b.parquet"), pq.read_table(path / "a.parquet")])
     other = table.select(table.column_names[::-1]).append_column("lists", [[[1]] * 60])  # lists are not read
     pq.write_table(other, tmp_path / "other.parquet")

@@ -31,7 +31,7 @@ class Engine(Protocol):
 
         Args:
             work: a function of one item that changes nothing else.
-            items: public values or places of files, never rows.
+            items: taken by the caller's thread when a worker is free.
         """
         ...
 

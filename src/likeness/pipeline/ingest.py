@@ -1,9 +1,8 @@
 """From the source to the private tables, in chunks: memory does not grow with the number of rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import NONE, FileFormat, Params
 from likeness.core.errors import DataError
@@ -15,7 +14,7 @@ from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import closed
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
-from likeness.data.source.files import iter_part, parquet_rows, read_source, source_parts
+from likeness.data.source.files import parquet_rows, raw_chunks, read_source, typed_chunk
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
 from likeness.data.table_columns import with_columns
@@ -30,13 +29,11 @@ if TYPE_CHECKING:
 
     from likeness.core.remote import SourcePath
     from likeness.data.source.databases import Database
-    from likeness.data.source.parquet_files import SourcePart
     from likeness.data.source.row_digests import Hashes
     from likeness.ledger.first_nights import Tonight
     from likeness.ledger.ledger import Ledger
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
-_PART_ROWS = 1 << 18  # typed by one worker at once; a larger row group of the source is one part
 _ENCODED_ROWS, _ENCODED_CELLS = 1 << 18, 1 << 22  # encoded at once
 
 
@@ -206,14 +203,14 @@ def training_digest(params: Params, schema: Schema) -> TypedDigest:
 def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: Engine = LOCAL) -> "Iterator[DataFrame]":
     """The used rows of the source, typed, with their split and person: at least one chunk, in order.
 
-    A split by content needs 24 bytes a row for a moment. One by position needs 9, and the number of rows in advance. A
-    CSV or .npz file does not have it, so memory then holds the rows.
+    A split by content needs 16 bytes a row, and 64 for moments. One by position needs 9, and the number of rows in
+    advance. A CSV or .npz file does not have it, so memory then holds the rows.
 
     Args:
         sources: the sources, with their settings.
         schema: as it is written.
         rows: takes up digests and numbers.
-        engine: where the parts of a Parquet source are typed.
+        engine: where rows are typed and hashed. This thread reads and splits them.
 
     Raises:
         DataError: the source is missing or damaged, or a value breaks the schema's rule for its column.
@@ -287,41 +284,20 @@ def _used_rows(
         rows.tonight = people_tonight(params, rows.ledger, given[2])
         yield used_rows(params, schema, *of_tonight(rows.tonight, *given))
         return
-    count = parquet_rows(sources.file)
-    # Only Parquet can be opened in its middle.
-    engine = LOCAL if count is None else engine
-    parts = source_parts(sources.file, None if engine.workers == 1 else _PART_ROWS)
-    pieces: Iterable[_Typed] = engine.stream(_typed_part, [_Job(part, schema, params) for part in parts])
-    if count is None and split.column is None and params.privacy.adjacency == Adjacency.REPLACE_ONE:
-        pieces = list(pieces)
-        count = sum(len(piece.table) for piece in pieces)
+    path, column, layout = sources.file, split.column, sources.ingest.format
+
+    def piece_of(raw: "DataFrame") -> "Iterator[tuple[DataFrame, Series[str] | None, Hashes]]":
+        table, parts, _ = typed_chunk(raw, path.name, schema, column, None, layout)
+        yield table, parts, row_hashes(table, schema)
+
+    count, raw = parquet_rows(path), raw_chunks(path, schema, [] if column is None else [column], source, layout)
+    pieces = engine.stream(piece_of, raw)
+    if count is None and column is None and params.privacy.adjacency == Adjacency.REPLACE_ONE:
+        every = list(pieces)
+        pieces, count = iter(every), sum(len(table) for table, _, _ in every)
     parts_of = split_of(params, count or 0)
-    for piece in pieces:
-        source.put(piece.source)
-        yield with_columns(piece.table, {SPLIT: parts_of(piece.hashes, piece.column)}), piece.hashes
-
-
-@dataclass(frozen=True)
-class _Job:
-    part: "SourcePart"
-    schema: Schema
-    params: Params
-
-
-class _Typed(NamedTuple):
-    """Typed rows of a part, with their split column and hashes, and with their sum in the digest of the source."""
-
-    table: "DataFrame"
-    column: "Series[str] | None"
-    hashes: "Hashes"
-    source: int
-
-
-def _typed_part(job: _Job) -> "Iterator[_Typed]":
-    """The rows of one part, in chunks."""
-    ingest, source = job.params.ingest, SourceDigest()
-    for table, column, _ in iter_part(job.part, job.schema, ingest.split.column, None, source, ingest.format):
-        yield _Typed(table, column, row_hashes(table, job.schema), source.take())
+    for table, parts, hashes in pieces:
+        yield with_columns(table, {SPLIT: parts_of(hashes, parts)}), hashes
 
 
 def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":

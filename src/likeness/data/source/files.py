@@ -5,6 +5,7 @@ that cell and the schema only. So a table larger than memory passes in chunks an
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -26,7 +27,7 @@ from likeness.data.source.opening import FORMATS, MOST_CELLS, contained, is_exce
 from likeness.data.source.parquet_files import (
     SourcePart,
     arrow_cells,
-    group_sizes,
+    num_rows,
     parquet_chunks,
     parquet_parts,
 )
@@ -59,31 +60,60 @@ def read_source(
     """
     if person_column is not None and (ending(path) == ".npz" or (path.is_dir() and is_image_folder(path))):
         raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
-    more = (split_column, person_column, source, layout)
-    tables, *others = zip(
-        *(chunk for part in source_parts(path) for chunk in iter_part(part, schema, *more)), strict=True
-    )
+    columns = [name for name in (split_column, person_column) if name is not None]
+    raw = raw_chunks(path, schema, columns, source, layout)
+    typed_chunks = (typed_chunk(cells, path.name, schema, split_column, person_column, layout) for cells in raw)
+    tables, *others = zip(*typed_chunks, strict=True)
     split, people = (None if one[0] is None else pd.concat(one, ignore_index=True) for one in others)
     return pd.concat(tables, ignore_index=True), split, people
 
 
-def iter_part(
-    part: SourcePart,
+def typed_chunk(
+    raw: pd.DataFrame,
+    where: str,
     schema: Schema,
     split_column: str | None = None,
     person_column: str | None = None,
+    layout: FileFormat = _PLAIN,
+) -> Typed:
+    """Type some rows of a source, as :func:`read_source`.
+
+    Args:
+        raw: cells, from :func:`raw_chunks`.
+        where: name of the source.
+        schema: public schema.
+        split_column: name of the public column that splits.
+        person_column: name of the column that names people.
+        layout: how a text file is written.
+    """
+    split = None if split_column is None else texts_of(raw[split_column])
+    people = None if person_column is None else people_of(raw[person_column], where)
+    return typed(raw, schema, where, layout.decimal if is_text(where) else "."), split, people
+
+
+def raw_chunks(
+    path: SourcePath,
+    schema: Schema,
+    others: Sequence[str] = (),
     source: SourceDigest | None = None,
     layout: FileFormat = _PLAIN,
-) -> Iterator[Typed]:
-    """Read one part of a source in chunks, as :func:`read_source`; at least one. Memory is bounded, but for .npz."""
-    others, decimal = (split_column, person_column), layout.decimal if is_text(part.path.name) else "."
-    for raw in _raw_chunks(part, schema, [name for name in others if name is not None], source, layout):
-        split = None if split_column is None else texts_of(raw[split_column])
-        people = None if person_column is None else people_of(raw[person_column], part.name)
-        yield typed(raw, schema, part.name, decimal), split, people
+) -> Iterator[pd.DataFrame]:
+    """The raw cells of a source in chunks, at least one. Memory is bounded, but for .npz.
+
+    Args:
+        path: of the source.
+        schema: public schema.
+        others: names of columns that settings name.
+        source: digest that takes all columns.
+        layout: how a text file is written.
+
+    Raises:
+        DataError: the source is missing, of an unknown format or damaged, or a column is missing.
+    """
+    return chain.from_iterable(_of_part(part, schema, others, source, layout) for part in source_parts(path))
 
 
-def _raw_chunks(
+def _of_part(
     part: SourcePart, schema: Schema, others: Sequence[str], source: SourceDigest | None, layout: FileFormat
 ) -> Iterator[pd.DataFrame]:
     """Raw cells: the columns of the schema, and others that settings name."""
@@ -105,24 +135,22 @@ def _raw_chunks(
         yield raw[wanted]
 
 
-def source_parts(path: SourcePath, most_rows: int | None = None) -> list[SourcePart]:
-    """The parts of a source, in the order of its rows: files of a folder by name, in each its row groups.
+def source_parts(path: SourcePath) -> list[SourcePart]:
+    """The files of a source, in the order of its rows: those of a folder by name.
 
     Args:
         path: a file, or a folder of .parquet files or of images, which is one part.
-        most_rows: most rows of a part, which has neighboring row groups, at least one. None: a file is one part, as
-            all files but Parquet always are.
 
     Raises:
         DataError: the source is missing, of an unknown format, or damaged.
     """
     if path.is_dir():
-        return [SourcePart(path)] if is_image_folder(path) else parquet_parts(path, most_rows)
+        return [SourcePart(path)] if is_image_folder(path) else parquet_parts(path)
     if not (is_text(path.name) or is_excel(path.name) or ending(path) in (".parquet", ".npz")):
         raise DataError(f"{path.name}: unknown format. Give {FORMATS}, or images: an .npz file, or a folder of them.")
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
-    return parquet_parts(path, most_rows) if ending(path) == ".parquet" else [SourcePart(path)]
+    return parquet_parts(path) if ending(path) == ".parquet" else [SourcePart(path)]
 
 
 def has_names_of_records(path: SourcePath) -> bool:
@@ -136,7 +164,7 @@ def has_names_of_records(path: SourcePath) -> bool:
 def parquet_rows(path: SourcePath) -> int | None:
     """Number of rows of Parquet files, from their footers; None for other formats."""
     parts = source_parts(path)
-    return sum(sum(group_sizes(part)) for part in parts) if ending(parts[0].path) == ".parquet" else None
+    return sum(map(num_rows, parts)) if ending(parts[0].path) == ".parquet" else None
 
 
 def read_frame(

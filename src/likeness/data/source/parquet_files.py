@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -35,17 +35,15 @@ pa.array(pd.period_range("2000", periods=1, freq="D"))  # from here on Arrow kno
 
 @dataclass(frozen=True)
 class SourcePart:
-    """A part of a source.
+    """A file of a source.
 
     Attributes:
         path: a file.
-        groups: row groups of a Parquet file; None: all of the file.
         folders: names and values of the columns that the folders of the file stand for.
         source: name of the folder that the source is; None: the source is the file.
     """
 
     path: SourcePath
-    groups: tuple[int, ...] | None = None
     folders: tuple[tuple[str, str | None], ...] = ()
     source: str | None = None
 
@@ -55,8 +53,8 @@ class SourcePart:
         return self.path.name if self.source is None else self.source
 
 
-def parquet_parts(path: SourcePath, most_rows: int | None = None) -> list[SourcePart]:
-    """The parts of a Parquet file or folder, as :func:`likeness.data.source.files.source_parts`.
+def parquet_parts(path: SourcePath) -> list[SourcePart]:
+    """The files of a Parquet file or folder, as :func:`likeness.data.source.files.source_parts`.
 
     Raises:
         DataError: a folder has no such file, or others within it than those of partitions; or a file is damaged; or
@@ -65,19 +63,7 @@ def parquet_parts(path: SourcePath, most_rows: int | None = None) -> list[Source
     files = _files(path) if path.is_dir() else [SourcePart(path)]
     if not files or len({tuple(name for name, _ in file.folders) for file in files}) > 1:
         raise _wrong_folder(path.name)
-    if most_rows is None:
-        return files
-    parts = []
-    for file in files:
-        sizes = group_sizes(file)
-        start = 0
-        for stop in range(1, len(sizes) + 1):
-            if stop == len(sizes) or sum(sizes[start : stop + 1]) > most_rows:
-                parts.append(replace(file, groups=tuple(range(start, stop))))
-                start = stop
-        if not sizes:
-            parts.append(file)
-    return parts
+    return files
 
 
 def _files(source: SourcePath) -> list[SourcePart]:
@@ -89,7 +75,7 @@ def _files(source: SourcePath) -> list[SourcePart]:
         if ending(file) == ".parquet":
             cells = ((name, None if value == _MISSING else unquote(value)) for name, _, value in pairs)
             folders = tuple((normal_text(unquote(name)), cell) for name, cell in cells)
-            files.append(SourcePart(file, None, folders, source.name))
+            files.append(SourcePart(file, folders, source.name))
     return files
 
 
@@ -148,14 +134,9 @@ def _can_give(kind: pa.DataType, text: str) -> bool:
     return bool(given == text or (day_of(text) and day_of(given) == day_of(text)))
 
 
-def group_sizes(part: SourcePart) -> list[int]:
-    """Rows of each row group of the part's file, from its footer."""
-    return _group_sizes(_opened(part))
-
-
-def _group_sizes(file: pq.ParquetFile) -> list[int]:
-    about = file.metadata
-    return [about.row_group(index).num_rows for index in range(about.num_row_groups)]
+def num_rows(part: SourcePart) -> int:
+    """Rows of a file, from its footer."""
+    return int(_opened(part).metadata.num_rows)
 
 
 def _opened(part: SourcePart) -> pq.ParquetFile:
@@ -178,7 +159,7 @@ def parquet_chunks(
     """Wanted columns as raw cells, in chunks, at least one.
 
     Args:
-        part: a file, or row groups of it.
+        part: a file.
         wanted: names of columns.
         rows: most rows of a chunk.
         source: digest that takes all columns of single values.
@@ -205,8 +186,8 @@ def parquet_chunks(
     rows = max(1, min(rows, MOST_CELLS // len(read)))
 
     def chunks() -> Iterator[pd.DataFrame]:
-        batches = file.iter_batches(rows, row_groups=part.groups, columns=read)
-        if not any(_group_sizes(file)):  # without a batch there would be no column
+        batches = file.iter_batches(rows, columns=read)
+        if not file.metadata.num_rows:  # without a batch there would be no column
             empty = [pa.array([], field.type) for field in map(fields.field, read)]
             batches = iter([pa.RecordBatch.from_arrays(empty, names=read)])
         for batch in batches:

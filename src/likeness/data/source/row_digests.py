@@ -146,11 +146,6 @@ class SourceDigest:
         """Add the sum of another digest."""
         self._total = (self._total + total) % 2**64
 
-    def take(self) -> int:
-        """Return the sum since the last call, and start again."""
-        total, self._total = self._total, 0
-        return total
-
     def digest(self, key: bytes) -> str:
         """HMAC-SHA256 of all rows; empty without rows.
 

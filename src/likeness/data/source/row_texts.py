@@ -12,7 +12,7 @@ the order of the schema, without anything between. So different rows have differ
 - pixel: its digits, as an integer
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema
 
 _CELLS, _JOINED_CELLS = 1 << 22, 1 << 18  # whose texts are made, and which are joined, in one step
+_COMBINATIONS = 1 << 12  # of cells of several columns, whose texts are joined once
 _NOTHING, _MISSING = pa.scalar(b"", pa.large_binary()), pa.scalar(b"-", pa.large_binary())
 _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) for value in range(256)], np.uint8)
 
@@ -42,9 +43,32 @@ def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryA
             framed(pa.array(some[column.name], from_pandas=True), column.type.exact_texts)
             for column in schema.columns[len(pixels) :]
         ]
+        others = list(_in_groups(others, min(_COMBINATIONS, len(some) // 4)))
         for at in range(0, len(some), few):
             texts = (cells.slice(at, few).dictionary_decode() for cells in others)
             yield joined([*matrix(some.iloc[at : at + few], pixels).T, *texts])
+
+
+def _in_groups(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator[pa.DictionaryArray]:
+    """The same cells in fewer columns: neighbors with few different cells as one column of their joined cells.
+
+    Args:
+        columns: of cells.
+        most: different cells of a column that is made of several.
+    """
+    held: pa.DictionaryArray | None = None
+    for cells in columns:
+        if held is None or len(held.dictionary) * len(cells.dictionary) > most:
+            if held is not None:
+                yield held
+            held = cells
+            continue
+        first, second = np.indices((len(held.dictionary), len(cells.dictionary))).reshape(2, -1)
+        both = pc.binary_join_element_wise(held.dictionary.take(first), cells.dictionary.take(second), _NOTHING)
+        places = held.indices.to_numpy() * len(cells.dictionary) + cells.indices.to_numpy()
+        held = pa.DictionaryArray.from_arrays(places, both)
+    if held is not None:
+        yield held
 
 
 def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:

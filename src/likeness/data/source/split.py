@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from likeness.core.rng import public
 from likeness.data.source.row_digests import Hashes, hashes_of, last, leading
 
 Parts = NDArray[np.object_]
+Words = NDArray[np.uint64]
 _NAMES = np.array(["train", "test"], np.object_)
 WORDS = 2**32
 """Words: numbers of 32 bits."""
@@ -47,7 +49,7 @@ class SplitByContent:
     evenly, because of the step.
 
     In SQL the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``, and no number reaches 2^63. Rows are equal here if
-    the first 128 bits of their hashes are. Memory holds 24 bytes of each row, and three times as many for moments.
+    the first 128 bits of their hashes are. Memory holds 16 bytes of each row, and four times as many for moments.
     """
 
     def __init__(self, test_fraction: float, seed: int) -> None:
@@ -58,7 +60,7 @@ class SplitByContent:
             seed: public.
         """
         self._fraction, (self._factor, self._start) = test_fraction, factor_and_start(seed)
-        self._passed: list[tuple[NDArray[np.bytes_], NDArray[np.uint64]]] = []  # sorted, with the first 64 bits
+        self._passed: list[tuple[Words, Words]] = []  # the first 64 bits of rows, and the next: sorted
 
     def parts(self, hashes: Hashes) -> Parts:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
@@ -67,36 +69,46 @@ class SplitByContent:
 
     def _copies(self, hashes: Hashes) -> NDArray[np.uint64]:
         """The number of each row of a chunk among the rows so far that equal it, shape (n,)."""
-        rows, words = np.ascontiguousarray(hashes[:, :16]).view("S16").ravel(), leading(hashes)
-        order = _order(rows, words)
-        rows, words, places = rows[order], words[order], np.arange(len(rows))
-        starts = np.append(True, rows[1:] != rows[:-1])[: len(rows)]
+        words, seconds = leading(hashes), leading(hashes[:, 8:])
+        order = _order(words, seconds)
+        words, seconds, places = words[order], seconds[order], np.arange(len(words))
+        starts = np.append(True, (words[1:] != words[:-1]) | (seconds[1:] != seconds[:-1]))[: len(words)]
         numbers = places - np.maximum.accumulate(np.where(starts, places, 0))
-        for passed, firsts in self._passed:
-            found = firsts[np.minimum(np.searchsorted(firsts, words), len(firsts) - 1)] == words
-            numbers[found] += np.searchsorted(passed, rows[found], "right") - np.searchsorted(passed, rows[found])
-        while self._passed and len(self._passed[-1][0]) < _WIDER * len(rows):
-            more, firsts = self._passed.pop()
-            rows, words = np.concatenate([more, rows]), np.concatenate([firsts, words])
-            again = _order(rows, words)
-            rows, words = rows[again], words[again]
-        if len(rows):
-            self._passed.append((rows, words))
+        for passed in self._passed:
+            numbers += _times(*passed, words, seconds)
+        while self._passed and len(self._passed[-1][0]) < _WIDER * len(words):
+            words, seconds = map(np.concatenate, zip(self._passed.pop(), (words, seconds), strict=True))
+            again = _order(words, seconds, "stable")  # which joins two sorted arrays in one pass
+            words, seconds = words[again], seconds[again]
+        if len(words):
+            self._passed.append((words, seconds))
         copies = np.empty(len(numbers), np.uint64)
         copies[order] = numbers
         return copies
 
 
-def _order(rows: NDArray[np.bytes_], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The places of rows in ascending order, equal rows as they come.
+def _times(words: Words, seconds: Words, some: Words, others: Words) -> NDArray[np.int64]:
+    """How often each of some rows is among sorted rows, shape (n,). A row is its first 64 bits, and the next."""
+    firsts = np.searchsorted(words, some)
+    found = np.flatnonzero(words[np.minimum(firsts, len(words) - 1)] == some)
+    firsts, ends = firsts[found], np.searchsorted(words, some[found], "right")
+    times = ends - firsts
+    # Nearly always the next bits are equal too: then those of the first and of the last such row are.
+    for at in np.flatnonzero((seconds[firsts] != others[found]) | (seconds[ends - 1] != others[found])):
+        alike, other = seconds[firsts[at] : ends[at]], others[found[at]]
+        times[at] = np.searchsorted(alike, other, "right") - np.searchsorted(alike, other)
+    result = np.zeros(len(some), np.int64)
+    result[found] = times
+    return result
 
-    Numbers are sorted faster than texts. So the first 64 bits of the rows decide, and the rows where these are equal.
-    """
-    order = np.argsort(words)
+
+def _order(words: Words, seconds: Words, kind: Literal["quicksort", "stable"] = "quicksort") -> NDArray[np.int64]:
+    """The places of rows in ascending order, equal rows as they come: by their first 64 bits, then by the next."""
+    order = np.argsort(words, kind=kind)
     equal = words[order[1:]] == words[order[:-1]]
     tied = np.append(equal, False)[: len(order)] | np.append(False, equal)[: len(order)]
     some = np.sort(order[tied])
-    order[tied] = some[np.argsort(rows[some], kind="stable")]
+    order[tied] = some[np.lexsort((seconds[some], words[some]))]
     return order
 
 

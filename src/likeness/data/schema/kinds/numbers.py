@@ -67,10 +67,9 @@ class Numeric(Kind):
 
         Arrow casts each cell by itself. pandas chooses one type for a column, and reads +6e72 with another last digit.
         """
-        swapped = (
-            text.translate(SWAPPED_MARKS) if decimal == "," and isinstance(text, str) else text for text in texts
-        )
-        cells = pa.array(swapped, pa.string(), from_pandas=True)
+        if decimal == ",":
+            texts = [text.translate(SWAPPED_MARKS) if isinstance(text, str) else text for text in texts]
+        cells = pa.array(texts, pa.string(), from_pandas=True)
         try:
             numbers: Floats = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
