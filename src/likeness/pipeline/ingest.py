@@ -300,7 +300,9 @@ def _used_rows(
         yield with_columns(table, {SPLIT: parts_of(hashes, parts)}), hashes
 
 
-def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[str, Any]) -> "Iterator[DataFrame]":
+def encoded_rows(
+    table: Path, written: Schema, schema: Schema, ingested: dict[str, Any], engine: Engine = LOCAL
+) -> "Iterator[DataFrame]":
     """The codes of the training rows, with their person. Test rows end here: the door cannot read them.
 
     Args:
@@ -308,16 +310,20 @@ def encoded_rows(table: Path, written: Schema, schema: Schema, ingested: dict[st
         written: its schema.
         schema: completed with released categories.
         ingested: the manifest of the table that is meant.
+        engine: where rows are encoded. This thread reads them.
 
     Raises:
         ArtifactError: the table has another manifest.
     """
     encoder = Encoder(schema.modeled)
-    for chunk in iter_private(table, None, _chunk_rows(schema), manifest=ingested):
+
+    def encoded(chunk: "DataFrame") -> "Iterator[DataFrame]":
         chunk = chunk[(chunk[SPLIT] == "train").to_numpy()]
         beside = {PERSON: chunk[PERSON].to_numpy()} if PERSON in chunk else {}
         typed = forward_transform(closed(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
+
+    return engine.stream(encoded, iter_private(table, None, _chunk_rows(schema), manifest=ingested))
 
 
 def _chunk_rows(schema: Schema) -> int:

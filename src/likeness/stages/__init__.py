@@ -16,7 +16,7 @@ FOLDERS = {
     "ingest": "engine data privacy ledger",
     "plan": "data features privacy ledger release evaluation methods preflight",
     "categories": "data features privacy ledger release",
-    "preprocess": "data features privacy release",
+    "preprocess": "engine data features privacy release",
     "auxiliary": "engine data features privacy ledger release methods",
     "privatize": "engine data features privacy ledger release methods",
     "train": "data features privacy release generators methods",

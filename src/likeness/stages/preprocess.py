@@ -5,6 +5,7 @@ Reads: data/private/typed, data/released/categories, data/schema. Writes: data/p
 
 from likeness.core.paths import of_rows
 from likeness.data.private_tables import read_manifest, write_private_chunks
+from likeness.engine import threads
 from likeness.pipeline.ingest import encoded_rows
 from likeness.pipeline.project import Project
 
@@ -15,6 +16,7 @@ def main(project: Project) -> None:
     for prefix, (schema, encoding) in project.model.encoded.items():
         table = of_rows(project.paths.table, prefix)
         ingested = read_manifest(table)
-        rows, manifest = encoded_rows(table, written[prefix][0], schema, ingested), {**ingested, "encoding": encoding}
+        rows = encoded_rows(table, written[prefix][0], schema, ingested, threads())
+        manifest = {**ingested, "encoding": encoding}
         encoded = of_rows(project.paths.encoded, prefix)
         write_private_chunks(rows, encoded, lambda manifest=manifest: manifest)  # type: ignore[misc]
