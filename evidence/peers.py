@@ -40,7 +40,6 @@ from memory import peak_mb  # beside this script: the peers' environment has no 
 from peers_inference import mirror_descent
 from peers_shared import parser_of, read, say
 
-DEGREE = {"pairs": 2, "triples": 3}
 LIBRARIES = ["dpmm", "numpy", "opendp", "pandas", "scipy"]
 MAX_CELLS = 10_000  # a workload marginal with more cells is left out, as in the authors' program
 
@@ -72,10 +71,9 @@ class LoggedAIM(AIM):
 
 def main() -> None:
     """Read, synthesize, write, report."""
-    arguments = parse()
+    arguments = parser_of(__doc__, ["mst", "aim"]).parse_args()
     warnings.simplefilter("ignore")
-    if arguments.inference == "plain":
-        FactoredInference.mirror_descent = mirror_descent
+    FactoredInference.mirror_descent = mirror_descent
     domain = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
     codes = read(arguments.codes, domain)
     started = time.monotonic()
@@ -85,7 +83,7 @@ def main() -> None:
     synthetic = mechanism.generate(arguments.rows)[list(domain)].astype(np.int64).reset_index(drop=True)
     seconds = time.monotonic() - started
     synthetic.to_parquet(arguments.out)
-    aim = {"workload": arguments.workload, "max_model_size_mb": arguments.max_model_size, "max_cells": MAX_CELLS}
+    aim = {"max_model_size_mb": arguments.max_model_size, "max_cells": MAX_CELLS}
     report = {
         "method": arguments.method,
         "epsilon": arguments.epsilon,
@@ -94,7 +92,6 @@ def main() -> None:
         "adjacency": "add/remove",
         "rows_public": False,
         "rows": len(synthetic),
-        "inference": arguments.inference,
         **(aim if arguments.method == "aim" else {}),
         "measured": ["×".join(columns) for _, _, _, columns in mechanism.measures],
         "model_mb": round(mechanism.model.size * 8 / 2**20, 3),
@@ -105,21 +102,13 @@ def main() -> None:
     print(json.dumps(report, ensure_ascii=False))
 
 
-def parse() -> argparse.Namespace:
-    """Command line."""
-    parser = parser_of(__doc__, ["mst", "aim"])
-    parser.add_argument("--inference", choices=["plain", "dpmm"], default="plain", help="the same; dpmm: slower")
-    parser.add_argument("--workload", choices=list(DEGREE), default="pairs", help="AIM: marginals to get right")
-    return parser.parse_args()
-
-
 def build(arguments: argparse.Namespace, domain: dict[str, int]) -> MST | AIM:
     """The mechanism with its published settings, in one process."""
     budget = {"epsilon": arguments.epsilon, "delta": arguments.delta}
     if arguments.method == "mst":
         return PublishedMST(**budget, domain=domain, n_jobs=1)
-    size, degree = arguments.max_model_size, DEGREE[arguments.workload]
-    return LoggedAIM(**budget, domain=domain, n_jobs=1, max_model_size=size, degree=degree, max_cells=MAX_CELLS)
+    size = arguments.max_model_size
+    return LoggedAIM(**budget, domain=domain, n_jobs=1, max_model_size=size, degree=2, max_cells=MAX_CELLS)
 
 
 def fit(mechanism: MST | AIM, codes: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-r"""Peers that no registry has, on a table of codes: dpsynth, MST on mbi, MargNet, Private-GSD and GEM.
+r"""Peers that no registry has, on a table of codes: dpsynth, MST on mbi, MargNet and GEM.
 
 Clone them side by side, name the folder, and run in an environment of their own (``evidence/peers_clones.txt``)::
 
@@ -6,17 +6,16 @@ Clone them side by side, name the folder, and run in an environment of their own
         --method dpsynth_swift --epsilon 1 --delta 1e-5 --rows 5000 --out synthetic.parquet
 
 The table, the report and the budget are those of ``peers.py``: all pairs of at most 10,000 cells, a model of at most
-8 MB, ρ by Canonne, Kamath and Steinke 2020, Proposition 12. SWIFT and AIM-GDP add Gaussian noise only, so that they get
-exact Gaussian accounting, as ours does. Nothing of the clones is copied here.
+8 MB, ρ by Canonne, Kamath and Steinke 2020, Proposition 12. SWIFT adds Gaussian noise only, so that it gets exact
+Gaussian accounting, as ours does. Nothing of the clones is copied here.
 The authors' own AIM is :mod:`evidence.peers_mbi`.
 
 What the programs spend, by reading them and by the scales of their measurements (``measured_share`` of the report):
 
-* dpsynth's AIM chooses by errors that a row can raise or lower, with an exponential mechanism for errors that it only
-  raises. Choosing costs four times its share, and all together up to 1.27 ρ. :func:`dpsynth` undoes that.
-* dpsynth's MST, SWIFT and AIM-GDP spend ρ, and so does MST on mbi, of private-pgm.
+* dpsynth's exponential mechanism is for errors that a row only raises. :func:`dpsynth` takes that for errors that a row
+  raises or lowers.
+* dpsynth's MST and SWIFT spend ρ, and so does MST on mbi, of private-pgm.
 * MargNet spends at most ρ: its last round, with what is left, never runs. Its settings are those of its Adult at ε = 1.
-* Private-GSD has the noise of replace-one, √2, and is told the number of rows. It stays so.
 * GEM spends ρ, four fifths of it on choosing, and is told the number of rows. In each round it measures one cell of a
   pair. Its settings are those of its Adult; 50 rounds and averaged weights are those of its authors' later example at
   ε = 1. Its script tries 30 to 200 rounds. At ε = 10, 200 are better.
@@ -27,7 +26,6 @@ SWIFT has cliques of at most 100,000 cells and 1,000 steps; its own 10,000,000 a
 import contextlib
 import itertools
 import json
-import secrets
 import sys
 import tempfile
 import time
@@ -43,18 +41,16 @@ from peers_shared import exact_rho, parser_of, read, rho_of, say
 MAX_CELLS = 10_000
 STEPS = 1_000
 SWIFT_CELLS = 100_000
-GENERATIONS = 500_000
 GEM_ROUNDS = 50
 
 
 def main() -> None:
     """Read, synthesize, write, report."""
-    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "mst_mbi": mst_mbi, "margnet": margnet, "gsd": gsd, "gem": gem}
+    methods = {**dict.fromkeys(DPSYNTH, dpsynth), "mst_mbi": mst_mbi, "margnet": margnet, "gem": gem}
     arguments = parser_of(__doc__, list(methods)).parse_args()
     sizes = {column: int(size) for column, size in json.loads(arguments.domain.read_text()).items()}
     codes = read(arguments.codes, sizes)
-    exact = arguments.method in ("dpsynth_swift", "dpsynth_aim_gdp")
-    rho = (exact_rho if exact else rho_of)(arguments.epsilon, arguments.delta)
+    rho = (exact_rho if arguments.method == "dpsynth_swift" else rho_of)(arguments.epsilon, arguments.delta)
     started = time.monotonic()
     synthetic, spent = methods[arguments.method](arguments, codes, sizes, rho)
     if len(synthetic) != arguments.rows:  # these programs write as many rows as they count
@@ -81,8 +77,6 @@ def pairs_of(sizes: dict[str, int]) -> list[tuple[str, str]]:
 
 
 DPSYNTH = {  # class and settings
-    "dpsynth_aim": ("AIMConfig", {"max_model_size": 8, "pgm_iters": STEPS}),
-    "dpsynth_aim_gdp": ("AIMGDPConfig", {"max_model_size": 8, "pgm_iters": STEPS}),
     "dpsynth_mst": ("MSTConfig", {}),
     "dpsynth_swift": ("SWIFTConfig", {"max_clique_size": SWIFT_CELLS, "pgm_iters": STEPS}),
 }
@@ -139,30 +133,6 @@ def margnet(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
         with contextlib.redirect_stdout(sys.stderr):
             generator.fit_adaptive(rho)
         return pd.DataFrame(generator.model.sample(arguments.rows), columns=list(sizes)), None
-
-
-def gsd(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]
-    """Private-GSD on all pairs, from noisy frequencies; every cell is a category."""
-    import_from(arguments.clones / "private_gsd" / "src" / "genetic_sd")
-    sys.modules["snsynth"] = types.ModuleType("snsynth")  # a base class imports its conversion of ρ
-    sys.modules["snsynth.utils"] = types.ModuleType("snsynth.utils")
-    sys.modules["snsynth.utils"].cdp_rho = rho_of  # type: ignore[attr-defined]
-    import jax
-    from genetic_sd.adaptive_statistics import AdaptiveChainedStatistics, Marginals
-    from genetic_sd.generator.generator_genetic_sd import GeneticSD
-    from genetic_sd.utils import Dataset, Domain
-
-    domain = Domain({column: {"type": "string", "size": size} for column, size in sizes.items()})
-    statistics = AdaptiveChainedStatistics(Dataset(codes, domain))
-    statistics.add_stat_module_and_fit(Marginals.get_all_kway_combinations(domain, k=2))
-    noise, search = jax.random.split(jax.random.PRNGKey(secrets.randbits(31)))
-    statistics.private_measure_all_statistics(key=noise, rho=rho)
-    generator = GeneticSD(
-        domain=domain, data_size=arguments.rows, num_generations=GENERATIONS,
-        genetic_operators=("mutate", "cross", "swap"),
-        stop_early=True, stop_eary_threshold=1e-4, sparse_statistics=True, print_progress=True,
-    )  # fmt: skip
-    return generator.fit(search, statistics).df, None
 
 
 def gem(arguments, codes, sizes, rho):  # type: ignore[no-untyped-def]

@@ -56,12 +56,9 @@ COLUMNS = {  # title and digits
 PEERS = ("mst", "aim")
 CLONES = {
     "dpsynth_swift": "SWIFT",
-    "dpsynth_aim": "AIM of dpsynth",
-    "dpsynth_aim_gdp": "AIM-GDP of dpsynth",
     "dpsynth_mst": "MST of dpsynth",
     "mst_mbi": "MST on mbi",
     "margnet": "MargNet",
-    "gsd": "Private-GSD",
     "gem": "GEM",
 }
 """Peers of :mod:`evidence.peers_clones`, which run where they are named."""
