@@ -17,6 +17,8 @@ export PATH := $(abspath $(BIN)):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install quick test test-slow test-all ci fuzz lint style types quick-tests most-tests all-tests docs clean
+# Folders whose tests all start programs: a quick run need not import what they import.
+STARTING = evidence/tests tests/flows tests/pipeline
 PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
 
 # Of 22,000 modules a quarter is imported: Python compiles these by itself, and pip need not compile all.
@@ -53,7 +55,7 @@ quick: style
 	$(MAKE) --jobs 2 types quick-tests
 
 quick-tests: $(VENV)/.installed
-	$(PYTEST) --numprocesses 2 -m "not slow and not process and not long"
+	$(PYTEST) --numprocesses 2 -m "not slow and not process and not long" $(addprefix --ignore=,$(STARTING))
 
 test: style
 	$(MAKE) --jobs 2 types most-tests

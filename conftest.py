@@ -24,7 +24,7 @@ settings.load_profile("search" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
 # Whoever uses one of these fixtures works with programs that the fixture starts; these folders run whole pipelines.
 STARTING = {"toy", "outside", "prefect_server", "cluster", "socket"}
-WHOLE = ("evidence/tests", "tests/pipeline")
+WHOLE = ("evidence/tests", "tests/flows", "tests/pipeline")
 CHEAP = {"git", "uname"}
 LONGEST = ("slow", "process", "long", "")  # markers
 MOST_STEPS = 100  # of an optimizer, in a test that is about one step or two
@@ -46,13 +46,15 @@ sys.addaudithook(watch)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts programs. One worker has a file, or all that use the finished project; the longest begin."""
+    """Mark what starts programs. A worker has a file, all flows, or all of the finished project. The longest begin."""
     ranks: dict[str, int] = {}
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        if item.path.parent.relative_to(item.config.rootpath).as_posix() in WHOLE or STARTING & fixtures:
+        folder = item.path.parent.relative_to(item.config.rootpath).as_posix()
+        if folder in WHOLE or STARTING & fixtures:
             item.add_marker("process")
-        group = "finished" if "finished" in fixtures else item.nodeid.partition("::")[0]
+        group = folder if folder == "tests/flows" else item.nodeid.partition("::")[0]
+        group = "finished" if "finished" in fixtures else group
         item.add_marker(pytest.mark.xdist_group(group))
         item.stash[GROUP] = group
         rank = next(place for place, mark in enumerate(LONGEST) if not mark or item.get_closest_marker(mark))

@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,17 +17,13 @@ ROOT = Path(__file__).parents[2]
 GRAPH = """
 stages:
   last:
-    cmd: cp b.txt c.txt && python mark.py last
-    deps: [b.txt]
-    outs: [c.txt]
+    cmd: cp a.txt b.txt && python mark.py last
+    deps: [a.txt]
+    outs: [b.txt]
   first:
     cmd: python step.py && python mark.py first
     deps: [step.py]
     outs: [a.txt]
-  middle:
-    cmd: cp a.txt b.txt && python mark.py middle
-    deps: [a.txt]
-    outs: [b.txt]
 """
 
 MARK = """
@@ -54,7 +52,7 @@ def refusing() -> str:
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three stages, listed out of order; ``step.py`` is what a test wants it to be."""
+    """Two stages, listed out of order; ``step.py`` is what a test wants it to be."""
     root = tmp_path / "toy"
     root.mkdir()
     (root / "dvc.yaml").write_text(GRAPH)
@@ -70,9 +68,11 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment of a process of its own, with one Prefect home for the session: a fresh one costs ten seconds."""
+def outside(tmp_path_factory: pytest.TempPathFactory, prefect_server: Path) -> dict[str, str]:
+    """Environment of a process of its own, with one Prefect home for the session: a fresh database costs seconds."""
     home = tmp_path_factory.mktemp("prefect")
+    with closing(sqlite3.connect(prefect_server)) as made, closing(sqlite3.connect(home / "prefect.db")) as copy:
+        made.backup(copy)
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     return ours | {
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
@@ -83,9 +83,13 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def prefect_server() -> Iterator[None]:
-    """An ephemeral Prefect API on a temporary database; its start takes up to ten seconds, once."""
-    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+def prefect_server() -> Iterator[Path]:
+    """An ephemeral Prefect API, and its temporary database; its start takes up to ten seconds, once."""
+    from prefect.settings import (
+        PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+        PREFECT_SERVER_DATABASE_CONNECTION_URL,
+        temporary_settings,
+    )
     from prefect.testing.utilities import prefect_test_harness
 
     os.environ["PREFECT_LOGGING_LEVEL"] = "ERROR"
@@ -93,4 +97,4 @@ def prefect_server() -> Iterator[None]:
         prefect_test_harness(server_startup_timeout=300),
         temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
     ):
-        yield
+        yield Path(str(PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).partition("///")[2])

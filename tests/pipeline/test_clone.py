@@ -58,7 +58,6 @@ def test_a_clone_spends_nothing_and_says_where_rows_and_ledger_are(clone: Clone,
     for words in (["likeness", "run"], ["stages.fingerprint"], ["stages.auxiliary"], ["stages.privatize"]):
         assert first in clone.run(*words, ok=False), words
     assert [record.kind for record in ledger.records()] == ["genesis"]
-    assert first in clone.repro("--single-item", "fingerprint", ok=False)
 
 
 def test_whoever_moves_the_ledger_goes_on(finished: Clone, tmp_path: Path) -> None:

@@ -38,7 +38,6 @@ def digests(paths: list[Path], kind: str) -> set[str]:
 def test_released_files_are_pushed_private_ones_are_not_and_a_clone_can_draw(finished: Clone, tmp_path: Path) -> None:
     origin = Clone(tmp_path / "origin", finished.environment)
     shutil.copytree(finished.root, origin.root, symlinks=True)
-    origin.repro()  # another test of this session may have taken a file away
     commit_all(origin.root)
     origin.run("dvc", "remote", "add", "--default", "shared", str(tmp_path / "remote"))
     git(origin.root, "commit", "--quiet", "--all", "--message", "remote")

@@ -255,9 +255,9 @@ def _nights(left: Costs, one: float, cohorts: Sequence[Cohort]) -> int:
     """How many nights fit, one after the other, at a cost for each person of the cohort."""
     room = left * (1 + RELATIVE_TOLERANCE)
     for done, cohort in enumerate(cohorts):
-        people = slice(cohort.first, cohort.last + 1)
-        room[people] -= one
-        if (room[people] < 0).any():
+        span = slice(cohort.first, cohort.last + 1)
+        room[span] -= one
+        if (room[span] < 0).any():
             return done
     return len(cohorts)
 
