@@ -21,10 +21,10 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from evidence.common import Results, processor, releases
+from evidence.common import Results, load, processor, releases
 from evidence.memory import peak_mb
-from evidence.small import small
 from likeness.config.training import TrainingSettings
+from likeness.core.rng import public
 from likeness.generators.base import Compute
 from likeness.generators.images import ImageGenerator
 from likeness.generators.objective import EmbeddingObjective
@@ -226,10 +226,12 @@ def mixture_step(repetitions: int, steps: int = 10) -> None:
 def mixture_fits(rows: int) -> None:
     """Steps of ``marginals`` until the loss stands still, against all of them, on one release of rows of Adult."""
     for count in (700, 5_000, rows):
-        table, steps = small("adult", count), {}
+        table, steps = load("adult"), {}
+        chosen = public(0, "benchmarks.small").choice(len(table.train), min(count, len(table.train)), replace=False)
+        rows_of_it = table.train.iloc[np.sort(chosen)]
         method = method_from(table.params)
         assert isinstance(method, Marginals)
-        auxiliary, embedding = releases(table.params, table.train, 1)
+        auxiliary, embedding = releases(table.params, rows_of_it, 1)
         context, compute = Project(Path(), table.params).context, Compute("cpu", 1, "float32")
         for tolerance in (0.0, 0.001):
             fitting = replace(method, train=replace(method.train, tolerance=tolerance))
@@ -237,7 +239,7 @@ def mixture_fits(rows: int) -> None:
             losses = fitting.fit_generator(context, auxiliary, embedding, compute).losses
             seconds = time.perf_counter() - started
             steps[tolerance], loss = losses[-1]
-            size = f"{len(table.train)} rows, {steps[tolerance]} steps to the loss {loss:.5g}"
+            size = f"{len(rows_of_it)} rows, {steps[tolerance]} steps to the loss {loss:.5g}"
             note(f"fit of marginals, tolerance {tolerance:g}", size, seconds, ratio=steps[0.0] / steps[tolerance])
 
 

@@ -54,17 +54,11 @@ COLUMNS = {  # title and digits
     "peak_mb": ("peak MB", 0),
 }
 PEERS = ("mst", "aim")
-CLONES = {
-    "dpsynth_swift": "SWIFT",
-    "dpsynth_mst": "MST of dpsynth",
-    "mst_mbi": "MST on mbi",
-    "margnet": "MargNet",
-    "gem": "GEM",
-}
-"""Peers of :mod:`evidence.peers_clones`, which run where they are named."""
 PROGRAMS = {
-    **{"mst": "evidence/peers.py", "aim": "evidence/peers.py", "aim_mbi": "evidence/peers_mbi.py"},
-    **dict.fromkeys(CLONES, "evidence/peers_clones.py"),
+    "mst": "evidence/peers.py",
+    "aim": "evidence/peers.py",
+    "aim_mbi": "evidence/peers_mbi.py",
+    "dpsynth_swift": "evidence/peers_swift.py",
 }
 _FINE: dict[str, Any] = {"privatize": {"bins": 32}}
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -91,7 +85,7 @@ NAMES = {
     "mst": "MST",
     "aim": "AIM",
     "aim_mbi": "AIM on mbi",
-    **CLONES,
+    "dpsynth_swift": "SWIFT",
 }
 
 
@@ -181,8 +175,8 @@ def unlabeled(population: str, source: Path, schema: Schema) -> Table:
 
 
 def asked_for(methods: tuple[str, ...], only: str | None) -> list[str]:
-    """Methods of a table that ``--only`` names, or all; AIM on mbi and clones where named and the table has AIM."""
-    if only == "aim_mbi" or only in CLONES:
+    """Methods of a table that ``--only`` names, or all; AIM on mbi and SWIFT where named and the table has AIM."""
+    if only in ("aim_mbi", "dpsynth_swift"):
         return [only] if "aim" in methods else []
     return [own for own in methods if only in (None, own)]
 

@@ -6,7 +6,6 @@ import pytest
 
 from evidence.common import load
 from evidence.peers_shared import exact_rho, rho_of
-from evidence.small import contradicting, small
 from evidence.tables import peer_columns, through_cells
 from likeness.config.load import load_params
 from likeness.methods import method_from
@@ -37,17 +36,6 @@ def test_rows_through_the_cells_keep_categories_and_bins(monkeypatch: pytest.Mon
     assert (found["age"] - rows["age"]).abs().max() < (90 - 17 + 1) / 16 + 1
     assert (found[table.schema.label].to_numpy() == rows[table.schema.label].to_numpy()).all()
     assert (found["hours-per-week"] != rows["hours-per-week"]).any()
-
-
-def test_rows_that_contradict_the_codebook_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real rows keep that ``education`` says ``education-num``; five changed rows in 500 do not."""
-    monkeypatch.chdir(ROOT)
-    table = small("adult", 500)
-    rows = table.train.copy()
-    assert contradicting(rows, table.schema) == {"contradicting": 0.0}
-    level = rows["education-num"].iloc[:5]
-    rows.loc[level.index, "education-num"] = level % 16 + 1
-    assert contradicting(rows, table.schema) == {"contradicting": 1.0}
 
 
 def test_a_peer_spends_what_the_epsilon_allows() -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evidence.small import strongest_pairs
 from likeness.core.errors import DataError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation import marginals
@@ -141,21 +140,3 @@ def test_the_seed_is_public_and_each_column_has_its_own_order(table_of: Tables) 
     floor = shuffle_columns(real, 0)
     assert floor.equals(shuffle_columns(real, 0)) and not floor.equals(shuffle_columns(real, 1))
     assert not floor["twin"].equals(floor["visits"])
-
-
-def test_the_strongest_pairs_and_what_another_table_keeps_of_them() -> None:
-    columns = {name: {"kind": "categorical", "categories": ["0", "1"]} for name in "abc"}
-    schema = Schema.from_dict({"name": "t", "source": "made up", "task": "none", "columns": columns}, "t")
-
-    def table(a: str, b: str, c: str) -> pd.DataFrame:
-        return pd.DataFrame(
-            {name: pd.Categorical(list(text), ["0", "1"]) for name, text in zip("abc", (a, b, c), strict=True)}
-        )
-
-    # b is a; c agrees with either in three of four rows. The other table has a and b independent.
-    rows = strongest_pairs(table("0011", "0011", "0001"), table("0011", "0101", "0001"), schema, count=2)
-    assert rows["columns"].tolist() == ["a × b", "a × c"]
-    assert rows["strength"].tolist() == [0.5, 0.25]
-    assert rows["kept"].tolist() == [0.0, 1.0]
-    assert rows["total_variation"].tolist() == [0.5, 0.0]
-    assert len(strongest_pairs(table("0011", "0101", "0000"), table("0011", "0101", "0000"), schema)) == 0
