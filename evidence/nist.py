@@ -95,7 +95,7 @@ def of_the_year_before(state: str) -> pd.DataFrame:
     """NIST's rows of 2018. A code of an industry that 2019 lacks becomes the nearest one of its category."""
     folder, name = STATES[state]
     rows = pd.read_csv(DATA / folder / f"{name.replace('2019', '2018')}.csv", dtype=str, keep_default_na=False)
-    codes = schema_of(state, rules=False, variant="column").column("INDP").categories
+    codes = schema_of(state, rules=False).column("INDP").categories
     category = [sum(int(code) >= first for first in INDUSTRIES) for code in codes]
     nearest = {"N": "N"}
     for code in set(rows["INDP"]) - {"N"}:
@@ -107,16 +107,14 @@ def of_the_year_before(state: str) -> pd.DataFrame:
     return rows.assign(INDP=rows["INDP"].map(nearest))
 
 
-def schema_of(state: str, rules: bool, variant: str) -> Schema:
+def schema_of(state: str, rules: bool) -> Schema:
     """The schema from the dictionary and the lists of codes."""
     folder, name = STATES[state]
     codes = json.loads((DATA / folder / f"{name}.json").read_text())["schema"]
     columns = {column: _column(column, spec) for column, spec in codes.items()}
-    label = VARIANTS[variant].get("label")
-    task = {"task": "none"} if label is None else {"task": "classification", "label": label}
     given = rules_of(columns) if rules else []
-    about = {"name": f"acs_{state.lower()}", "source": "data dictionary of NIST's excerpts of the ACS", **task}
-    return Schema.from_dict({**about, "columns": columns, "rules": given}, "nist")
+    about = {"name": f"acs_{state.lower()}", "source": "data dictionary of NIST's excerpts of the ACS"}
+    return Schema.from_dict({**about, "task": "none", "columns": columns, "rules": given}, "nist")
 
 
 def _column(name: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -143,10 +141,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "area": {"settings": _AREA},
     "many": {"settings": _AREA, "times": 10},
     "column": {},
-    "label": {"label": "PUMA"},
 }
-"""More budget for pairs with the area, and ten times the rows; neither; the area as the label. The page has
-:data:`SHOWN`."""
+"""More budget for pairs with the area, and ten times the rows; neither. The page has :data:`SHOWN`."""
 EARLIER = "earlier"
 SHOWN = {"column": "as shipped", "area": "area weighted", "many": "area weighted, ten times the rows"}
 
@@ -182,7 +178,7 @@ def _any(spec: dict[str, Any]) -> Any:
 
 def synthesize(state: str, rules: bool, variant: str, epsilon: float) -> pd.DataFrame:
     """As many synthetic rows as the variant says, in NIST's codes, from one release in a ledger of its own."""
-    rows, schema = rows_of(state), schema_of(state, rules, variant)
+    rows, schema = rows_of(state), schema_of(state, rules)
     with temporary_ledger():
         options = {"epsilon": epsilon, "population": "acs", "cap": (1000.0, 1e-5)}
         synthesizer = Synthesizer(schema=schema, settings=VARIANTS[variant].get("settings"), **options)
@@ -202,7 +198,7 @@ def by_peer(python: str, state: str, method: str, epsilon: float) -> pd.DataFram
 def excerpt(state: str) -> Table:
     """NIST's rows as a table of the benchmarks, without label and rules."""
     folder, name = STATES[state]
-    return unlabeled("acs", DATA / folder / f"{name}.csv", schema_of(state, rules=False, variant="column"))
+    return unlabeled("acs", DATA / folder / f"{name}.csv", schema_of(state, rules=False))
 
 
 def scored(table: pd.DataFrame, state: str, environment: Path) -> dict[str, float]:
