@@ -18,7 +18,7 @@ import pytest
 import yaml
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
-from prefect.client.schemas.filters import LogFilter
+from prefect.client.schemas.filters import FlowRunFilter, LogFilter
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -136,7 +136,8 @@ def test_a_worker_runs_the_deployed_flow_and_the_server_schedules_it(
             run = client.create_flow_run_from_deployment(deployment.id).id
             state = wait_for(lambda: (now := client.read_flow_run(run).state) and now.is_final() and now)
             assert state.message == "first Ran, last Ran"
-            assert "Affordable" in {task.state_name for task in client.read_task_runs()}
+            of_flow = FlowRunFilter.model_validate({"id": {"any_": [run]}})
+            assert "Affordable" in {task.state_name for task in client.read_task_runs(flow_run_filter=of_flow)}
             of_run = LogFilter.model_validate({"flow_run_id": {"any_": [run]}})
             shown = wait_for(lambda: len(now := [log.message for log in client.read_logs(of_run)]) > 10 and now)
             assert "count: 5 of 10, half" in shown  # on the page of the run
