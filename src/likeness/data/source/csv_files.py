@@ -20,6 +20,7 @@ from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
@@ -130,14 +131,18 @@ class _Table:
     def _plain(self, text: str) -> pa.Table | None:
         """The rows of whole lines by Arrow's reader, which is fast; None where it may read one otherwise than alone.
 
-        It is asked only about text without a quote, without a blank at the start of a line, and without a long line.
-        Then each line is its cells between separators. It refuses lines of other lengths, and skips only empty ones.
+        It is asked only about text without a blank at the start of a line and without a long line, whose quotes are
+        around whole cells (:func:`_are_around_cells`). Then each line is its cells between separators. It refuses lines
+        of other lengths, and skips only empty ones.
         """
-        odds = ["\n ", "\n\t", *filter(None, [self._rules.get("quotechar")])]
-        if text[0] in _ODD_STARTS or any(odd in text for odd in odds) or not self.separator.isascii():
+        quote = self._rules.get("quotechar", "")
+        if text[0] in _ODD_STARTS or "\n " in text or "\n\t" in text or not (self.separator + quote).isascii():
             return None
         data = text.encode()
         if not all(data.find(b"\n", at, at + _WINDOW) >= 0 for at in range(0, len(data) - _WINDOW + 1, _WINDOW)):
+            return None
+        has_quotes = bool(quote) and quote in text
+        if has_quotes and not _are_around_cells(data, ord(quote), ord(self.separator)):
             return None
         reading = ReadOptions(use_threads=False, column_names=self._places, block_size=len(data) + 1)
         types = dict.fromkeys(self._places, pa.large_string())
@@ -145,7 +150,7 @@ class _Table:
             return read_csv(
                 pa.BufferReader(data),
                 reading,
-                ParseOptions(delimiter=self.separator, quote_char=False),
+                ParseOptions(delimiter=self.separator, quote_char=quote if has_quotes else False),
                 ConvertOptions(column_types=types, strings_can_be_null=False),
             )
         return None
@@ -220,6 +225,22 @@ class _Table:
 
     def _refusal(self, fault: str) -> DataError:
         return DataError(f"{self._where}: {fault}")
+
+
+def _are_around_cells(lines: bytes, quote: int, separator: int) -> bool:
+    """Whether the quotes of whole lines are in pairs around cells: no cell holds one, and no pair spans two lines.
+
+    Let the quotes be counted from 0. Each even one stands where a cell begins, and each odd one where a cell ends. Then
+    between two pairs nothing is quoted, so those borders are true ones, and a line is read the same without the others.
+    """
+    signs = np.frombuffer(lines, np.uint8)
+    places, ends = np.flatnonzero(signs == quote), np.flatnonzero(signs == ord("\n"))
+    if len(places) % 2:
+        return False
+    opening, closing = places[::2], places[1::2]
+    before, after = signs[opening - 1], signs[closing + 1]  # before the first sign is the last, which ends a line
+    borders = all(((near == separator) | (near == ord("\n"))).all() for near in (before, after))
+    return borders and bool((np.searchsorted(ends, opening) == np.searchsorted(ends, closing)).all())
 
 
 def _line_feed(encoding: str, start: bytes) -> bytes:
