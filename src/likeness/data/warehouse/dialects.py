@@ -264,10 +264,13 @@ class Dialect:
                 return node
             words = self.words[node.name]
             for place, argument in enumerate(node.expressions):
-                words = words.replace(f"@{place}", argument.transform(in_dialect).sql(self.name))
+                words = words.replace(
+                    f"@{place}", argument.transform(in_dialect, copy=False).sql(self.name, copy=False)
+                )
             return exp.Var(this=words)
 
-        return str(sqlglot.parse_one(sql, read="postgres").transform(in_dialect).sql(self.name, pretty=True))
+        tree = sqlglot.parse_one(sql, read="postgres").transform(in_dialect, copy=False)
+        return str(tree.sql(self.name, pretty=True, copy=False))
 
 
 _SQLITE_WORDS = {name: f"{name.lower()}(@0)" for name in _IN_PROCESS}

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from likeness.data.source.names import check_names
 from likeness.data.warehouse import columns, rules
 from likeness.data.warehouse.dialects import DUCKDB, POSTGRES, SQLITE, sqlite_functions
 from likeness.data.warehouse.spark import SPARK, SparkStatements
-from likeness.data.warehouse.statements import LIMBS, Axis, People, Split, Statements
+from likeness.data.warehouse.statements import LIMBS, Axis, People, Split, Statements, counts_in
 
 _MOST_COLUMNS = 500  # whose texts SQLite and DuckDB join in one expression
 _DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE, SPARK)}
@@ -161,9 +160,9 @@ class RowsThere:
         answer, sums = self._counted(list(self.statements.counts(tables, by_class)))
         sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
         counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
-        for place, group, cell, count in answer:
-            if group is not None and 0 <= group < num_groups and 0 <= cell < sizes[place]:
-                counts[place][int(group), int(cell)] = int(count)
+        for place, cell, count in answer:
+            if 0 <= int(cell) < counts[place].size:
+                counts[place].flat[int(cell)] = count
         return counts, sums
 
     def texts(self, name: str) -> tuple[dict[str, int], Sums]:
@@ -173,7 +172,7 @@ class RowsThere:
             DataError: as :meth:`counts`.
         """
         answer, sums = self._counted([self.statements.texts(name)])
-        return {str(text): int(count) for _, text, _, count in answer}, sums
+        return {text: count for _, text, count in answer}, sums
 
     def texts_of(self, name: str, hashes: Sequence[str]) -> dict[str, str]:
         """The texts of an open column that have some hashes, by these.
@@ -187,7 +186,7 @@ class RowsThere:
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
         return texts
 
-    def _counted(self, statements: Sequence[str]) -> tuple[list[tuple[Any, ...]], Sums]:
+    def _counted(self, statements: Sequence[str]) -> tuple[list[tuple[int, str, int]], Sums]:
         """The counts in the answers of statements, which see the rows of one moment, and the rows."""
         answers = self.database.in_snapshot(
             lambda ask: [ask(statement) for statement in statements], sqlite_functions()
@@ -195,14 +194,14 @@ class RowsThere:
         seen, counts = set(), []
         for answer in answers:
             limbs, records = [0] * LIMBS, 0
-            for row in answer:
-                place, _, cell, count = row
+            for row in counts_in(answer):
+                place, cell, count = row
                 if place == -1:
-                    limbs[int(cell)] = int(count or 0)
+                    limbs[int(cell)] = count
                 elif place == -2:
-                    records = int(count)
+                    records = count
                 elif place == -3:
-                    if self.people is None or int(count or 0) > self.people.max_rows:
+                    if self.people is None or count > self.people.max_rows:
                         raise DataError(f"{self.database.name}: a person has more rows than ingest.unit.max_rows.")
                 else:
                     counts.append(row)

@@ -120,34 +120,36 @@ class SparkStatements(Statements):
     ) -> str:
         places = [(place, flat(axes)) for place, axes in enumerate(tables, start)]
         rows = self._written(steps, f"SELECT *, {', '.join(_named_limbs())} FROM likeness_cells")
-        return self._summed(rows, places, "INT", "0")
+        return self._summed(rows, places, "BIGINT")
 
     def texts(self, name: str) -> str:
         """As :meth:`Statements.texts`, in one pass over the rows."""
         hashed = [f"L_SHA({self._text(name)[0]}) AS g", *_named_limbs()]
         rows = self._written([], f"SELECT {', '.join(hashed)} FROM likeness_parts WHERE train = 1")
-        return self._summed(rows, [(0, "0")], "STRING", "''")
+        return self._summed(rows, [(0, "g")], "STRING")
 
-    def _summed(self, rows: str, places: Sequence[tuple[int, str]], class_type: str, no_class: str) -> str:
+    def _summed(self, rows: str, places: Sequence[tuple[int, str]], cell_type: str) -> str:
         """The statement of the sums.
 
         Args:
-            rows: query of the training rows with ``g``, the class.
+            rows: query of the training rows.
             places: of each table its place and the cell.
-            class_type: type of a class.
-            no_class: what stands there where no class is counted.
+            cell_type: type of a cell.
         """
-        parts = [(place, "g", cell, "1") for place, cell in places] + [(-2, no_class, "0", "1")]
-        parts += [(-1, no_class, str(k), f"l_{k}") for k in range(LIMBS)]
+        parts = [*((place, cell, "1") for place, cell in places), (-2, "0", "1")]
+        parts += [(-1, str(k), f"l_{k}") for k in range(LIMBS)]
         listed = ",\n".join(
-            f"NAMED_STRUCT('part', {place}, 'class', CAST({group} AS {class_type}), 'cell', CAST({cell} AS BIGINT), "
-            f"'count', CAST({count} AS BIGINT))"
-            for place, group, cell, count in parts
+            f"NAMED_STRUCT('part', {place}, 'cell', CAST({cell} AS {cell_type}), 'count', CAST({count} AS BIGINT))"
+            for place, cell, count in parts
         )
         each = f"SELECT INLINE(ARRAY(\n{listed}\n)) FROM (\n{rows}\n)"
-        by = "GROUP BY part, class, cell HAVING class IS NOT NULL"
-        sums = f"SELECT part, class, cell, SUM(count) AS count FROM (\n{each}\n) {by}"
-        return sums if self.people is None else f"{sums} UNION ALL (\n{self._written([], self._most_rows(no_class))}\n)"
+        joined = "SELECT part, CONCAT(cell, ' ', SUM(count)) AS counts FROM"
+        sums, by = f"{joined} (\n{each}\n)", "GROUP BY part, cell"
+        if self.people is not None:
+            sums = (
+                f"{sums} {by} HAVING cell IS NOT NULL UNION ALL {joined} (\n{self._written([], self._most_rows())}\n)"
+            )
+        return f"{sums} {by} HAVING cell IS NOT NULL"
 
 
 def _named_limbs() -> list[str]:

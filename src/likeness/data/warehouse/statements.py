@@ -14,8 +14,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,9 +137,10 @@ class Statements:
     def counts(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> Iterator[str]:
         """Statements that count the training rows in each cell of some tables.
 
-        Their rows are: the table, the class, the cell, and a count that is not 0. The cells of the last axis of a table
-        are side by side. The rows of table -1 are the sums of the limbs of the hashes, a limb a cell. That of table -2
-        is the number of rows, and that of table -3 the most rows of a person.
+        Their rows are the table and one text: each cell with a count that is not 0 (:func:`counts_in`). That is a
+        fifth of the bytes of a row a cell. A cell is class · cells of the table + cell, where those of the last axis
+        are side by side. The cells of table -1 are the sums of the limbs of the hashes. That of table -2 is the number
+        of rows, and that of table -3 the most rows of a person.
 
         Args:
             tables: axes of each.
@@ -169,18 +171,16 @@ class Statements:
             tables: name and number of cells of each axis.
         """
         questions = [_counted(place, axes) for place, axes in enumerate(tables, start)]
-        return self._written(steps, " UNION ALL ".join([*questions, *self._whole("0")]))
+        return self._joined(steps, [*questions, *self._whole()])
 
     def texts(self, name: str) -> str:
         """A statement that counts the training rows with each text of an open column, by SHA-256 of the text.
 
-        Its rows are as those of :meth:`counts`, with the digits of the hash as the class. No text is among them.
+        Its rows are as those of :meth:`counts`, with the digits of the hash as the cell. No text is among them.
         """
         text, counted = self._text(name)
-        each = (
-            f"SELECT 0 AS part, L_SHA({text}) AS class, 0 AS cell, COUNT(*) AS count {counted} GROUP BY L_SHA({text})"
-        )
-        return self._written([], " UNION ALL ".join([each, *self._whole("''")]))
+        each = f"SELECT 0 AS part, L_SHA({text}) AS cell, COUNT(*) AS count {counted} GROUP BY L_SHA({text})"
+        return self._joined([], [each, *self._whole()])
 
     def texts_of(self, name: str, hashes: Iterable[str]) -> str:
         """A statement for the texts of an open column that have these hashes, each behind its hash."""
@@ -195,19 +195,18 @@ class Statements:
         text = f"v_{self.schema.names.index(name)}"
         return text, f"FROM likeness_parts WHERE train = 1 AND {text} IS NOT NULL"
 
-    def _whole(self, no_class: str) -> list[str]:
-        """Questions about all training rows, from a value in the place of a class."""
-        whole = [f"SELECT -2, {no_class}, 0, COUNT(*) FROM likeness_parts WHERE train = 1"]
+    def _whole(self) -> list[str]:
+        """Questions about all training rows."""
+        whole = ["SELECT -2 AS part, '0' AS cell, COUNT(*) AS count FROM likeness_parts WHERE train = 1"]
         whole += [
-            f"SELECT -1, {no_class}, {k}, SUM({limb}) FROM likeness_parts WHERE train = 1"
-            for k, limb in enumerate(limbs())
+            f"SELECT -1, '{k}', SUM({limb}) FROM likeness_parts WHERE train = 1" for k, limb in enumerate(limbs())
         ]
-        return whole if self.people is None else [*whole, self._most_rows(no_class)]
+        return whole if self.people is None else [*whole, self._most_rows()]
 
-    def _most_rows(self, no_class: str) -> str:
+    def _most_rows(self) -> str:
         """The question about the most training rows of a person."""
         each = "SELECT COUNT(*) AS rows_of_one FROM likeness_parts WHERE train = 1 GROUP BY p"
-        return f"SELECT -3, {no_class}, 0, MAX(rows_of_one) FROM ({each}) AS people"
+        return f"SELECT -3 AS part, '0' AS cell, MAX(rows_of_one) AS count FROM ({each}) AS people"
 
     def modeled(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
         """Steps to the training rows as a method sees them, by row, and the names of the values of modeled columns."""
@@ -226,14 +225,27 @@ class Statements:
         ]
         return steps, modeled
 
+    def _joined(self, steps: Sequence[tuple[str, str]], questions: Sequence[str]) -> str:
+        """A statement that asks questions, each for rows of table, cell and count: one text a table."""
+        cell = "cell || CASE WHEN count = 1 THEN '' ELSE ' ' || CAST(count AS TEXT) END"
+        answers = ("likeness_answers", " UNION ALL ".join(questions))
+        last = f"SELECT part, STRING_AGG({cell}, ',') AS counts FROM likeness_answers GROUP BY part"
+        return self._written([*steps, answers], last)
+
     def _written(self, steps: Sequence[tuple[str, str]], last: str) -> str:
         """A statement in the dialect. The query of the settings stands in it as it is."""
         chain = [
             f"{name} AS MATERIALIZED ({text})" if re.fullmatch(self.held_steps, name) else f"{name} AS ({text})"
             for name, text in [*self._steps(), *steps]
         ]
-        ours = self.dialect.written(f"WITH {', '.join(chain)} {last}")
+        text = f"WITH {', '.join(chain)} {last}"
+        ours = self._translations[text] = self._translations.get(text) or self.dialect.written(text)
         return f"WITH likeness_source AS (\n{self.query}\n), {ours.removeprefix('WITH ')}"
+
+    @cached_property
+    def _translations(self) -> dict[str, str]:
+        """Statements in the dialect by their texts in ours: a receipt and a count need the same ones."""
+        return {}
 
     def _steps(self) -> list[tuple[str, str]]:
         raw, read, typed = [], [], []
@@ -330,6 +342,14 @@ def _bounded(side: str, max_rows: int) -> list[tuple[str, str]]:
     return [(name, f"SELECT *, {column} FROM {before}") for before, name, column in steps]
 
 
+def counts_in(answer: Iterable[Sequence[Any]]) -> Iterator[tuple[int, str, int]]:
+    """Table, cell and count of each cell in the answer of a statement. A count of 1 is not written."""
+    for place, text in answer:
+        for one in text.split(",") if text else ():
+            cell, _, count = one.partition(" ")
+            yield int(place), cell, int(count or 1)
+
+
 def limbs() -> list[str]:
     """The numbers of 32 bits of a hash, the first digits first."""
     return [f"L_HEX(SUBSTRING(h, {8 * place + 1}, 8))" for place in range(LIMBS)]
@@ -338,15 +358,19 @@ def limbs() -> list[str]:
 def _counted(place: int, axes: Sequence[tuple[str, int]]) -> str:
     """The counts of one table."""
     cell = flat(axes)
-    by = "g" if cell == "0" else f"g, {cell}"
-    return f"SELECT {place} AS part, g AS class, {cell} AS cell, COUNT(*) AS count FROM likeness_cells GROUP BY {by}"
+    return (
+        f"SELECT {place} AS part, CAST({cell} AS TEXT) AS cell, COUNT(*) AS count FROM likeness_cells GROUP BY {cell}"
+    )
 
 
 def flat(axes: Sequence[tuple[str, int]]) -> str:
-    """The place of a cell of a table, from the name and the number of cells of each axis. The last one runs fastest."""
-    cell = "0"
+    """The place of a cell of a table behind its class, from the name and the number of cells of each axis.
+
+    The last one runs fastest.
+    """
+    cell = "g"
     for name, size in axes:
-        cell = name if cell == "0" else f"({cell}) * {size} + {name}"
+        cell = f"({cell}) * {size} + {name}"
     return cell
 
 
