@@ -211,6 +211,16 @@ def test_an_error_comes_as_it_is_and_ends_the_pass() -> None:
         next(results)
     assert list(results) == []
 
+    def broken() -> Iterator[int]:  # as a file whose third piece cannot be read
+        yield from range(2)
+        raise DataError("a later message")
+
+    for engine in (LOCAL, Threads(2)):
+        results = engine.stream(doubles, broken())
+        assert [next(results) for _ in range(4)] == [0, 0, 1, 1]
+        with pytest.raises(DataError, match="a later message"):
+            next(results)
+
 
 @pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 2), (64, 2)])
 def test_threads_are_no_more_than_cores(monkeypatch: pytest.MonkeyPatch, cores: int, workers: int) -> None:

@@ -58,11 +58,15 @@ class Threads:
     workers: int
 
     def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
-        """All results, in order. An error of an item is raised at its place, and later items are left."""
+        """All results, in order. An error of an item, or of the next one to take, is raised at its place.
+
+        Later items are left. So the error is the same for each number of threads.
+        """
         waiting: deque[Future[list[R]]] = deque()
+        faults: list[Exception] = []
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                for item in items:
+                for item in _taken(items, faults):
                     waiting.append(pool.submit(lambda item=item: list(work(item))))  # type: ignore[misc]
                     if len(waiting) > self.workers:
                         yield from waiting.popleft().result()
@@ -71,6 +75,16 @@ class Threads:
             finally:
                 for future in waiting:
                     future.cancel()
+        if faults:
+            raise faults[0]
+
+
+def _taken(items: Iterable[T], faults: list[Exception]) -> Iterator[T]:
+    """Items. An error of them ends them, and comes into the list."""
+    try:
+        yield from items
+    except Exception as error:
+        faults.append(error)
 
 
 LOCAL = Local()
