@@ -89,6 +89,7 @@ TEXTS = [
         "2020-01-02",
         "1.0",
         "Å",
+        "${env:HOME}",
     ),
     *("2020-01-02 00:00:00Z", "\u212b", "2021-05-05", "2021-05-05 00:00:00", "2021-05-05T00:00:00", "%", "_", "\\"),
     *(
@@ -370,7 +371,7 @@ def check_texts(url: str) -> None:
     table = pd.DataFrame({"c": draw.choice([*TEXTS, None, "-9"], 900), "n": draw.integers(0, 9, 900)})
     write(url, "texts", table)
     schema = schema_with({"c": KINDS["open"] | {"missing_values": ["-9"]}, "n": {**KINDS["integer"], "lower": 0}})
-    complete = schema.completed({"c": ("u", "\\", "o''k", "1")})
+    complete = schema.completed({"c": ("u", "\\", "o''k", "1", "${env:HOME}")})
     there = RowsThere(Database(url, "texts"), schema, Split(0.25, 7), complete=complete)
     typed_rows = read_frame(table, schema)
     hashes = row_hashes(typed_rows, schema)
@@ -382,10 +383,10 @@ def check_texts(url: str) -> None:
     assert len(some) == 4 and there.texts_of("c", some) == {key: expected[key][0] for key in some}
     with pytest.raises(DataError, match="rows changed while they were counted"):
         there.texts_of("c", ["0" * 64])
-    ((places, both), _) = there.counts([[Cells(0, 6)], [Cells(0, 6), Cells(6, 3, (0.3, 0.6))]], 1, False)
+    ((places, both), _) = there.counts([[Cells(0, 7)], [Cells(0, 7), Cells(7, 3, (0.3, 0.6))]], 1, False)
     codes = Encoder(complete).encode(closed(train, schema, complete))
-    assert places[0].tolist() == np.bincount(codes["c"], minlength=6).tolist()
-    assert both.reshape(6, 3).sum(axis=1).tolist() == places[0].tolist()
+    assert places[0].tolist() == np.bincount(codes["c"], minlength=7).tolist()
+    assert both.reshape(7, 3).sum(axis=1).tolist() == places[0].tolist()
 
 
 PEOPLE = ["1", "1.0", "01", "é", "e\u0301", "2,0", "+3", "x y", "-4.", "12345678901234567"]

@@ -32,6 +32,7 @@ _MEANING = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
 }
 
 
