@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sqlglot
 from numpy.typing import NDArray
 from postgres import server
 from ruled import COLUMNS, DERIVED, RULES, rows, ruled
@@ -560,6 +561,16 @@ def test_columns_that_differ_in_case_only_have_to_come(scheme: str, tmp_path: Pa
     assert replace(rows, database=turned).reasons == [
         f"column '{name}': another name differs in case only" for name in "xX"
     ]
+
+
+@pytest.mark.parametrize("other", ["snowflake", "bigquery"])
+def test_the_parser_of_another_warehouse_reads_the_statements(other: str, tmp_path: Path) -> None:
+    rows = visits(f"duckdb:///{tmp_path}/t.db").there
+    counts = rows.statements.counts([[Cells(Encoder(VISITS).layout.starts["x"], 4, (0.1, 0.3, 0.77))]], True)
+    for statement in (rows.statements.survey(), *counts):
+        (written,) = sqlglot.transpile(statement, read="duckdb", write=other)
+        calls = sqlglot.parse_one(written, read=other).find_all(sqlglot.exp.Anonymous)
+        assert {call.name for call in calls} == {"NFC_NORMALIZE"}
 
 
 def test_a_collation_changes_no_category_and_no_part(tmp_path: Path) -> None:
