@@ -198,11 +198,14 @@ def test_settings_hold_no_password_and_ask_one_question(source: str, query: str 
 
 def test_what_spark_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     spark = Database("spark://", "visits")
-    monkeypatch.setitem(sys.modules, "pyspark", None)
+    for name in ("pyspark", "pyspark.logger"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(DataError, match=r"Spark: .* not installed\. Run: pip install 'likeness-dp\[spark\]'"):
         spark.columns()
     started = SimpleNamespace(getActiveSession=lambda: 1 / 0)
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace())
+    logger = SimpleNamespace(getLogger=lambda _: SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pyspark.logger", SimpleNamespace(PySparkLogger=logger))
     monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=started))
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 import test_warehouse as warehouse
 
+from likeness.core.errors import DataError
 from likeness.data.source.connections import _QUIET
+from likeness.data.source.databases import Database
 
 pytestmark = pytest.mark.slow
 pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'likeness-dp[spark]'")
@@ -55,3 +57,10 @@ def test_spark_maps_rows_by_the_rules_of_their_schema(spark: None) -> None:
 
 def test_spark_counts_private_categories_by_their_hashes(spark: None) -> None:
     warehouse.check_texts(SPARK)
+
+
+def test_spark_shows_no_cell_where_it_stops_at_one(spark: None, capfd: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT CAST(c AS INT) AS c FROM VALUES ('8675309!') AS t(c)"
+    with pytest.raises(DataError, match=r"Spark: the database refuses ingest\.query, or a row") as caught:
+        Database(SPARK, query).first(1)
+    assert "8675309" not in str(caught.value) + "".join(capfd.readouterr()) and caught.value.__context__ is None

@@ -23,7 +23,9 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
     "spark.log.level": "OFF",
+    "spark.executor.syncLogLevel.enabled": "true",
 }
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # of Python, which quote a cell that has no number
 # What texts, numbers, names and times in SQL mean: also where a configuration says otherwise.
 _MEANING = {
     "spark.sql.ansi.enabled": "true",
@@ -152,8 +154,11 @@ class SparkConnection(_Connection):
 
 def _spark() -> Any:
     """A session that nobody else changes."""
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    for name in _LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
     remote = "SPARK_REMOTE" in os.environ
     if not (remote or "JAVA_HOME" in os.environ or shutil.which("java")):
         raise DataError("Spark: Java is not installed. Install Java 17 or newer, or set JAVA_HOME.")

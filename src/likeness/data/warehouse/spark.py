@@ -108,8 +108,9 @@ SPARK = Dialect(
 class SparkStatements(Statements):
     """Statements for Spark, which would compute a step anew for each of its uses. Each statement reads the rows once.
 
-    Each row gives a list: a 1 for its cell of each table, the limbs of its hash, and a 1. The answer is their sum. An
-    executor adds up its rows first, so sums go from one to another, and no row.
+    Each row gives a list: a 1 for its cell of each table, the limbs of its hash, and a 1. The answer is their sum.
+    Executors add up their rows first. Rows go from one to another only where equal rows, or those of a person, are
+    numbered: for a split by content, and for people.
     """
 
     held_steps = ""
