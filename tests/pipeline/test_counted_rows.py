@@ -130,7 +130,7 @@ def test_rows_of_people_are_bounded_where_they_are(project: Path) -> None:
     given = Project.load(project)
     opened = door(given)
     assert isinstance(opened.read, CountedRows)
-    others = replace(opened.read, rows=replace(opened.read.rows, people=None))
+    others = replace(opened.read, rows=replace(opened.read.rows, unit=None))
     with pytest.raises(ReleaseError, match="bounds the rows of people otherwise than plan"):
         replace(opened, read=others)._backend(class_counts_query(given.row_sets[0].context))
 

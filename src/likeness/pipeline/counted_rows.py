@@ -60,7 +60,7 @@ class CountedRows:
     @property
     def max_rows(self) -> int:
         """The most rows of a person that are counted; 0: a row is a person."""
-        return 0 if self.rows.people is None else self.rows.people.max_rows
+        return 0 if self.rows.unit is None else self.rows.unit.max_rows
 
     def counts(
         self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool

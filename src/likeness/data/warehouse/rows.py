@@ -44,21 +44,21 @@ class RowsThere:
         database: with its query.
         schema: public, without images.
         split: of the settings, by the name of its column.
-        people: of the settings; None: a row is a person.
+        unit: of the settings; None: a row is a person.
         complete: the schema with the released categories of its open columns; None: it has none, or none are released.
     """
 
     database: Database
     schema: Schema
     split: Split
-    people: People | None = None
+    unit: People | None = None
     complete: Schema | None = None
 
     @cached_property
     def _types(self) -> dict[str, tuple[str, str]]:
         """Name and type of each column in the database."""
         types = self.database.types()
-        others = [name for name in (self.split.name, "" if self.people is None else self.people.name) if name]
+        others = [name for name in (self.split.name, "" if self.unit is None else self.unit.name) if name]
         wanted = list(dict.fromkeys([*self.schema.names, *others]))
         check_names(self.database.columns(), wanted, self.database.name, f"{self.database.key} must give")
         return types
@@ -83,8 +83,8 @@ class RowsThere:
             ]
         if self.split.name and self._forms[self.split.name] not in ("text", "any"):
             reasons.append((self.split.name, "it splits the rows and holds no texts"))
-        if self.people is not None and self._forms[self.people.name] not in ("text", "whole", "any"):
-            reasons.append((self.people.name, "it names people and holds neither texts nor whole numbers"))
+        if self.unit is not None and self._forms[self.unit.name] not in ("text", "whole", "any"):
+            reasons.append((self.unit.name, "it names people and holds neither texts nor whole numbers"))
         many = [f"the schema has over {_MOST_COLUMNS} columns"] if len(self.schema.columns) > _MOST_COLUMNS else []
         many += rules.reasons_against(self.schema.constrained)
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
@@ -102,9 +102,9 @@ class RowsThere:
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
         dialect, query = _DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
-        people = None if self.people is None else replace(self.people, column=names[self.people.name])
+        unit = None if self.unit is None else replace(self.unit, column=names[self.unit.name])
         make = SparkStatements if dialect is SPARK else Statements
-        return make(dialect, query, self.schema, self.complete or self.schema, forms, names, split, people)
+        return make(dialect, query, self.schema, self.complete or self.schema, forms, names, split, unit)
 
     def survey(self) -> tuple[Sums, Sums]:
         """The training rows, and the test rows.
@@ -126,9 +126,9 @@ class RowsThere:
                 f"split column '{self.split.name}' has a value other than '{self.split.train}' and "
                 f"'{self.split.test}'. Correct ingest.split."
             )
-        if self.people is not None and nobody:
+        if self.unit is not None and nobody:
             refused.append(
-                f"{self.database.name}: column '{self.people.name}' of ingest.unit must hold a text or a whole number "
+                f"{self.database.name}: column '{self.unit.name}' of ingest.unit must hold a text or a whole number "
                 "in each row. Correct the source, or leave such rows out."
             )
         if refused:
@@ -201,7 +201,7 @@ class RowsThere:
                 elif place == -2:
                     records = count
                 elif place == -3:
-                    if self.people is None or count > self.people.max_rows:
+                    if self.unit is None or count > self.unit.max_rows:
                         raise DataError(f"{self.database.name}: a person has more rows than ingest.unit.max_rows.")
                 else:
                     counts.append(row)

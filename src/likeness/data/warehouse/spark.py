@@ -146,7 +146,7 @@ class SparkStatements(Statements):
         each = f"SELECT INLINE(ARRAY(\n{listed}\n)) FROM (\n{rows}\n)"
         joined = "SELECT part, CONCAT(cell, ' ', SUM(count)) AS counts FROM"
         sums, by = f"{joined} (\n{each}\n)", "GROUP BY part, cell"
-        if self.people is not None:
+        if self.unit is not None:
             sums = (
                 f"{sums} {by} HAVING cell IS NOT NULL UNION ALL {joined} (\n{self._written([], self._most_rows())}\n)"
             )

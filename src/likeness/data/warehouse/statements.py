@@ -106,7 +106,7 @@ class Statements:
         forms: of the cells of each column, by its name.
         names: of each column in the source, by its name; the quoted one.
         split: into training and test rows.
-        people: whose row each is; None: a row is a person.
+        unit: whose row each is; None: a row is a person.
     """
 
     dialect: Dialect
@@ -116,7 +116,7 @@ class Statements:
     forms: Mapping[str, str]
     names: Mapping[str, str]
     split: Split
-    people: People | None = None
+    unit: People | None = None
     held_steps: ClassVar[str] = "likeness_(raw|read|typed|rows|parts|rules_.*|cells)"
     """Names of steps that are computed once, though later ones use them several times."""
     beside: ClassVar[tuple[str, ...]] = ()
@@ -130,7 +130,7 @@ class Statements:
         """
         places = range(len(self.schema.columns))
         faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
-        faults.append("0" if self.people is None else "MAX(CASE WHEN p IS NULL THEN 1 ELSE 0 END)")
+        faults.append("0" if self.unit is None else "MAX(CASE WHEN p IS NULL THEN 1 ELSE 0 END)")
         sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *limbs())]
         return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM likeness_parts")
 
@@ -201,7 +201,7 @@ class Statements:
         whole += [
             f"SELECT -1, '{k}', SUM({limb}) FROM likeness_parts WHERE train = 1" for k, limb in enumerate(limbs())
         ]
-        return whole if self.people is None else [*whole, self._most_rows()]
+        return whole if self.unit is None else [*whole, self._most_rows()]
 
     def _most_rows(self) -> str:
         """The question about the most training rows of a person."""
@@ -257,7 +257,7 @@ class Statements:
             typed.append(f"{columns.typed(column, missing, f'u_{k}')} AS v_{k}")
             typed.append(f"{columns.fault(column, missing, f'u_{k}')} AS f_{k}")
         row = " || ".join(columns.framed(column, f"v_{k}") for k, column in enumerate(self.schema.columns))
-        others, split, people = ["s"] if self.split.column else [], self.split, self.people
+        others, split, unit = ["s"] if self.split.column else [], self.split, self.unit
         if split.column:
             text = split.column if self.forms[split.name] == "any" else f"L_ORDER({split.column})"
             raw.append(f"L_TEXT({text}) AS s")
@@ -265,9 +265,9 @@ class Statements:
             train = f"CASE s {words} END"
         else:
             train = self._by_hash()
-        if people is not None:
+        if unit is not None:
             others.append("p")
-            raw.append(f"{columns.text_of_name(self.forms[people.name], people.column)} AS o")
+            raw.append(f"{columns.text_of_name(self.forms[unit.name], unit.column)} AS o")
             read.append("L_PERSON(o) AS p")
         following = [
             ("likeness_copies", "SELECT *, ROW_NUMBER() OVER (PARTITION BY h ORDER BY h) - 1 AS n FROM likeness_rows"),
@@ -278,7 +278,7 @@ class Statements:
             ("likeness_read", f"SELECT *, {', '.join(read)} FROM likeness_raw"),
             ("likeness_typed", f"SELECT {', '.join([*typed, *others])} FROM likeness_read"),
             ("likeness_rows", f"SELECT *, L_SHA({row}) AS h FROM likeness_typed"),
-            *(following if people is None else _bounded(train, people.max_rows)),
+            *(following if unit is None else _bounded(train, unit.max_rows)),
         ]
 
     def _by_hash(self) -> str:
@@ -286,7 +286,7 @@ class Statements:
         (factor, start), below = factor_and_start(self.split.seed), held_out_words(self.split.fraction)
         if not below:
             return "1"
-        if self.people is not None:
+        if self.unit is not None:
             name = f"L_SHA({columns.literal(f'likeness person {self.split.seed} ')} || p)"
             return f"CASE WHEN L_HEX(SUBSTRING({name}, {8 * LIMBS - 7}, 8)) < {below} THEN 0 ELSE 1 END"
         word = f"L_HEX(SUBSTRING(h, {8 * LIMBS - 7}, 8)) * {factor} % {WORDS} + n * {COPIES_STEP} % {WORDS} + {start}"
