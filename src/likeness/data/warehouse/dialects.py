@@ -11,6 +11,7 @@ functions of our own process in SQLite.
 ``L_SINGLE(x)``                        the float64 of the fewest digits of a float32
 ``L_FLOAT('0.1')``, ``L_NAN(v)``       a float64 by its text; whether one is not a number
 ``L_NEAR(v)``                          a nearest whole number
+``L_WHOLE(v)``                         the whole part of a number
 ``L_DIV(n, n)``                        the whole part of a quotient of whole numbers from 0 on
 ``L_EXACT(v)``                         the text of a float64 in a row (``Numeric.exact_texts``)
 ``L_ODD(t)``                           whether a normal text can be no category that is released
@@ -133,6 +134,7 @@ _POSTGRES = _TEXTS | {
     "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR @0 ~ '[{_HARMFUL}]')".replace("U00000000", "U00000001"),
     "L_BYTES": "OCTET_LENGTH(@0)",
     "L_NEAR": "ROUND(@0)",
+    "L_WHOLE": "TRUNC(CAST(@0 AS DOUBLE PRECISION))",
     "L_DIV": "((@0) / (@1))",
     "L_DAYS": "(@0 - DATE '1970-01-01')",
     "L_SECONDS": "FLOOR(EXTRACT(EPOCH FROM @0))",
@@ -158,6 +160,7 @@ _DUCKDB = _TEXTS | {
     "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR REGEXP_MATCHES(@0, '[{_of_re2(_HARMFUL)}]'))",
     "L_BYTES": "STRLEN(@0)",
     "L_NEAR": "ROUND(@0)",
+    "L_WHOLE": "TRUNC(CAST(@0 AS DOUBLE))",
     "L_DIV": "((@0) // (@1))",
     "L_DAYS": "DATE_DIFF('day', DATE '1970-01-01', @0)",
     "L_SECONDS": "DATE_DIFF('second', TIMESTAMP '1970-01-01', @0)",
@@ -278,6 +281,7 @@ _SQLITE_WORDS |= {"L_START": "l_start(@0, @1, @2)", **{f"L_MIX_{shift}": "@0" fo
 _SQLITE_WORDS |= {
     "L_NAN": "(@0 <> @0)",
     "L_NEAR": "ROUND(@0)",
+    "L_WHOLE": "CAST(@0 AS INTEGER)",
     "L_ORDER": "@0",
     "L_DIV": "((@0) / (@1))",
 }  # it knows no NaN

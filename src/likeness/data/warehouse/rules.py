@@ -80,6 +80,8 @@ def modeled(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) ->
     for column in table.columns:
         if names[column.name] != values[column.name] and not column.is_categorical:
             value = names[column.name]
+            if column.is_integral:  # an order may raise it to a number with decimals
+                value = steps.add(f"L_WHOLE({value})")
             names[column.name] = steps.add(columns.typed(column, f"{value} IS NULL", value))
     return {column.name: names[column.name] for column in table.modeled}
 

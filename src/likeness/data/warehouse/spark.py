@@ -71,6 +71,7 @@ _WORDS |= {
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
     "L_NAN": "ISNAN(@0)",
     "L_NEAR": "RINT(@0)",
+    "L_WHOLE": "CAST(@0 AS BIGINT)",
     "L_DIV": "((@0) DIV (@1))",
     "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR @0 RLIKE r'[{_of_re2(_HARMFUL)}]')",
     "L_BYTES": "OCTET_LENGTH(@0)",
