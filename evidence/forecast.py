@@ -69,7 +69,7 @@ def page() -> None:
         words += f" | {row.detectable:.3f}" if row.detectable <= 1 else " | none"
         seen = "yes" if row.fitted else "no"
         print(f"| {row.table} | {row.rows:,} | {row.columns} | {seen} | {words} | {100 * row.lost:.0f} |")
-    PICTURE.write_bytes(draw(6, 4.2, lambda figure: picture(figure, rows), secret=False))
+    PICTURE.write_bytes(draw(6, 4.2, lambda figure: picture(figure, rows)))
     counts = near.groupby(rows["fitted"]).agg(["sum", "count"])
     print(f"\nWithin a factor of {FACTOR}: {near.sum()} of {len(near)} pairs.", counts.to_dict("index"))
 

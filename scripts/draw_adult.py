@@ -66,7 +66,7 @@ def main() -> None:
             pair(panel, *drawn)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
-    TARGET.write_bytes(draw(11, 3.6, paint, secret=False))
+    TARGET.write_bytes(draw(11, 3.6, paint))
 
 
 if __name__ == "__main__":
