@@ -1,7 +1,7 @@
 """Wide tables: seconds of a fit with hundreds of columns.
 
-Run: ``python -m evidence.wide [--columns 60 100 300]``. Rows are made up from a public seed, settings are the defaults, and
-the ledger is one of its own. Appends to evidence/results/wide.csv.
+Run: ``python -m evidence.wide [--columns 60 100 300]``. Rows are made up from a public seed, settings are the
+defaults, and the ledger is one of its own. Appends to evidence/results/wide.csv.
 """
 
 import argparse
