@@ -30,6 +30,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     for key, value in _QUIET.items():
         builder = builder.config(key, value)
     builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # half of the seconds
+    builder = builder.config("spark.sql.timestampType", "TIMESTAMP_NTZ")  # which would refuse all moments
     session = builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
 
     def put(name: str, table: pa.Table) -> None:
