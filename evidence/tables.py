@@ -1,19 +1,16 @@
 """Ours against MST and AIM on tables: quality, seconds and peak memory side by side. Fills evidence/TABLES.md.
 
 Run: ``python -m evidence.tables [--table adult] [--epsilon 1] [--draws 5] [--only ours|mst|aim]``. Without options:
-Adult with all three at ε = 0.2, 1 and 10, once more with 32 bins a number, Census-Income and Covertype with ours at 1,
-Covertype also with rules, and with these and fine bins.
+Adult with all three at ε = 0.2, 1 and 10, Census-Income and Covertype with ours at 1, Covertype also with rules.
 Resumable. ``--only aim_mbi`` runs AIM on its authors' package, more than an hour a draw, where it is asked for.
 
-One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml, but for those settings
-that :data:`SETTINGS` has), (ε, δ), add/remove; the peers (:mod:`evidence.peers`, in an environment of their
-own: ``--peers PYTHON``) get the training rows as codes of these cells, and their codes become rows by the same rule as
-ours. As many synthetic rows as params ask for each. Seconds run from the training table in memory to the synthetic one;
-memory is the peak of the process that made it.
+One protocol: the same public schema, the same cells (those of ``marginals`` in params.yaml), (ε, δ), add/remove; the
+peers (:mod:`evidence.peers`, in an environment of their own: ``--peers PYTHON``) get the training rows as codes of
+these cells, and their codes become rows by the same rule as ours. As many synthetic rows as params ask for each.
+Seconds run from the training table in memory to the synthetic one; memory is the peak of the process that made it.
 """
 
 import argparse
-import copy
 import dataclasses
 import json
 import os
@@ -60,22 +57,13 @@ PROGRAMS = {
     "aim_mbi": "evidence/peers_mbi.py",
     "dpsynth_swift": "evidence/peers_swift.py",
 }
-_FINE: dict[str, Any] = {"privatize": {"bins": 32}}
-SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "adult_32": ("adult", {"privatize": {"bins": 32}}),
-    "covtype_fine": ("covtype", _FINE),
-}
-"""The same rows with other settings of ``marginals`` than params.yaml has."""
 TABLES = {  # ε and methods
     "adult": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
-    "adult_32": ((0.2, 1.0, 10.0), ("ours", *PEERS)),
     "census": ((1.0,), ("ours",)),
     "covtype": ((1.0,), ("ours",)),
     "covtype_one_of": ((1.0,), ("ours",)),
-    "covtype_fine": ((1.0,), ("ours",)),
 }
-_ONE_OF = "covtype", [{"one_of": ["Wilderness_Area*"]}, {"one_of": ["Soil_Type*"]}]
-RULES = {"covtype_one_of": _ONE_OF, "covtype_fine": _ONE_OF}
+RULES = {"covtype_one_of": ("covtype", [{"one_of": ["Wilderness_Area*"]}, {"one_of": ["Soil_Type*"]}])}
 """A table whose schema gets public rules: the soil and the area of a cell of forest are one column each."""
 NAMES = {
     "real": "real",
@@ -102,7 +90,7 @@ def main() -> None:
     parser.add_argument("--one", nargs=2, metavar=("DRAW", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        table = with_settings(arguments.table)
+        table = loaded(arguments.table)
         params = with_rules(arguments.table, with_epsilon(table.params, arguments.epsilon), table.schema)
         measured(params, table.train, int(arguments.one[0]), Path(arguments.one[1]))
         return
@@ -116,7 +104,7 @@ def main() -> None:
 
 def run(name: str, arguments: argparse.Namespace) -> None:
     """Ceiling, floor, and every draw of every method that is not in the CSV file."""
-    table = with_settings(name)
+    table = loaded(name)
     controls = {
         "real": lambda: table.train,
         "binned": lambda: through_cells(table),
@@ -140,18 +128,9 @@ def run(name: str, arguments: argparse.Namespace) -> None:
                 RESULTS.add([name, method, epsilon, draw], {**cost, **score(synthetic, table)})
 
 
-def with_settings(name: str) -> Table:
-    """One of :data:`TABLES`, with its own settings of ``marginals``."""
-    source, own = SETTINGS.get(name, (name, {}))
-    table = load(RULES[name][0] if name in RULES else source)
-    if not own:
-        return table
-    sections = copy.deepcopy(dict(table.params.sections))
-    for section, values in own.items():
-        for key, value in values.items():
-            inner = sections["marginals"][section]
-            inner[key] = {**inner[key], **value} if isinstance(value, dict) else value
-    return dataclasses.replace(table, params=dataclasses.replace(table.params, method="marginals", sections=sections))
+def loaded(name: str) -> Table:
+    """One of :data:`TABLES`."""
+    return load(RULES[name][0] if name in RULES else name)
 
 
 def with_rules(name: str, params: Params, schema: Schema) -> Params:

@@ -4,12 +4,14 @@ import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
+from likeness.core.files import expanded
 from likeness.core.text import normal_texts
 
 _DATABASES = ("sqlite", "duckdb", "spark", "postgresql+psycopg")
@@ -96,6 +98,10 @@ class LedgerSettings(Section):
     def __post_init__(self) -> None:
         """Check names that the ledger writes."""
         require("~" not in self.attempt, "ledger.attempt", self.attempt, "free of '~', which marks a redraw")
+
+    def place(self, root: Path) -> tuple[str | None, str | None]:
+        """Folder and database of the ledger of a project, whose folder is ``root``."""
+        return str(root / expanded(self.home)) if self.home else None, self.url
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import DataError, LedgerError
-from likeness.core.files import expanded
 from likeness.core.hashing import sha256_bytes
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.database import holding
@@ -35,15 +34,9 @@ class LedgerSession:
     params: Params
 
     @property
-    def place(self) -> tuple[str | None, str | None]:
-        """Folder and database of the ledger, as the settings name them."""
-        home, url = self.params.ledger.home, self.params.ledger.url
-        return str(self.root / expanded(home)) if home else None, url
-
-    @property
     def home(self) -> Home:
         """The folders of the ledger of this machine or team."""
-        return locate(*self.place)
+        return locate(*self.params.ledger.place(self.root))
 
     @cached_property
     def ledger(self) -> Ledger:

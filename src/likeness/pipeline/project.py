@@ -320,7 +320,7 @@ class Project:
         """
         from likeness.release.released import check_against, ledger_is_absent, load_released
 
-        if paths and not ledger_is_absent(*self.ledger_session.place):
+        if paths and not ledger_is_absent(*self.params.ledger.place(self.root)):
             commits, ledger_id = self.ledger.commits(), self.ledger.id
             for path in paths:
                 check_against(commits, path, load_released(path).receipt, ledger_id)

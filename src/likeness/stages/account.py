@@ -15,9 +15,9 @@ from likeness.report.statement import statement
 
 def main(project: Project) -> None:
     """Fail if the total exceeds the target, or if ledger, releases, generator and table do not belong together."""
-    paths = project.paths
+    paths, ledger = project.paths, project.params.ledger.place(project.root)
     try:
-        privacy = account_elsewhere(project) if ledger_is_absent(*project.ledger_session.place) else account(project)
+        privacy = account_elsewhere(project) if ledger_is_absent(*ledger) else account(project)
     except LikenessError:
         for path in (paths.privacy, paths.statement, paths.report):
             path.unlink(missing_ok=True)  # a refusal must not leave what an earlier run stated
