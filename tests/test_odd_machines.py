@@ -50,6 +50,7 @@ def unsaid(source: str) -> Iterator[str]:
             yield f"line {node.lineno}: {name}"
 
 
+@pytest.mark.long
 def test_no_text_has_the_encoding_of_the_machine() -> None:
     assert len(SOURCES) > 200 and list(unsaid("p.read_text(); q.write_text(x); subprocess.run([], text=True)"))
     found = {path.as_posix(): list(unsaid(path.read_text(encoding="utf-8"))) for path in SOURCES}

@@ -203,6 +203,7 @@ def test_no_number_is_too_large_for_a_plain_answer(
         assert Project(Path(), load_params(settings_file)).plan
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("load", "error"), [(Schema.load, SchemaError), (load_params, ParamsError)])
 @FUZZ
 @given(content=st.binary(max_size=60) | st.text(max_size=60).map(str.encode))

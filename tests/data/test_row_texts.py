@@ -69,6 +69,7 @@ def test_the_text_of_a_row_and_the_digests_of_a_table() -> None:
     assert typed_digest(table, SCHEMA, KEY, ordered=True) == hmac.digest(KEY, content, "sha256").hex()
 
 
+@pytest.mark.long
 def test_columns_that_are_joined_together_change_no_text() -> None:
     table = read_frame(ROWS, SCHEMA)
     places = np.random.default_rng(0).integers(0, 3, (7, 1000))

@@ -62,6 +62,7 @@ def test_neither_order_nor_chunks_move_a_row(drawn: tuple[Schema, pd.DataFrame],
     assert Counter(zip(map(bytes, sorted_rows), split(sorted_rows, seed=seed, chunk=chunk), strict=True)) == whole
 
 
+@pytest.mark.long
 def test_rows_are_equal_if_128_bits_are() -> None:
     """Hashes whose first 64 bits are equal, in chunks of all sizes: the copies of each are counted apart."""
     chosen = np.random.default_rng(0).integers(0, 4, (3000, 2))

@@ -564,6 +564,7 @@ def test_columns_that_differ_in_case_only_have_to_come(scheme: str, tmp_path: Pa
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", ["snowflake", "bigquery"])
 def test_the_parser_of_another_warehouse_reads_the_statements(other: str, tmp_path: Path) -> None:
     rows = visits(f"duckdb:///{tmp_path}/t.db").there

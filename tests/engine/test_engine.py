@@ -88,6 +88,7 @@ def test_any_parts_add_up_to_the_sum(rows: EncodedRows, name: str) -> None:
     assert divided.records == whole.records and np.array_equal(divided.total, whole.total)
 
 
+@pytest.mark.long
 def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
     rows: EncodedRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +131,7 @@ def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
     assert peak(16) < 1.25 * peak(4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_threads_give_the_same_bytes(rows: EncodedRows, workers: int) -> None:
     """However many there are: the parts, and so the partial sums, are others for each."""

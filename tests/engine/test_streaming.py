@@ -387,6 +387,7 @@ def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
     assert len(seen) == 4
 
 
+@pytest.mark.long
 def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp_path: Path) -> None:
     written = tmp_path / "private/table.parquet"
     Ledger.create(locate())

@@ -92,6 +92,7 @@ def test_every_class_has_rows_in_a_batch() -> None:
     assert counts == [294, 25, 25]
 
 
+@pytest.mark.long
 def test_fixed_weights_of_coordinates_and_a_map_s_own_means() -> None:
     """Weights scale the squares one by one; a map that knows its means gives the same loss as one that does not."""
     plain = objective()

@@ -38,6 +38,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, settings: TrainingSettings) -> list
     return steps
 
 
+@pytest.mark.long
 def test_a_cosine_schedule_falls_from_the_learning_rate_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """At step t of T the rate is η (1 + cos(π t / T)) / 2."""
     steps = watched(monkeypatch, TrainingSettings(20, 1, 0.4, "cosine"))
@@ -63,6 +64,7 @@ def test_every_device_has_the_same_latent_numbers() -> None:
     assert stream.device.type == "cpu" and stream.initial_seed() == public_seed(0, "train.latent")
 
 
+@pytest.mark.long
 def test_a_training_on_cuda_has_equal_bits_and_names_its_card(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = torch.device("cuda")
     with _deterministic(cuda):

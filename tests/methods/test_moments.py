@@ -176,6 +176,7 @@ def two_shapes(rows: int = 6_000) -> Records:
     return Records(np.where(labels[:, None] == 0, 0.8 * bright, 0.4) + noise, labels)
 
 
+@pytest.mark.long
 def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None:
     """At ε = 2 the distance of the shapes is over ten times the edge of the noise in a cluster.
 
@@ -208,6 +209,7 @@ def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None
     assert (np.abs(left - right) > 0.7).all() and (left[0] > right[0]) == (right[1] > left[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("splits", [0, 2])
 def test_images_are_measured_from_the_released_mean_of_their_class(splits: int) -> None:
     """Both shapes of class 0 are far from their mean, images of class 1 are not: the bound is between them."""

@@ -37,6 +37,7 @@ def test_many_records_keep_every_relation_and_few_pairs_lost_are_named() -> None
     assert "IN PART: 30,000 records" in str(report) and "as town and job" in str(report)
 
 
+@pytest.mark.long
 def test_noise_falls_with_records_and_epsilon_and_grows_with_columns() -> None:
     (one,), (more,) = (survey(epsilon).check(5_000).forecast.expected for epsilon in (1.0, 4.0))
     (records,) = survey().check(20_000).forecast.expected
@@ -46,6 +47,7 @@ def test_noise_falls_with_records_and_epsilon_and_grows_with_columns() -> None:
         assert better.pair_distance < one.pair_distance and better.category_share < one.category_share
 
 
+@pytest.mark.long
 def test_the_number_of_records_for_relations_is_enough_and_no_less_is() -> None:
     needed = survey().check(1_000).forecast.relation_records
     assert needed is not None

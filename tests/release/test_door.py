@@ -143,6 +143,7 @@ def test_over_budget_nothing_is_read(ledger: Ledger) -> None:
         Door(plan(), ledger, DATASET, forbidden).release(query(51))
 
 
+@pytest.mark.long
 def test_noise_has_the_stated_scale_and_five_percent_off_is_noticed(ledger: Ledger) -> None:
     """Chi-square on 20,000 coordinates, two-sided false alarm 1e-6; misses 5 % with probability below 1e-6."""
     asked = query(5_000)
