@@ -122,6 +122,7 @@ def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[
         assert code == 2 and rule in error
 
 
+@pytest.mark.long
 def test_what_a_schedule_costs(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     """The forecast is that of the ledger: so many runs fit, and not one more; with the other epsilon all fit."""
     year = schedule(Project.load(), "week", 1)
@@ -182,6 +183,7 @@ def test_a_series_has_room_for_years_of_nights(project: Path, monkeypatch: pytes
     assert schedule(Project.load(), "night", 5).room < 1023
 
 
+@pytest.mark.long
 def test_another_recipe_waits_for_a_person(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     """Plan and check say it, and the door, which the stages and a fit share: nothing is on record."""
     ledger, name, words = Ledger.open(locate()), "uci-adult-1994", rf"by recipe {RECIPE - 1}. .* has recipe {RECIPE}: "

@@ -118,6 +118,7 @@ def test_the_printed_section_of_a_method_is_that_of_a_new_project(name: str) -> 
     assert max(map(len, text.splitlines())) <= 120
 
 
+@pytest.mark.long
 def test_a_printed_section_can_be_pasted() -> None:
     sections = [name for name in defaults(Params) if name not in ("method", "sections")]
     for name in sections:

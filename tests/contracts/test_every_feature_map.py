@@ -150,6 +150,7 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
         start += part.width
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "feature",
     [

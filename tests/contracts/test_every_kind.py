@@ -125,6 +125,7 @@ def test_answers_about_a_frame_are_the_schema(schema: Schema) -> None:
     assert all(kind.is_answer(EXAMPLES[name][1]) is not kind.is_categorical for name, kind in KINDS.items())
 
 
+@pytest.mark.long
 def test_every_source_gives_the_same_table_and_its_texts(schema: Schema, tmp_path: Path) -> None:
     given, typed = cells(2).assign(row=range(4)), read_frame(cells(2), schema)  # no row is empty
     for name, write in (("csv", given.to_csv), ("parquet", given.to_parquet), ("xlsx", given.to_excel)):

@@ -47,6 +47,7 @@ def test_blocks_of_a_known_schema() -> None:
     assert layout.onehot_columns.tolist() == [2, 3, 4, 5]
 
 
+@pytest.mark.long
 @given(schemas())
 def test_blocks_tile_the_vector_and_the_json_form_reads_back(schema: Schema) -> None:
     layout = Layout.from_schema(schema)

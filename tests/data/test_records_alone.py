@@ -89,6 +89,7 @@ def test_no_line_changes_the_record_of_another() -> None:
         assert got == expected, f"{b!r}, then {a!r} at {place}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("separator", [",", " ", "\t"])
 def test_the_fast_reader_gives_the_cells_of_the_exact_one(monkeypatch: pytest.MonkeyPatch, separator: str) -> None:
     quoted = [
@@ -123,6 +124,7 @@ def test_the_fast_reader_gives_the_cells_of_the_exact_one(monkeypatch: pytest.Mo
 BORDERS = ["1,2,3", '"x', '"y",2,3', 'bed 5",4,5', '1,"', '",2', "a\rb", '"a\r', "", "é" * 40, "1,2,3,4", "a\0"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("encoding", "quote"),
     [
@@ -154,6 +156,7 @@ def test_no_encoding_quote_or_border_of_a_block_joins_lines(
         assert read([b, "0,0,0", a]) == expected, f"{b!r}, then {a!r}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("block", [5, 1000])
 def test_no_byte_too_many_hides_the_lines_up_to_another(

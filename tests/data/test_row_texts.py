@@ -106,6 +106,7 @@ def test_no_sign_in_a_cell_makes_another_row_of_it() -> None:
     assert len(digests) == (len(cells) - 1) ** 2  # an empty cell of a CSV is missing
 
 
+@pytest.mark.long
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1)
     | st.lists(st.builds(lambda whole, places: whole / 10**places, st.integers(-(10**16), 10**16), st.integers(0, 6)))

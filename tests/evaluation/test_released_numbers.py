@@ -35,6 +35,7 @@ def section(shuffled: bool = False, compared: bool = True) -> dict[str, Any]:
     return table_section(SCHEMA, drawn(1)[0], None, rows, chunks)
 
 
+@pytest.mark.long
 def test_intervals_hold_the_shares_of_the_table_and_synthetic_shares_are_exact() -> None:
     """Two more points than the interval are seven standard errors: false alarms below 1e-10."""
     columns = {column["name"]: column for column in section()["numbers"]["columns"]}
@@ -86,6 +87,7 @@ def test_the_expected_error_of_a_pair_is_the_mean_over_draws() -> None:
     assert np.mean(distances) == pytest.approx(np.mean(expected), rel=0.25)
 
 
+@pytest.mark.long
 def test_a_table_that_lost_a_dependence_does_not_fit() -> None:
     """Ten pairs and five columns by class, in two releases. Cells of the table itself have less than their noise.
 

@@ -56,6 +56,7 @@ def test_inner_products_are_the_sum_and_the_products_of_kernels() -> None:
     assert float((features @ features.T - 0.25 * total - 0.75 * products).abs().max()) < 3e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changes", "kept"), [({"subsets": (), "product_share": 0.0}, "sum"), ({"product_share": 1.0}, "products")]
 )

@@ -112,6 +112,7 @@ def test_a_rare_condition_on_a_computed_column_is_refused(drawn: DrawnRows) -> N
         drawn.where(1, 0, allowed_values({"a": 5, "both": 0.01}, SCHEMA))
 
 
+@pytest.mark.long
 def test_rows_beside_given_values_keep_the_rules(drawn: DrawnRows) -> None:
     given = pd.DataFrame({"age": [2, 40, 2, 70], "place": ["child", "husband", "child", "wife"]}, index=[7, 8, 9, 3])
     table = drawn.complete(given, 0)

@@ -70,6 +70,7 @@ def test_a_hostile_specification_is_refused(tmp_path: Path, changed: dict[str, A
         SavedGenerator.load(saved(tmp_path, copula(), **changed))
 
 
+@pytest.mark.long
 @BOTH
 def test_weights_that_were_cut_short_are_refused(tmp_path: Path, make: Callable[[], Any]) -> None:
     path = saved(tmp_path, make()) / "weights.safetensors"

@@ -95,6 +95,7 @@ def counts_of(x: np.ndarray, labels: np.ndarray) -> list[tuple[int, int, np.ndar
     return list(FEATURE.blocks(values))
 
 
+@pytest.mark.long
 def test_drawn_rows_have_the_marginals_of_the_model() -> None:
     model = mixture()
     labels = np.arange(200_000) % 2

@@ -45,6 +45,7 @@ def test_a_cosine_schedule_falls_from_the_learning_rate_to_nothing(monkeypatch: 
     assert [step["lr"] for step in steps] == pytest.approx([0.2 * (1 + math.cos(math.pi * t / 20)) for t in range(20)])
 
 
+@pytest.mark.long
 def test_a_constant_schedule_keeps_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = watched(monkeypatch, TrainingSettings(20, 1, 0.4, "constant"))
     assert steps == [{"lr": 0.4, "betas": (0.9, 0.999)}] * 20

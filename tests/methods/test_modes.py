@@ -137,6 +137,7 @@ def through_the_door() -> Callable[[Pearl, Plan, np.ndarray], dict[str, Released
     return make
 
 
+@pytest.mark.long
 def test_two_modes_are_found_through_noise(
     through_the_door: Callable[[Pearl, Plan, np.ndarray], dict[str, Released]],
 ) -> None:
@@ -159,6 +160,7 @@ def test_two_modes_are_found_through_noise(
         assert deviation == pytest.approx(true_deviation, rel=2 * relative)
 
 
+@pytest.mark.long
 def test_the_steps_cost_what_the_plan_gives_them(
     through_the_door: Callable[[Pearl, Plan, np.ndarray], dict[str, Released]],
 ) -> None:

@@ -84,6 +84,7 @@ WITHOUT_LEVELS = moments.Moments(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "least"), [(METHOD, 0.4), (WITHOUT_LEVELS, 0.5)], ids=["levels", "none"])
 def test_directions_within_the_noise_are_kept_where_brightness_is_released_apart(
     method: moments.Moments, least: float
@@ -105,6 +106,7 @@ def test_directions_within_the_noise_are_kept_where_brightness_is_released_apart
     assert any(strength < 0.5 for strength in kept) is levels
 
 
+@pytest.mark.long
 def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again() -> None:
     found = released()
     norms = CosineNorms(SHAPE, 20, 32)
@@ -133,6 +135,7 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again() -> Non
 FROM_GRAY = dataclasses.replace(METHOD, auxiliary=Auxiliary(cells=32, center="gray"), train=TrainMoments(mirror=True))
 
 
+@pytest.mark.long
 def test_from_gray_the_bounds_are_shorter_and_a_verifier_computes_them_again() -> None:
     """Grays of .2 to .4 are .2 from .5: the noise on second moments is (.2 / .3)² of what it is from black.
 
@@ -248,6 +251,7 @@ def test_images_are_measured_from_the_released_mean_of_their_class(splits: int) 
         assert left.mean() == pytest.approx(0.3, abs=0.1)  # six deviations of 500 coins
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("splits", [0, 2])
 def test_centers_of_classes_cost_a_tenth_of_the_levels_where_classes_split(splits: int) -> None:
     black, classes = (
@@ -265,6 +269,7 @@ def test_centers_of_classes_cost_a_tenth_of_the_levels_where_classes_split(split
         assert (foreseen[name].dimension, foreseen[name].num_groups) == (one.receipt.dimension, one.receipt.num_groups)
 
 
+@pytest.mark.long
 def test_few_records_split_no_class_and_the_first_look_is_not_lost() -> None:
     """All of the moments' share but that of the counts is in the estimate: the noise is as if it were one release."""
     few = two_shapes()[:40]
@@ -375,6 +380,7 @@ def test_what_levels_depend_on_has_to_be_released_first() -> None:
         assert math.sqrt(squared) * 2.0**-query.lattice_bits == pytest.approx(one.receipt.sensitivity, rel=1e-12)
 
 
+@pytest.mark.long
 def test_cells_of_noise_alone_do_not_count() -> None:
     """Black images in the first of 32 cells, and noise in the others, which adds up to more than they are."""
     norms, hidden = CosineNorms(SHAPE, 20, 32), released()[NORMS]
@@ -431,6 +437,7 @@ def test_without_levels_pixels_are_clipped_and_a_verifier_is_content() -> None:
     check_again(method, CONTEXT, found)
 
 
+@pytest.mark.long
 def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
     found = released()
     auxiliary = {name: one for name, one in found.items() if name != "embedding"}

@@ -351,6 +351,7 @@ def test_every_method_is_foreseen_with_the_noise_of_its_plan(clone: Path, name: 
     assert found.rows == 5_000 and found.memory_bytes > 0 and found.records > 1
 
 
+@pytest.mark.long
 def test_several_rows_a_person_are_asked_about_and_their_cost_is_told(clone: Path) -> None:
     write(clone, GOOD)
     one = forecast(Project.load(), 5_000)
@@ -422,6 +423,7 @@ def test_more_epsilon_and_fewer_categories_need_fewer_records(clone: Path) -> No
     assert forecast(Project(Path(), marginals(clone, privacy__epsilon=float("inf")))).records == 1
 
 
+@pytest.mark.long
 def test_the_shipped_project_passes_for_adult(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert examine().faults == ()

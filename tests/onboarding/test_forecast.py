@@ -50,6 +50,7 @@ def test_time_and_memory_are_foreseen_within_a_factor_of_two(data: str, method: 
     assert megabytes / 2 < found.memory_bytes / 1e6 < megabytes * 2
 
 
+@pytest.mark.long
 def test_the_stages_of_images_are_foreseen_within_a_factor_of_two() -> None:
     """Measured on two busy cores: `evaluate` of MNIST has the peak, 1.37 GB, and takes 242 s."""
     expected = forecast(Project(Path(), settings_of("mnist", "moments")), 60_000)
@@ -104,6 +105,7 @@ def test_a_verdict_says_the_epsilon_that_would_do() -> None:
     assert "raise privacy.epsilon" not in Report((), (), forecast(project, 1_000)).in_short()  # 4.8 is no promise
 
 
+@pytest.mark.long
 def test_of_many_measures_a_person_reads_the_hardest() -> None:
     project = Project(Path(), settings_of("adult", "marginals"))
     query = forecast(project, 1_000).queries[-1]

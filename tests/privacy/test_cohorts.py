@@ -171,6 +171,7 @@ def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
             recomputed(8, **odd)
 
 
+@pytest.mark.long
 def test_no_person_moves_the_first_night_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbors: all nights with a person, and without. Each night has the same cohort and the same others."""
     generator = np.random.default_rng(0)
@@ -234,6 +235,7 @@ def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: pytest.Monke
     assert Series.on_record(ledger.records(), "people", "1~2").night is not None
 
 
+@pytest.mark.long
 def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a file and from a frame: the rows of the cohort, and a digest that no two nights without people share."""
     schema = schema_with([{"name": "c", "kind": "categorical", "categories": ["u", "v"]}])

@@ -39,6 +39,7 @@ def test_draws_are_fresh_and_centered() -> None:
     assert abs(float((first - values).mean())) < 6 * 2.0**20 / math.sqrt(len(values))
 
 
+@pytest.mark.long
 def test_neighbors_in_the_vector_are_independent() -> None:
     noise = add_discrete_gaussian(np.zeros(DRAWS, dtype=np.int64), 2.0**20) / 2.0**20
     assert abs(float((noise[1:] * noise[:-1]).mean())) < 6 / math.sqrt(DRAWS)

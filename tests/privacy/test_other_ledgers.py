@@ -142,6 +142,7 @@ def test_other_people_and_other_files_are_no_reason(colleague: tuple[str, bytes]
         assert Project.load().ledger_to_spend
 
 
+@pytest.mark.long
 def test_a_run_that_stopped_before_it_asked_anything_goes_on(colleague: tuple[str, bytes], command: Command) -> None:
     """Stages ``categories`` and ``card`` end well where nothing is private and nothing is asked."""
     lock = yaml.safe_load(locked([{"path": "data/released/categories", "md5": "00.dir", "nfiles": 1}]))
@@ -160,6 +161,7 @@ def test_a_made_up_name_of_a_ledger_moves_no_cursor(colleague: tuple[str, bytes]
     assert code == 2 and "\x1b" not in error and "names ledger \\x1b[2J right\\n about" in error
 
 
+@pytest.mark.long
 def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], command: Command) -> None:
     """In the work tree, and in a commit of git. A ledger that has answered about these people knows its own runs."""
     write("dvc.lock", locked([{"path": "data/released/embedding/embedding.safetensors", "md5": "00"}]))

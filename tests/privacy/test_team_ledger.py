@@ -303,6 +303,7 @@ def test_machines_racing_for_the_last_of_the_budget(ledger: Ledger, machine: Cal
     assert len({record.previous for record in records}) == len(records)
 
 
+@pytest.mark.long
 def test_a_server_that_is_not_there_and_a_driver_that_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

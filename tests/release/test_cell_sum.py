@@ -192,6 +192,7 @@ def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
         lattice_sum(query, [Records(np.zeros((1, 1)), np.array([0]))])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("feature", [PLAIN, CharacteristicFunction(4, 6, 1.5, seed=0)])
 @pytest.mark.parametrize(
     "labels",

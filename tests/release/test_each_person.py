@@ -132,6 +132,7 @@ def test_vectors_cannot_share() -> None:
         lattice_sum(query, [rows([2], 0)])
 
 
+@pytest.mark.long
 def test_the_door_adds_the_noise_of_one_record_and_insists_on_people() -> None:
     ledger = Ledger.create(locate())
     ledger.declare_population("people", ADD, 5.0, 1e-5, "pid")

@@ -164,6 +164,7 @@ def test_a_map_of_another_width_is_refused() -> None:
         lattice_sum(Query("q", "privatize", Narrow(LIES[0])), [table(1, 0)])
 
 
+@pytest.mark.long
 def test_a_wide_map_is_summed_in_smaller_blocks_to_the_same_sum() -> None:
     """A block's rows depend on the width alone, and the sum on neither chunks nor blocks, to the last bit."""
     wide = HermiteFeatures(tuple(range(4)), (), (), (0.7,) * 4, (6.0,) * 4, 20, 12, ((0, 1, 2), (1, 2, 3)), 0.5)
