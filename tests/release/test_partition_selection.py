@@ -10,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from likeness.core import retry
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, BudgetError, DataError, LedgerError, PlanError, ReleaseError
+from likeness.core.hashing import sha256_bytes
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.release import door
 from likeness.release.door import Door
 from likeness.release.partition_selection import COUNT_BITS, PartitionQuery, Partitions, counted, selected
 from likeness.release.released import Released, from_bytes, to_bytes
@@ -59,6 +62,48 @@ def started(own: Plan, cap: float = 1.0) -> Ledger:
 def asked(own: Plan, rows: list[Partitions], most: int = 100, ledger: Ledger | None = None) -> Released:
     dataset = dataclasses.replace(DATASET, unit=own.unit)
     return from_bytes(Door(own, ledger or started(own), dataset, lambda: rows).release(query(own, most)), "keys")
+
+
+class Cut:
+    """Counts of a database, whose connection breaks some times when it is asked for texts."""
+
+    max_rows = 0
+
+    def __init__(self, breaks: int) -> None:
+        self.breaks, self.asked = breaks, list[tuple[str, ...]]()
+
+    def texts(self, column: str) -> tuple[dict[str, int], int]:
+        return {sha256_bytes(key.encode()): 1000 for key in "ab"}, 2000
+
+    def texts_of(self, column: str, hashes: list[str]) -> dict[str, str]:
+        self.asked.append(tuple(hashes))
+        if len(self.asked) <= self.breaks:
+            error = DataError("the connection broke")
+            error.transient = True
+            raise error
+        return {sha256_bytes(key.encode()): key for key in "ab"}
+
+    def check(self) -> None: ...
+    def counts(self, *_: object) -> None: ...
+    def backend(self, *_: object) -> str:
+        return ""
+
+    def backend_of_texts(self, column: str) -> str:
+        return "sqlite " + "0" * 64
+
+
+def test_a_broken_connection_repeats_the_question_for_texts_and_not_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second draw would show a second answer to whoever sees the SQL."""
+    monkeypatch.setattr(retry, "PAUSES", (0, 0, 0))
+    draws = []
+    monkeypatch.setattr(door, "add_discrete_gaussian", lambda counts, scale: draws.append(1) or counts)
+    own = plan()
+    ledger, rows = started(own), Cut(9)
+    with pytest.raises(DataError, match="broke") as refused:
+        Door(own, ledger, DATASET, rows).release(query(own))  # type: ignore[arg-type]
+    assert len(draws) == 1 and len(rows.asked) == 4 and len({*rows.asked}) == 1 and not refused.value.transient
+    released = from_bytes(Door(own, ledger, DATASET, Cut(2)).release(query(own)), "keys")  # type: ignore[arg-type]
+    assert released.keys == ("a", "b") and len(draws) == 2
 
 
 keys_of_rows = st.lists(st.sampled_from(["a", "b", "c", "other", None]), max_size=30)

@@ -19,7 +19,7 @@ A request that has an answer gets the same bytes again and costs nothing: no re-
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -27,9 +27,10 @@ from typing import Any, cast
 import numpy as np
 
 from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import DataError, PlanError, ReleaseError
+from likeness.core.errors import DataError, LikenessError, PlanError, ReleaseError
 from likeness.core.format import HERE
 from likeness.core.hashing import sha256_bytes, sha256_json
+from likeness.core.retry import patiently
 from likeness.engine import LOCAL, threads
 from likeness.features.base import CellMap, ProductsMap
 from likeness.ledger.ledger import Ledger
@@ -260,10 +261,24 @@ def _draw_partitions(
     places = selected(keys, noisy, receipt.threshold, query.most)
     texts = [keys[place] for place in places]
     if isinstance(read, CountBackend):
-        by_hash = read.texts_of(query.column, texts)
+        by_hash = _texts_of(read, query, texts)
         places = sorted(places, key=lambda place: by_hash[keys[place]])
         texts = sorted(by_hash.values())
     return Released(noisy[places].reshape(1, len(places)), receipt, tuple(texts))
+
+
+def _texts_of(read: CountBackend, query: PartitionQuery, hashes: Sequence[str]) -> dict[str, str]:
+    """The texts of released hashes. A broken connection repeats this question, and not the draw that it names.
+
+    Raises:
+        LikenessError: the database refuses, or the connection broke each time. The stage does not begin again by
+            itself, because it would draw again.
+    """
+    try:
+        return patiently(lambda: read.texts_of(query.column, hashes))
+    except LikenessError as error:
+        error.transient = False
+        raise
 
 
 def _partitions_counted(chunks: Iterable[Partitions], unit: PrivacyUnit | None) -> Iterator[Partitions]:
