@@ -1,7 +1,7 @@
 """How far: seconds, memory and the same sums for millions of rows, on one core and on two. Fills docs/scale.md.
 
 Run: ``python -m evidence.scale [--rows 1000000] [--cores 1 2] [--csv]``. Rows of 15 columns are made up from a public
-seed and written as a folder of Parquet files, or as one CSV file. ``ingest``, ``preprocess``, ``auxiliary`` and
+seed and written as a folder of Parquet files, or as one CSV file. All rows train, as by default. ``ingest``, ``preprocess``, ``auxiliary`` and
 ``privatize`` of ``marginals`` run as the scripts that they are, on so many cores. There is no noise (``epsilon: inf``),
 so that the released integers are the sums and must be the same to the last bit. Beside them numpy counts all pairs of
 columns by class once, from codes in memory. Peak memory is that of all processes together, sampled. Appends to
@@ -152,7 +152,7 @@ class Project:
         params["method"] = "marginals"
         params["privacy"].update(epsilon=float("inf"), population="nobody")
         params["ledger"].update(attempt=attempt, cap={"epsilon": float("inf"), "delta": 1e-5})
-        params["ingest"] = {"source": self.source, "schema": "schema.yaml", "split": {"test_fraction": 0.1, "seed": 0}}
+        params["ingest"] = {"source": self.source, "schema": "schema.yaml"}
         (self.folder / "params.yaml").write_text(yaml.safe_dump(params))
 
     def measure(self, cores: int, once: float) -> str:

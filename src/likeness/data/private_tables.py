@@ -20,7 +20,7 @@ from likeness.core.rng import public, secret_bytes
 from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
 from likeness.data.table_columns import of_one_size
 
-_ROW_GROUP = 65_536
+_ROW_GROUP = 1 << 18
 _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
 _SALT_AT_ONCE = 1 << 20

@@ -203,8 +203,8 @@ def training_digest(params: Params, schema: Schema) -> TypedDigest:
 def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: Engine = LOCAL) -> "Iterator[DataFrame]":
     """The used rows of the source, typed, with their split and person: at least one chunk, in order.
 
-    A split by content needs 16 bytes a row, and 64 for moments. One by position needs 9, and the number of rows in
-    advance. A CSV or .npz file does not have it, so memory then holds the rows.
+    A split by content needs 16 bytes a row, and 64 for moments; nothing if no row is held out. One by position needs 9,
+    and the number of rows in advance. A CSV or .npz file does not have it, so memory then holds the rows.
 
     Args:
         sources: the sources, with their settings.

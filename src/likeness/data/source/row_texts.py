@@ -90,11 +90,12 @@ def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.Dict
     return pa.DictionaryArray.from_arrays(places, distinct)
 
 
-def encoded(cells: pa.Array) -> tuple[pa.Array, pa.Int64Array]:
+def encoded(cells: pa.Array) -> tuple[pa.Array, pa.Int32Array]:
     """The different values of cells, and the place of each cell among them; one place more where it is missing."""
     cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
     cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-    return cells.dictionary, pc.fill_null(cells.indices.cast(pa.int64()), len(cells.dictionary))
+    places = cells.indices.cast(pa.int32())
+    return cells.dictionary, pc.fill_null(places, len(cells.dictionary)) if places.null_count else places
 
 
 def _joined_bytes(values: "NDArray[np.uint8]") -> pa.LargeBinaryArray:

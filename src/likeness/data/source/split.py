@@ -49,7 +49,8 @@ class SplitByContent:
     evenly, because of the step.
 
     In SQL the copy is ``ROW_NUMBER() OVER (PARTITION BY t) - 1``, and no number reaches 2^63. Rows are equal here if
-    the first 128 bits of their hashes are. Memory holds 16 bytes of each row, and four times as many for moments.
+    the first 128 bits of their hashes are. Memory holds 16 bytes of each row, and four times as many for moments. If no
+    row is held out, it holds nothing.
     """
 
     def __init__(self, test_fraction: float, seed: int) -> None:
@@ -64,6 +65,8 @@ class SplitByContent:
 
     def parts(self, hashes: Hashes) -> Parts:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
+        if not self._fraction:
+            return _names(np.zeros(len(hashes), bool))
         words = last(hashes) * self._factor + self._copies(hashes) * np.uint64(COPIES_STEP) + self._start
         return _parts(words, self._fraction)
 
