@@ -1,11 +1,11 @@
 """How far: seconds, memory and the same sums for millions of rows, on one core and on two. Fills docs/scale.md.
 
 Run: ``python -m evidence.scale [--rows 1000000] [--cores 1 2] [--csv]``. Rows of 15 columns are made up from a public
-seed and written as a folder of Parquet files, or as one CSV file. All rows train, as by default. ``ingest``, ``preprocess``, ``auxiliary`` and
-``privatize`` of ``marginals`` run as the scripts that they are, on so many cores. There is no noise (``epsilon: inf``),
-so that the released integers are the sums and must be the same to the last bit. Beside them numpy counts all pairs of
-columns by class once, from codes in memory. Peak memory is that of all processes together, sampled. Appends to
-evidence/results/scale.csv.
+seed and written as a folder of Parquet files, or as one CSV file. All rows train, as by default. ``ingest``,
+``preprocess``, ``auxiliary`` and ``privatize`` of ``marginals`` run as the scripts that they are, on so many cores.
+There is no noise (``epsilon: inf``), so that the released integers are the sums and must be the same to the last bit.
+Beside them numpy counts all pairs of columns by class once, from codes in memory. Peak memory is that of all processes
+together, sampled. Appends to evidence/results/scale.csv.
 """
 
 import argparse
