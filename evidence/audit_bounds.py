@@ -5,7 +5,6 @@ differential privacy bounds them from below, so that small error rates refute a 
 is chosen on one half of the draws and judged on the other: the bounds need no correction for the choice.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,13 +14,13 @@ from scipy.stats import beta, chi2, norm
 
 from likeness.privacy.calibration import delta_of_mu
 
-Floats = NDArray[np.float64]
+Floats, Counts = NDArray[np.float64], NDArray[np.int64]
 _THRESHOLDS = 200
 
 
-def upper_rate(count: int, draws: int, alarm: float) -> float:
+def upper_rate(count: Counts, draws: int, alarm: float) -> Floats:
     """Clopper-Pearson: the true rate is above this with probability at most ``alarm``."""
-    return float(beta.isf(alarm, count + 1, draws - count)) if count < draws else 1.0
+    return np.where(count < draws, beta.isf(alarm, count + 1, draws - count), 1.0)
 
 
 def epsilon_lower(without: Floats, present: Floats, delta: float, alarm: float) -> float:
@@ -34,10 +33,10 @@ def epsilon_lower(without: Floats, present: Floats, delta: float, alarm: float) 
         without, present: the statistic under the two tables, shape (n,). alarm: probability that the bound is too high.
     """
 
-    def bound(false_positives: int, true_positives: int, draws: int) -> float:
-        detected = 1 - upper_rate(draws - true_positives, draws, alarm / 2)
-        excess = detected - delta
-        return math.log(excess / upper_rate(false_positives, draws, alarm / 2)) if excess > 0 else 0.0
+    def bound(false_positives: Counts, true_positives: Counts, draws: int) -> Floats:
+        excess = 1 - upper_rate(draws - true_positives, draws, alarm / 2) - delta
+        rate = upper_rate(false_positives, draws, alarm / 2)
+        return np.log(np.divide(excess, rate, out=np.ones_like(rate), where=excess > 0))
 
     return max(0.0, _at_best_threshold(without, present, bound))
 
@@ -48,9 +47,9 @@ def mu_lower(without: Floats, present: Floats, alarm: float) -> float:
     μ-Gaussian differential privacy promises ``FNR ≥ Φ(Φ⁻¹(1 − FPR) − μ)`` at every threshold (Dong, Roth and Su 2022).
     """
 
-    def bound(false_positives: int, true_positives: int, draws: int) -> float:
+    def bound(false_positives: Counts, true_positives: Counts, draws: int) -> Floats:
         missed = upper_rate(draws - true_positives, draws, alarm / 2)
-        return float(norm.isf(upper_rate(false_positives, draws, alarm / 2)) - norm.ppf(missed))
+        return norm.isf(upper_rate(false_positives, draws, alarm / 2)) - norm.ppf(missed)
 
     return max(0.0, _at_best_threshold(without, present, bound))
 
@@ -68,14 +67,15 @@ def variance_is(unit_noise: Floats, alarm: float) -> bool:
     return bool(low <= float(np.square(unit_noise).sum()) <= high)
 
 
-def _at_best_threshold(without: Floats, present: Floats, bound: Callable[[int, int, int], float]) -> float:
+def _at_best_threshold(without: Floats, present: Floats, bound: Callable[[Counts, Counts, int], Floats]) -> float:
     half = min(len(without), len(present)) // 2
     halves = [(np.sort(without[part]), np.sort(present[part])) for part in (slice(half), slice(half, 2 * half))]
     choosing, judging = halves
 
-    def at(threshold: float, draws: tuple[Floats, Floats]) -> float:
-        above = [half - int(np.searchsorted(values, threshold, side="right")) for values in draws]
+    def at(thresholds: Floats, draws: tuple[Floats, Floats]) -> Floats:
+        above = [half - np.searchsorted(values, thresholds, side="right") for values in draws]
         return bound(above[0], above[1], half)
 
     candidates = np.quantile(np.concatenate(choosing), np.linspace(0, 1, _THRESHOLDS))
-    return at(max(candidates, key=lambda threshold: at(threshold, choosing)), judging)
+    best = int(np.argmax(at(candidates, choosing)))
+    return float(at(candidates[best : best + 1], judging)[0])

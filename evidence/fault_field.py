@@ -254,13 +254,12 @@ def preload() -> None:
     import pandas
     import pyarrow.parquet
     import scipy.optimize
-    import torch
 
     import likeness.data.private_tables
     import likeness.pipeline.run_stage
     from likeness.stages import auxiliary, fingerprint, ingest, plan, preprocess, privatize
 
-    used = opendp, pandas, pyarrow, scipy, torch, likeness, auxiliary, fingerprint, ingest, plan, preprocess, privatize
+    used = opendp, pandas, pyarrow, scipy, likeness, auxiliary, fingerprint, ingest, plan, preprocess, privatize
     assert all(used)
 
 

@@ -65,6 +65,10 @@ def outputs(stage: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_every_stage_has_its_script_and_every_script_its_stage() -> None:
     scripts = {path.stem for path in (ROOT / "stages").glob("*.py")} - {"__init__"}
     assert scripts == set(STAGES) == set(MAY_LOAD)
+    for name, stage in STAGES.items():
+        assert stage["cmd"] == f"python -m stages.{name}"
+        text = (ROOT / f"stages/{name}.py").read_text()
+        assert f"from likeness.stages.{name} import main" in text and text.endswith(f'run_stage("{name}", main)\n')
 
 
 def declared(name: str, *keys: str) -> list[str]:

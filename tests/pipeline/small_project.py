@@ -27,8 +27,9 @@ from likeness.pipeline.run_stage import run_stage
 
 ROOT = Path(__file__).parents[2]
 ROWS = 1_500
+QUERIES = ["class_counts", "columns", "finer_histograms", "histograms", "products", "second", "embedding"]
 SMALL = {
-    ("method",): "pearl",  # the method with the most releases
+    ("method",): "marginals",  # the method with the most releases
     ("marginals", "train", "iterations"): 300,
     ("marginals", "train", "num_components"): 50,
     ("pearl", "privatize", "num_frequencies"): 100,

@@ -82,7 +82,7 @@ CASES: dict[str, tuple[dict[str, Any], bool, str]] = {
     ),
     "slot": ({"ledger__attempt": "2"}, False, "another ledger.attempt"),
     "method": ({"method": "merf"}, True, "but the plan has"),
-    "map": ({"pearl__privatize__num_frequencies": 99}, False, "answers another question"),
+    "map": ({"marginals__privatize__bins": 9}, False, "answers another question"),
     "rows": ({"sample__rows": 500}, False, "was not drawn with section sample"),
     "conditions": ({"sample__where": {"sex": "Male"}}, False, "was not drawn with section sample"),
 }

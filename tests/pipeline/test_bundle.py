@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from small_project import Clone
+from small_project import QUERIES, Clone
 from typer.testing import CliRunner
 
 from likeness.bundle import contents as bundle
@@ -40,11 +40,7 @@ def test_a_bundle_is_right_and_holds_nothing_private(
     names = {str(path.relative_to(whole)) for path in whole.rglob("*") if path.is_file()}
     assert names == {
         *bundle.always(Table.outputs),
-        "released/class_counts.safetensors",
-        "released/embedding.safetensors",
-        "released/mean_pairwise_distance.safetensors",
-        "released/mixture_1.safetensors",
-        "released/mixture_2.safetensors",
+        *(f"released/{query}.safetensors" for query in QUERIES),
     }
     everything = b"".join((whole / name).read_bytes() for name in names)
     assert b"table.csv" not in everything and str(finished.root).encode() not in everything
