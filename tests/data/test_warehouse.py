@@ -47,7 +47,7 @@ from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
 from likeness.release.query import Query
-from likeness.release.records import AllRecords, EachPerson, Records
+from likeness.release.records import AllRecords, EachCluster, EachPerson, Records
 from likeness.release.sums.backends import counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -328,7 +328,7 @@ class Rows:
         counts, sums = self.there.counts(tables, num_groups, by_class)
         return counts, sums.count
 
-    backend = None
+    backend, by_person = None, False
 
 
 VISITS = schema_with(
@@ -547,8 +547,10 @@ def check_counts(url: str) -> None:
     ):
         sums, records = counted_sum(query, rows)
         assert (sums == lattice_sum(query, rows())).all() and records == len(rows.train), (url, query.name)
-    with pytest.raises(ReleaseError, match="counts of cells do not give this sum"):
+    with pytest.raises(ReleaseError, match="rows of people do not share a contribution there"):
         counted_sum(Query("people", "auxiliary", Constant(), contributions=EachPerson()), rows)
+    with pytest.raises(ReleaseError, match="counts of cells do not give this sum"):
+        counted_sum(Query("halves", "auxiliary", Constant(), 2, EachCluster(Constant())), rows)
 
 
 @pytest.mark.long

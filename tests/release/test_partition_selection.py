@@ -67,7 +67,7 @@ def asked(own: Plan, rows: list[Partitions], most: int = 100, ledger: Ledger | N
 class Cut:
     """Counts of a database, whose connection breaks some times when it is asked for texts."""
 
-    max_rows = 0
+    max_rows, by_person = 0, False
 
     def __init__(self, breaks: int) -> None:
         self.breaks, self.asked = breaks, list[tuple[str, ...]]()

@@ -1,7 +1,7 @@
 """``likeness sql``: what a database is asked, for a reviewer."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import cache, partial
 
 from likeness.cli.console import say
 from likeness.core.errors import DataError
@@ -22,30 +22,32 @@ def sql() -> None:
     project = Project.load()
     if (rows := project.rows_there) is None:
         raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
-    say(f"-- fingerprint and ingest\n{rows.statements.survey()};")
+    say("-- fingerprint and ingest\n" + "\n".join(f"{survey};" for survey in rows.surveys))
     for place, column in enumerate(project.written_schema.open_columns, start=1):
         say(f"\n-- {query_name(place)}: {rows.digest_of_texts(column.name)}\n{rows.statements.texts(column.name)};")
         say(f"-- and of the hashes that are released:\n{rows.statements.texts_of(column.name, ())};")
     if project.written_schema.open_columns and not project.paths.category_files:
         say("\n-- Later queries depend on the released categories.")
         return
-    rows = replace(rows, complete=project.schema)
-    for query in _queries(project):
-        counted = counted_tables(query)
+    there = cache(partial(project.written_model.there, project.sources, project.schema))
+    for place, query in _queries(project):
+        rows, counted = there(place), counted_tables(query)
         say(f"\n-- {query.name}: {rows.digest_of_statements(*counted)}")
         for statement in rows.statements.counts(*counted):
             say(f"{statement};")
 
 
-def _queries(project: Project) -> Iterator[Query]:
-    """The queries of a method up to the first one without an answer."""
+def _queries(project: Project) -> Iterator[tuple[int, Query]]:
+    """The queries of a method, each with the place of its row set, up to the first one without an answer."""
     answers = load_folder(project.paths.auxiliary)
-    for row_set in project.row_sets:
+    for place, row_set in enumerate(project.row_sets):
         released: dict[str, Released] = {}
         for query in project.method.auxiliary_queries(row_set.context, released):
-            yield query
-            if query.name not in answers:
-                say(f"\n-- Later queries depend on the answer of {query.name}.")
-                return
-            released[query.name] = answers[query.name]
-        yield project.method.embedding_query(row_set.context, released)
+            asked = row_set.scoped(query)
+            yield place, asked
+            if asked.name not in answers:
+                say(f"\n-- Later queries depend on the answer of {asked.name}.")
+                break
+            released[query.name] = answers[asked.name]
+        else:
+            yield place, row_set.scoped(project.method.embedding_query(row_set.context, released))

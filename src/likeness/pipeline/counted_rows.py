@@ -8,12 +8,14 @@ import pandas as pd
 
 from likeness.core.errors import DataError
 from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import of_rows
 from likeness.data.private_tables import write_private
 from likeness.data.schema.column import SPLIT_COLUMN
 from likeness.data.source.cells import typed
 from likeness.data.table_columns import with_columns
+from likeness.pipeline.history_rows import check_strangers
 from likeness.pipeline.ingest import manifest_of
-from likeness.pipeline.staying_rows import COUNTED, digest_of_sums
+from likeness.pipeline.staying_rows import COUNTED
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -24,20 +26,22 @@ if TYPE_CHECKING:
 
 
 def ingest_counts(project: "Project", rows: "RowsThere") -> None:
-    """Write a typed table without rows, with the manifest of those that stay in the database.
+    """Write typed tables without rows, with the manifest of those that stay in the database.
 
     Raises:
-        DataError: a cell there breaks a rule of the schema, or there is no training row.
+        DataError: a cell there breaks a rule of the schema, there is no training row, or too many events are of nobody.
     """
-    params, schema, ledger = project.params, project.written_schema, project.ledger
-    train, test = rows.survey()
-    digest, whole = digest_of_sums(schema, ledger.key, train), digest_of_sums(schema, ledger.key, train, test)
-    manifest = manifest_of(params, ledger.id, digest, train.count, [whole], test.count)
-    ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])
-    survey = sha256_bytes(rows.statements.survey().encode())
-    empty = typed(pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names}), schema, rows.database.name)
-    table = with_columns(empty, {SPLIT_COLUMN: pd.Series(dtype=object)})
-    write_private(table, project.paths.table, {**manifest, COUNTED: survey})
+    params, ledger = project.complete_params, project.ledger
+    look = rows.look(ledger.key)
+    if rows.unit is not None:
+        check_strangers(look.strangers, look.events, rows.unit.name)
+    manifest = manifest_of(params, ledger.id, look.digest, look.count, [look.whole], look.held_out)
+    ledger.check_owner(manifest["identity"], look.digest, manifest["rows_digests"])
+    manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.surveys).encode())
+    for prefix, (schema, _) in project.written_model.encoded.items():
+        no_cells = pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names})
+        table = with_columns(typed(no_cells, schema, rows.database.name), {SPLIT_COLUMN: pd.Series(dtype=object)})
+        write_private(table, of_rows(project.paths.table, prefix), manifest)
 
 
 _CHARGED = "Nothing was released, and the cost of this query stays on record"
@@ -62,6 +66,11 @@ class CountedRows:
         """The most rows of a person that are counted; 0: a row is a person."""
         return 0 if self.rows.unit is None else self.rows.unit.max_rows
 
+    @property
+    def by_person(self) -> bool:
+        """Whether the rows of a person share one contribution."""
+        return self.rows.by_person
+
     def counts(
         self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool
     ) -> "tuple[list[NDArray[int64]], int]":
@@ -72,7 +81,7 @@ class CountedRows:
         """
         counts, sums = self.rows.counts(tables, num_groups, by_class)
         self._compare(sums, _CHARGED)
-        return counts, sums.count
+        return counts, self.rows.records(sums)
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
         """The counts by SHA-256 of a text, if they are about the rows that the cost is for, and the number of rows.
@@ -98,10 +107,10 @@ class CountedRows:
         Raises:
             DataError: they changed, or the database refuses.
         """
-        self._compare(self.rows.survey()[0], "Nothing was spent on this query")
+        self._compare(self.rows.now(), "Nothing was spent on this query")
 
     def _compare(self, sums: "Sums", fate: str) -> None:
-        if digest_of_sums(self.rows.schema, self.key, sums) != self.digest:
+        if self.rows.digest(self.key, sums) != self.digest:
             raise DataError(
                 f"{self.rows.database.name}: the rows changed since they were ingested. {fate}. Name a table that "
                 "nobody writes to during a run, such as a snapshot, in ingest.query. Then run: likeness run"

@@ -10,7 +10,7 @@ from likeness.data.private_tables import text_columns
 from likeness.pipeline.counted_rows import CountedRows
 from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
 from likeness.pipeline.project import Project
-from likeness.pipeline.staying_rows import COUNTED, rows_there
+from likeness.pipeline.staying_rows import COUNTED
 
 if TYPE_CHECKING:
     from likeness.release.door import Door
@@ -35,7 +35,7 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
-        rows = rows_there(project.sources, project.written_schema, project.schema)
+        rows = project.written_model.there(project.sources, project.schema, place)
         return dataset, CountedRows(rows, dataset.digest, project.ledger.key)
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
@@ -69,5 +69,5 @@ def partition_door(project: Project, column: str) -> "Door":
     dataset = replace(dataset, encoding=encoding_digest(schema))
     read: ColumnPartitions | CountedRows = ColumnPartitions(table.absolute(), manifest, column)
     if COUNTED in manifest:
-        read = CountedRows(rows_there(project.sources, schema), dataset.digest, project.ledger.key)
+        read = CountedRows(project.written_model.there(project.sources), dataset.digest, project.ledger.key)
     return Door(project.written_plan, project.ledger_to_spend, dataset, read, project.provenance)

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from likeness.config.params import Params
 from likeness.core.errors import DataError
-from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, of_rows
-from likeness.data.histories.rows import HistoryRows, history_rows
+from likeness.data.histories.rows import HistoryRows, digest_of_sets, history_rows
 from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
-from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
+from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import halves, split_by_person
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.ingest import PERSON, SPLIT, manifest_of, read_place
@@ -116,12 +115,26 @@ def strangers(tables: _Tables, person: str) -> int:
         return 0
     (_, owners), (_, people) = tables
     unknown = int((~owners.isin(people)).sum())
-    if unknown > MOST_STRANGERS * len(owners):
+    check_strangers(unknown, len(owners), person)
+    return unknown
+
+
+def check_strangers(unknown: int, events: int, person: str) -> None:
+    """Refuse too many events that name nobody among the people.
+
+    Args:
+        unknown: their number.
+        events: the number of all events.
+        person: the column that names people.
+
+    Raises:
+        DataError: as :func:`strangers`.
+    """
+    if unknown > MOST_STRANGERS * events:
         raise DataError(
             f"the tables of events and people: more than {MOST_STRANGERS:.0%} of the events name nobody among the "
             f"people. Nothing was spent. Write '{person}' alike in both tables, or leave such events out."
         )
-    return unknown
 
 
 def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.DataFrame:
@@ -150,10 +163,10 @@ def written_histories(paths: ProjectPaths, seed: int, halved: bool) -> dict[str,
 def digest_of_histories(schema: HistorySchema, rows: HistoryRows, key: bytes) -> str:
     """Keyed digest of both row sets; people in any order. Of a transition it is part how many its person has."""
     shared = np.bincount(rows.numbers, minlength=len(rows.people))[rows.numbers]
-    parts: list[Any] = [typed_digest(rows.people, schema.first_rows, key, ordered=False)]
-    hashes = row_hashes(rows.transitions, schema.next_rows)
-    for share in np.unique(shared):
-        following = TypedDigest(schema.next_rows, ordered=False)
+    people = TypedDigest(schema.first_rows, ordered=False)
+    people.add(row_hashes(rows.people, schema.first_rows))
+    hashes, pairs = row_hashes(rows.transitions, schema.next_rows), dict[int, TypedDigest]()
+    for share in np.unique(shared).tolist():
+        pairs[share] = following = TypedDigest(schema.next_rows, ordered=False)
         following.add(hashes[shared == share])
-        parts.append([int(share), following.digest(key)])
-    return sha256_json(parts)
+    return digest_of_sets(people, pairs, key)

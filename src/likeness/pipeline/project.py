@@ -259,10 +259,10 @@ class Project:
         """
         if self.params.ingest.rows == COME:
             return None
-        from likeness.pipeline.staying_rows import reasons_to_come, rows_there
+        from likeness.pipeline.staying_rows import reasons_to_come
 
-        reasons = reasons_to_come(self.public_schema, self.complete_params)
-        rows = rows_there(self.sources, self.written_schema)
+        reasons = reasons_to_come(self.written_schema, self.complete_params)
+        rows = self.written_model.there(self.sources)
         if reasons := reasons or rows.reasons:
             raise DataError(
                 f"ingest.rows is stay, and rows have to come here: {'; '.join(reasons)}. Nothing was spent. Change "
@@ -279,9 +279,7 @@ class Project:
         with self.ledger_session.remedy_in_a_clone():
             if self.rows_there is None:
                 return digest_of(self.sources.places, self.ledger.key)
-            from likeness.pipeline.staying_rows import digest_of_sums
-
-            return digest_of_sums(self.written_schema, self.ledger.key, *self.rows_there.survey())
+            return self.rows_there.look(self.ledger.key).whole
 
     @cached_property
     def ledger_session(self) -> "LedgerSession":

@@ -13,23 +13,19 @@ from likeness.data.schema.schema import Schema
 
 if TYPE_CHECKING:
     from likeness.config.params import Params
-    from likeness.data.histories.schema import HistorySchema
-    from likeness.data.warehouse.rows import RowsThere, Sums
-    from likeness.pipeline.sources import Sources
+    from likeness.data.warehouse.statements import Split
 
 COUNTED = "counted"
 """The key of a manifest whose rows stay in their database."""
 
 
-def reasons_to_come(schema: "Schema | HistorySchema", params: "Params") -> list[str]:
+def reasons_to_come(schema: Schema, params: "Params") -> list[str]:
     """Why rows have to come to be ingested, by schema and settings alone; empty where they may stay.
 
     Args:
-        schema: as it is written.
+        schema: of a row a record, as it is written.
         params: the settings.
     """
-    if not isinstance(schema, Schema):
-        return ["people with histories are counted here"]
     conditions = {
         "privacy.series chooses people for each night": params.privacy.series != NONE,
         "the schema is one of images": schema.image is not None,
@@ -56,32 +52,11 @@ def _is_counted(feature: type) -> bool:
     return hasattr(feature, "counted_tables") or hasattr(feature, "axes")
 
 
-def rows_there(sources: "Sources", schema: Schema, complete: Schema | None = None) -> "RowsThere":
-    """The rows of sources that are a database. Nothing is asked yet.
+def split_there(params: "Params") -> "Split":
+    """The split of the settings, as a database makes it."""
+    from likeness.data.warehouse.statements import Split
 
-    Args:
-        sources: with their settings.
-        schema: as it is written.
-        complete: with released categories; None: before they are.
-    """
-    from likeness.data.warehouse.rows import RowsThere
-    from likeness.data.warehouse.statements import People, Split
-
-    database, split, unit = sources.database, sources.ingest.split, sources.ingest.unit
-    assert database is not None
-    column = "" if split.column is None else split.column
-    fraction = 0.0 if column else split.test_fraction
-    people = None if unit is None else People(unit.column, unit.max_rows)
-    return RowsThere(
-        database, schema, Split(fraction, split.seed, "", column, split.train, split.test), people, complete
-    )
-
-
-def digest_of_sums(schema: Schema, key: bytes, *sums: "Sums") -> str:
-    """The keyed digest of rows, from the sums of their hashes: a database has no order of rows."""
-    from likeness.data.source.row_digests import TypedDigest
-
-    digest = TypedDigest(schema, ordered=False)
-    for some in sums:
-        digest.put(some.total, some.count)
-    return digest.digest(key)
+    split = params.ingest.split
+    if split.column is None:
+        return Split(split.test_fraction, split.seed)
+    return Split(0.0, split.seed, "", split.column, split.train, split.test)

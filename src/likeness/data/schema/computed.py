@@ -233,13 +233,18 @@ class Equal(Computing):
 
     def computed(self, values: Values) -> Values:
         total = next(iter(self.columns.values()))
-        digits = _digits(total)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a warning would depend on a private row
             joined = reduce(
                 _OPERATIONS[self.operation], [values[part] if isinstance(part, str) else part for part in self.parts]
             )
             joined = np.where(np.isfinite(joined), joined, np.nan)
-            return {total.name: np.round(joined, int(digits)) if digits < float("inf") else joined}
+            return {total.name: joined if self.digits is None else np.round(joined, self.digits)}
+
+    @property
+    def digits(self) -> int | None:
+        """Decimals to which the computed number is rounded; None: it is not."""
+        digits = _digits(next(iter(self.columns.values())))
+        return int(digits) if digits < float("inf") else None
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
         return self._compared(values)

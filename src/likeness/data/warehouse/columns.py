@@ -219,10 +219,15 @@ def typed(column: Column, missing: str, value: str) -> str:
     """``v_k``, from the condition that the cell is missing and the name of ``u_k``."""
     if column.is_categorical:
         return f"CASE WHEN NOT ({missing}) THEN {value} END"
+    within = clipped(column, value)
+    within = f"CAST({within} AS BIGINT)" if column.is_integral else within
+    return f"CASE WHEN NOT ({missing}) THEN {within} END"
+
+
+def clipped(column: Column, value: str) -> str:
+    """A number within the bounds; NULL of NULL."""
     lower, upper = map(number, column.bounds)
-    clipped = f"CASE WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper} ELSE {value} END"
-    clipped = f"CAST({clipped} AS BIGINT)" if column.is_integral else clipped
-    return f"CASE WHEN NOT ({missing}) THEN {clipped} END"
+    return f"CASE WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper} ELSE {value} END"
 
 
 def framed(column: Column, value: str) -> str:

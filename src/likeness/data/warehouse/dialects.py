@@ -11,6 +11,7 @@ functions of our own process in SQLite.
 ``L_SINGLE(x)``                        the float64 of the fewest digits of a float32
 ``L_FLOAT('0.1')``, ``L_NAN(v)``       a float64 by its text; whether one is not a number
 ``L_NEAR(v)``                          a nearest whole number
+``L_EVEN(v)``                          the nearest whole number, of two the even one
 ``L_WHOLE(v)``                         the whole part of a number
 ``L_DIV(n, n)``                        the whole part of a quotient of whole numbers from 0 on
 ``L_EXACT(v)``                         the text of a float64 in a row (``Numeric.exact_texts``)
@@ -134,6 +135,7 @@ _POSTGRES = _TEXTS | {
     "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR @0 ~ '[{_HARMFUL}]')".replace("U00000000", "U00000001"),
     "L_BYTES": "OCTET_LENGTH(@0)",
     "L_NEAR": "ROUND(@0)",
+    "L_EVEN": "ROUND(@0)",
     "L_WHOLE": "TRUNC(CAST(@0 AS DOUBLE PRECISION))",
     "L_DIV": "((@0) / (@1))",
     "L_DAYS": "(@0 - DATE '1970-01-01')",
@@ -160,6 +162,7 @@ _DUCKDB = _TEXTS | {
     "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR REGEXP_MATCHES(@0, '[{_of_re2(_HARMFUL)}]'))",
     "L_BYTES": "STRLEN(@0)",
     "L_NEAR": "ROUND(@0)",
+    "L_EVEN": "CASE WHEN ABS(@0 - TRUNC(@0)) = 0.5 THEN 2 * ROUND(@0 / 2) ELSE ROUND(@0) END",
     "L_WHOLE": "TRUNC(CAST(@0 AS DOUBLE))",
     "L_DIV": "((@0) // (@1))",
     "L_DAYS": "DATE_DIFF('day', DATE '1970-01-01', @0)",
@@ -217,6 +220,7 @@ _IN_PROCESS: dict[str, Callable[..., Any]] = {
     "L_EXACT": _exact,
     "L_ODD": lambda text: text is not None and fault_of(text, MOST_LETTERS) != "",
     "L_BYTES": lambda text: None if text is None else len(text.encode()),
+    "L_EVEN": lambda number: None if number is None else float(np.rint(number)),
     "L_FOLD": lambda text: None if text is None else folded(text),
     "L_DAYS_OF": _number_of("date"),
     "L_SECONDS_OF": _number_of("datetime"),
@@ -225,7 +229,7 @@ _IN_PROCESS: dict[str, Callable[..., Any]] = {
     "L_MOMENT": _written("datetime"),
     "L_TIME": _written("time"),
     "L_SHA": lambda text: None if text is None else hashlib.sha256(text.encode()).hexdigest(),
-    "L_HEX": lambda text: int(text, 16),
+    "L_HEX": lambda text: None if text is None else int(text, 16),
     "L_PERSON": lambda cell: name_of(cell) or None,
     "L_START": _number,
 }

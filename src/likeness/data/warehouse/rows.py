@@ -1,9 +1,10 @@
 """Rows that stay in a database: what is asked there, and the few numbers that come back."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,15 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import refusal
 from likeness.data.source.databases import Database
 from likeness.data.source.names import check_names
+from likeness.data.source.row_digests import TypedDigest
 from likeness.data.warehouse import columns, rules
 from likeness.data.warehouse.dialects import DUCKDB, POSTGRES, SQLITE, sqlite_functions
+from likeness.data.warehouse.edges import Axis
 from likeness.data.warehouse.spark import SPARK, SparkStatements
-from likeness.data.warehouse.statements import LIMBS, Axis, People, Split, Statements, counts_in
+from likeness.data.warehouse.statements import LIMBS, People, Split, Statements, counts_in
 
-_MOST_COLUMNS = 500  # whose texts SQLite and DuckDB join in one expression
+MOST_COLUMNS = 500
+"""Columns whose texts SQLite and DuckDB join in one expression."""
 _DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE, SPARK)}
 
 
@@ -30,10 +34,32 @@ class Sums:
     Attributes:
         count: number of rows.
         total: sum of SHA-256 of their texts.
+        shares: of histories, whose people these rows are: the pairs of events by how many their person has, ascending.
     """
 
     count: int
     total: int
+    shares: "tuple[tuple[int, Sums], ...]" = ()
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a run knows of rows that stay before it asks about cells. Private.
+
+    Attributes:
+        digest: keyed, of the training rows.
+        whole: keyed, of all rows.
+        count: number of training records.
+        held_out: number of test records.
+        events, strangers: of histories: the number of events, and of those of nobody among the people.
+    """
+
+    digest: str
+    whole: str
+    count: int
+    held_out: int
+    events: int = 0
+    strangers: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,6 +79,8 @@ class RowsThere:
     split: Split
     unit: People | None = None
     complete: Schema | None = None
+    by_person: ClassVar[bool] = False
+    """Whether the rows of a person share one contribution, so that they are counted by the number of these rows."""
 
     @cached_property
     def _types(self) -> dict[str, tuple[str, str]]:
@@ -85,9 +113,18 @@ class RowsThere:
             reasons.append((self.split.name, "it splits the rows and holds no texts"))
         if self.unit is not None and self._forms[self.unit.name] not in ("text", "whole", "any"):
             reasons.append((self.unit.name, "it names people and holds neither texts nor whole numbers"))
-        many = [f"the schema has over {_MOST_COLUMNS} columns"] if len(self.schema.columns) > _MOST_COLUMNS else []
+        many = [f"the schema has over {MOST_COLUMNS} columns"] if len(self.schema.columns) > MOST_COLUMNS else []
         many += rules.reasons_against(self.schema.constrained)
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
+
+    def check_reasons(self) -> None:
+        """Refuse rows that must come.
+
+        Raises:
+            DataError: they must.
+        """
+        if self.reasons:
+            raise DataError(f"{self.database.name}: rows cannot be counted there: {'; '.join(self.reasons)}.")
 
     @cached_property
     def statements(self) -> Statements:
@@ -96,8 +133,7 @@ class RowsThere:
         Raises:
             DataError: the rows must come.
         """
-        if self.reasons:
-            raise DataError(f"{self.database.name}: rows cannot be counted there: {'; '.join(self.reasons)}.")
+        self.check_reasons()
         names = {name: columns.name(there) for name, (there, _) in self._types.items()}
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
@@ -106,14 +142,56 @@ class RowsThere:
         make = SparkStatements if dialect is SPARK else Statements
         return make(dialect, query, self.schema, self.complete or self.schema, forms, names, split, unit)
 
+    @property
+    def surveys(self) -> list[str]:
+        """The statements of :meth:`look`."""
+        return [self.statements.survey()]
+
+    def look(self, key: bytes) -> Look:
+        """What a run knows of the rows.
+
+        Args:
+            key: of the ledger.
+
+        Raises:
+            DataError: as :meth:`survey`.
+        """
+        train, test = self.survey()
+        return Look(self.digest(key, train), self.digest(key, train, test), train.count, test.count)
+
+    def digest(self, key: bytes, *sums: Sums) -> str:
+        """The keyed digest of rows: a database has no order of rows."""
+        return summed(self.schema, *sums).digest(key)
+
+    def now(self) -> Sums:
+        """The training rows as they are now.
+
+        Raises:
+            DataError: as :meth:`survey`.
+        """
+        return self.survey()[0]
+
+    def records(self, sums: Sums) -> int:
+        """The number of rows that are counted."""
+        return sums.count
+
     def survey(self) -> tuple[Sums, Sums]:
         """The training rows, and the test rows.
 
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
-        ((*answer,),) = self.database.in_snapshot(lambda ask: ask(self.statements.survey()), sqlite_functions())
-        numbers = [int(number or 0) for number in answer]
+        (answer,) = self._asked(self.surveys)
+        return self.surveyed(answer)
+
+    def surveyed(self, answer: Sequence[Sequence[Any]]) -> tuple[Sums, Sums]:
+        """The training rows, and the test rows, from the answer of the survey.
+
+        Raises:
+            DataError: a cell breaks a rule of the schema.
+        """
+        (row,) = answer
+        numbers = [int(number or 0) for number in row]
         count = len(self.schema.columns)
         faults, split_fault, nobody = numbers[:count], numbers[count], numbers[count + 1]
         refused = [
@@ -181,31 +259,37 @@ class RowsThere:
             DataError: the database refuses, or has others.
         """
         statement = self.statements.texts_of(name, hashes)
-        texts: dict[str, str] = dict(self.database.in_snapshot(lambda ask: ask(statement), sqlite_functions()))
+        texts: dict[str, str] = dict(self._asked([statement])[0])
         if set(texts) != set(hashes) or any(sha256_bytes(text.encode()) != one for one, text in texts.items()):
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
         return texts
 
+    def _asked(self, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        """The answers of statements, which see the rows of one moment."""
+        return self.database.in_snapshot(lambda ask: [ask(statement) for statement in statements], sqlite_functions())
+
     def _counted(self, statements: Sequence[str]) -> tuple[list[tuple[int, str, int]], Sums]:
-        """The counts in the answers of statements, which see the rows of one moment, and the rows."""
-        answers = self.database.in_snapshot(
-            lambda ask: [ask(statement) for statement in statements], sqlite_functions()
-        )
+        """The counts in the answers of statements, and the rows that they are about."""
+        return self._in(self._asked(statements))
+
+    def _in(self, answers: Iterable[Iterable[Sequence[Any]]]) -> tuple[list[tuple[int, str, int]], Sums]:
+        """The same from the answers."""
         seen, counts = set(), []
         for answer in answers:
-            limbs, records = [0] * LIMBS, 0
+            limbs, records = defaultdict[int, list[int]](lambda: [0] * LIMBS), {0: 0}
             for row in counts_in(answer):
                 place, cell, count = row
                 if place == -1:
-                    limbs[int(cell)] = count
+                    limbs[int(cell) // LIMBS][int(cell) % LIMBS] = count
                 elif place == -2:
-                    records = count
+                    records[int(cell)] = count
                 elif place == -3:
                     if self.unit is None or count > self.unit.max_rows:
                         raise DataError(f"{self.database.name}: a person has more rows than ingest.unit.max_rows.")
                 else:
                     counts.append(row)
-            seen.add(Sums(records, _total(limbs)))
+            (_, first), *shares = ((one, Sums(count, _total(limbs[one]))) for one, count in sorted(records.items()))
+            seen.add(replace(first, shares=tuple(shares)))
         if len(seen) > 1:
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
         return counts, seen.pop()
@@ -217,6 +301,14 @@ class RowsThere:
     def digest_of_statements(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> str:
         """SHA-256 of the text of all statements that count some tables."""
         return sha256_bytes("\n;\n".join(self.statements.counts(tables, by_class)).encode())
+
+
+def summed(schema: Schema, *sums: Sums) -> TypedDigest:
+    """The digest of rows in any order."""
+    digest = TypedDigest(schema, ordered=False)
+    for some in sums:
+        digest.put(some.total, some.count)
+    return digest
 
 
 def _total(limbs: Sequence[int]) -> int:

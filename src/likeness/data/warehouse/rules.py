@@ -13,12 +13,13 @@ from itertools import pairwise
 from likeness.data.schema.allowed import MARGIN, Allowed, step_of
 from likeness.data.schema.calendars import Calendar
 from likeness.data.schema.column import Column
-from likeness.data.schema.computed import Computing, Derived, OneOf
+from likeness.data.schema.computed import Computing, Derived, Equal, OneOf
 from likeness.data.schema.rule import Forbidden, IfThen, Never, Order, Rule
 from likeness.data.schema.rules import PASSES, ConstrainedTable
 from likeness.data.warehouse import columns
 
 _EPOCH = 719_468  # days from 0000-03-01 to 1970-01-01: no date has a negative number, and a leap day ends a year
+_SIGNS, _LARGEST = {"sum": "+", "difference": "-"}, 1e300
 _NEAR = 2.0**-50  # two ends of ranges this near, beside the width of the bounds, may have one distance in float64
 
 
@@ -46,13 +47,22 @@ class Steps:
 
 def reasons_against(table: ConstrainedTable) -> list[str]:
     """Why a database cannot map rows as Python does; empty where it can."""
-    return [
+    reasons = [
         f"{rule}: its difference is whole, and a column of it is not"
         for rule in table.computing
         if isinstance(rule, Derived)
         and rule.difference.is_integral
         and not all(column.is_integral for column in rule.columns.values())
     ]
+    equal = [rule for rule in table.on_modeled if isinstance(rule, Equal)]
+    reasons += [f"{rule}: it is no sum or difference" for rule in equal if rule.operation not in _SIGNS]
+    return reasons + [f"{rule}: its numbers are too large" for rule in equal if _largest(rule) > _LARGEST]
+
+
+def _largest(rule: Equal) -> float:
+    """A bound on what is added up, times the power of ten by which it is rounded."""
+    parts = (abs(part) if isinstance(part, float) else max(map(abs, rule.columns[part].bounds)) for part in rule.parts)
+    return sum(parts) * 10.0 ** (rule.digits or 0)
 
 
 def modeled(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) -> dict[str, str]:
@@ -110,6 +120,24 @@ def _mended(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield after, f"CASE WHEN {second} < {first} THEN {raised} ELSE {second} END"
         for after, before in pairwise(reversed(list(rule.columns))):
             yield before, f"CASE WHEN {names[before]} > {names[after]} THEN {names[after]} ELSE {names[before]} END"
+    elif isinstance(rule, Equal):
+        yield from _computed(rule, names)
+
+
+def _computed(rule: Equal, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """As :meth:`likeness.data.histories.rules.NextEqual.mended`, step by step: the sum, rounded, within the bounds."""
+    column = next(iter(rule.columns.values()))
+    parts = [
+        columns.number(part) if isinstance(part, float) else f"CAST({names[part]} AS DOUBLE PRECISION)"
+        for part in rule.parts
+    ]
+    yield column.name, f" {_SIGNS[rule.operation]} ".join(parts)
+    if rule.digits is not None:
+        power = columns.number(10.0**rule.digits)
+        yield column.name, f"L_EVEN({names[column.name]} * {power}) / {power}"
+    lower = "" if column.nullable else f"WHEN {names[column.name]} IS NULL THEN {columns.number(column.bounds[0])} "
+    clipped = columns.clipped(column, names[column.name])
+    yield column.name, f"CASE {lower}ELSE {clipped} END" if lower else clipped
 
 
 def _met(conditions: Forbidden, by_name: Mapping[str, Column], names: Mapping[str, str]) -> str:

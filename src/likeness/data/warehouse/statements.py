@@ -10,52 +10,26 @@ Each is one ``SELECT``. Its first steps are the same:
 5. to count: ``likeness_rules_1`` and so on, the training rows mapped by rules (:mod:`likeness.data.warehouse.rules`)
 """
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
-from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_digests import MIXING
 from likeness.data.source.split import COPIES_STEP, WORDS, factor_and_start, held_out_words
 from likeness.data.warehouse import columns, rules
 from likeness.data.warehouse.dialects import Dialect
+from likeness.data.warehouse.edges import Axis, first_values, searched
 from likeness.data.warehouse.rules import Steps
 
 LIMBS = 8
 """Numbers of 32 bits that a hash has. Sums of each are exact for 2**31 rows in any database."""
 _TABLES = 300  # of a statement: SQLite takes 500 parts of a UNION
 _TINY = "1E-290"  # a smaller number would make PostgreSQL refuse a quotient, and lies in the same cell as 0
-_NEIGHBORS = 2_000  # floats around an edge at which a logarithm may turn back by the error of its last digits
-
-
-class Axis(Protocol):
-    """The cells of one column, as maps of cells have them.
-
-    ``start`` is the first coordinate of the column in the dense row, and ``size`` the number of cells. ``places`` gives
-    the cell of each row, shape (n,), from dense rows (n, d): it never falls as the coordinate of a number rises. An
-    axis whose cell falls has a method ``expression``, which gives SQL from the name of the coordinate.
-    """
-
-    start: int
-
-    @property
-    def size(self) -> int:
-        """Number of cells."""
-        ...
-
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Cell of each row."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -85,7 +59,7 @@ class People:
 
     Attributes:
         name: of the column that names people.
-        max_rows: the most rows of a person in each part of the split.
+        max_rows: the most rows of a person in each part of the split; 0: all.
         column: its quoted name in the source.
     """
 
@@ -107,6 +81,7 @@ class Statements:
         names: of each column in the source, by its name; the quoted one.
         split: into training and test rows.
         unit: whose row each is; None: a row is a person.
+        mark: begins the names of steps.
     """
 
     dialect: Dialect
@@ -117,10 +92,13 @@ class Statements:
     names: Mapping[str, str]
     split: Split
     unit: People | None = None
+    mark: str = "likeness"
     held_steps: ClassVar[str] = "likeness_(raw|read|typed|rows|parts|rules_.*|cells)"
     """Names of steps that are computed once, though later ones use them several times."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Columns of a row that stand beside its cells."""
+    group: ClassVar[str] = ""
+    """That one of them which tells classes apart; empty: the label."""
 
     def survey(self) -> str:
         """A statement whose answer is one row: faults, numbers and sums.
@@ -132,7 +110,7 @@ class Statements:
         faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
         faults.append("0" if self.unit is None else "MAX(CASE WHEN p IS NULL THEN 1 ELSE 0 END)")
         sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *limbs())]
-        return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM likeness_parts")
+        return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM {self.mark}_parts")
 
     def counts(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> Iterator[str]:
         """Statements that count the training rows in each cell of some tables.
@@ -153,9 +131,9 @@ class Statements:
             axis: f"c_{place}" for place, axis in enumerate(dict.fromkeys(axis for table in tables for axis in table))
         }
         steps, modeled = self.modeled()
-        cells = [f"{modeled[str(self.schema.label)] if by_class else 0} AS g"]
+        cells = [f"{(self.group or modeled[str(self.schema.label)]) if by_class else 0} AS g"]
         cells += [*(f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()), *self.beside]
-        steps.append(("likeness_cells", f"SELECT {', '.join(cells)} FROM likeness_units"))
+        steps.append(("likeness_cells", f"SELECT {', '.join(cells)} FROM {self.mark}_units"))
         for start in range(0, max(1, len(tables)), _TABLES):
             some = tables[start : start + _TABLES]
             yield self._question(steps, start, [[(axes[axis], axis.size) for axis in table] for table in some])
@@ -212,15 +190,15 @@ class Statements:
         """Steps to the training rows as a method sees them, by row, and the names of the values of modeled columns."""
         mapped, values = Steps(), {name: f"v_{k}" for k, name in enumerate(self.schema.names)}
         train = ", ".join([*values.values(), *self.beside])
-        steps = [("likeness_train", f"SELECT {train} FROM likeness_parts WHERE train = 1")]
+        steps = [(f"{self.mark}_train", f"SELECT {train} FROM {self.mark}_parts WHERE train = 1")]
         for column in self.schema.open_columns:
             text = values[column.name]
             values[column.name] = mapped.add(columns.place_of_text(self.complete.column(column.name), text))
         modeled = rules.modeled(self.complete.constrained, values, mapped) if self.schema.rules else values
         added = [*mapped.steps, ["0 AS x", *self._units(modeled)]]
-        names = ["likeness_train", *(f"likeness_rules_{k}" for k in range(1, len(added))), "likeness_units"]
+        names = ["train", *(f"rules_{k}" for k in range(1, len(added))), "units"]
         steps += [
-            (name, f"SELECT *, {', '.join(some)} FROM {before}")
+            (f"{self.mark}_{name}", f"SELECT *, {', '.join(some)} FROM {self.mark}_{before}")
             for (before, name), some in zip(pairwise(names), added, strict=True)
         ]
         return steps, modeled
@@ -233,14 +211,19 @@ class Statements:
         return self._written([*steps, answers], last)
 
     def _written(self, steps: Sequence[tuple[str, str]], last: str) -> str:
-        """A statement in the dialect. The query of the settings stands in it as it is."""
+        """A statement in the dialect. The queries of the settings stand in it as they are."""
         chain = [
             f"{name} AS MATERIALIZED ({text})" if re.fullmatch(self.held_steps, name) else f"{name} AS ({text})"
             for name, text in [*self._steps(), *steps]
         ]
         text = f"WITH {', '.join(chain)} {last}"
         ours = self._translations[text] = self._translations.get(text) or self.dialect.written(text)
-        return f"WITH likeness_source AS (\n{self.query}\n), {ours.removeprefix('WITH ')}"
+        sources = ", ".join(f"{name}_source AS (\n{query}\n)" for name, query in self._queries())
+        return f"WITH {sources}, {ours.removeprefix('WITH ')}"
+
+    def _queries(self) -> list[tuple[str, str]]:
+        """The queries of the settings, by the mark of their steps."""
+        return [(self.mark, self.query)]
 
     @cached_property
     def _translations(self) -> dict[str, str]:
@@ -269,17 +252,20 @@ class Statements:
             others.append("p")
             raw.append(f"{columns.text_of_name(self.forms[unit.name], unit.column)} AS o")
             read.append("L_PERSON(o) AS p")
-        following = [
-            ("likeness_copies", "SELECT *, ROW_NUMBER() OVER (PARTITION BY h ORDER BY h) - 1 AS n FROM likeness_rows"),
-            ("likeness_parts", f"SELECT *, {train} AS train FROM likeness_copies"),
+        steps = [
+            ("raw", f"SELECT {', '.join(raw)} FROM {self.mark}_source"),
+            ("read", f"SELECT *, {', '.join(read)} FROM {self.mark}_raw"),
+            ("typed", f"SELECT {', '.join([*typed, *others])} FROM {self.mark}_read"),
+            ("rows", f"SELECT *, L_SHA({row}) AS h FROM {self.mark}_typed"),
         ]
-        return [
-            ("likeness_raw", f"SELECT {', '.join(raw)} FROM likeness_source"),
-            ("likeness_read", f"SELECT *, {', '.join(read)} FROM likeness_raw"),
-            ("likeness_typed", f"SELECT {', '.join([*typed, *others])} FROM likeness_read"),
-            ("likeness_rows", f"SELECT *, L_SHA({row}) AS h FROM likeness_typed"),
-            *(following if unit is None else _bounded(train, unit.max_rows)),
-        ]
+        if unit is None:
+            copies = "ROW_NUMBER() OVER (PARTITION BY h ORDER BY h) - 1 AS n"
+            steps.append(("copies", f"SELECT *, {copies} FROM {self.mark}_rows"))
+        if unit is not None and unit.max_rows:
+            steps += _bounded(self.mark, train, unit.max_rows)
+        else:
+            steps.append(("parts", f"SELECT *, {train} AS train FROM {self.mark}_{steps[-1][0]}"))
+        return [(f"{self.mark}_{name}", text) for name, text in steps]
 
     def _by_hash(self) -> str:
         """As :class:`likeness.data.source.split.SplitByContent`, or by person. Sums and products stay below 2^63."""
@@ -314,17 +300,18 @@ class Statements:
             return str(expression(f"x_{value}", columns.number))
         shown = str if column.is_integral else columns.number
         firsts = [shown(first) for first in first_values(column, axis)]
-        place = _searched(value, firsts, 0)
+        place = searched(value, firsts)
         return f"CASE WHEN {value} IS NULL THEN {axis.size - 1} ELSE {place} END" if column.nullable else place
 
 
-def _bounded(side: str, max_rows: int) -> list[tuple[str, str]]:
+def _bounded(mark: str, side: str, max_rows: int) -> list[tuple[str, str]]:
     """The parts, with at most some rows of each person in each.
 
     As :func:`likeness.data.source.contribution_bounding.bound_contributions`, which says why. Rows are equal if the
     first 128 bits of their hashes are.
 
     Args:
+        mark: begins the names of steps.
         side: the part of a row by the split.
         max_rows: the most rows of a person in a part.
     """
@@ -337,9 +324,9 @@ def _bounded(side: str, max_rows: int) -> list[tuple[str, str]]:
         f"ROW_NUMBER() OVER (PARTITION BY p, side ORDER BY b{MIXING[-1][0]}, {content}, n) AS k",
         f"CASE WHEN k <= {max_rows} THEN side ELSE 2 END AS train",
     ]
-    names = ["likeness_rows", *(f"likeness_bounded_{place}" for place in range(len(added) - 1)), "likeness_parts"]
+    names = ["rows", *(f"bounded_{place}" for place in range(len(added) - 1)), "parts"]
     steps = zip(names[:-1], names[1:], added, strict=True)
-    return [(name, f"SELECT *, {column} FROM {before}") for before, name, column in steps]
+    return [(name, f"SELECT *, {column} FROM {mark}_{before}") for before, name, column in steps]
 
 
 def counts_in(answer: Iterable[Sequence[Any]]) -> Iterator[tuple[int, str, int]]:
@@ -372,63 +359,3 @@ def flat(axes: Sequence[tuple[str, int]]) -> str:
     for name, size in axes:
         cell = f"({cell}) * {size} + {name}"
     return cell
-
-
-def _searched(value: str, firsts: Sequence[str], least: int) -> str:
-    """The number of firsts that are at most a value, plus ``least``: by halves."""
-    if not firsts:
-        return str(least)
-    middle = len(firsts) // 2
-    below, above = _searched(value, firsts[:middle], least), _searched(value, firsts[middle + 1 :], least + middle + 1)
-    return f"CASE WHEN {value} < {firsts[middle]} THEN {below} ELSE {above} END"
-
-
-def first_values(column: Column, axis: Axis) -> list[int] | list[float]:
-    """The smallest typed value of each cell of a number but the first; a cell without a value has that of the next one.
-
-    Each is found by halves among all values within the bounds, with the encoder itself: whole numbers, or float64 in
-    their order. This is exact where the cell never falls as the value rises. Differences, quotients and comparisons in
-    float64 never fall. A logarithm errs in its last digits: around each edge all neighbors are tried.
-
-    Raises:
-        DataError: a neighbor of an edge lies on its other side.
-    """
-    lower, upper = column.bounds
-    inner = axis.size - int(column.nullable)
-    wanted = np.arange(1, inner)
-    moved = replace(axis, start=0)  # type: ignore[type-var]
-
-    def places(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        values = keys.astype(np.float64) if column.is_integral else _floats(keys)
-        x = np.zeros((len(keys), 2))
-        x[:, 0] = column.type.encode(column.typed(values), column)
-        return moved.places(x)
-
-    ends = (
-        np.array([math.ceil(lower), math.floor(upper)]) if column.is_integral else _keys(np.array([lower, upper]) + 0.0)
-    )
-    low, high = np.full(inner - 1, ends[0] - 1), np.full(inner - 1, ends[1] + 1)  # below, and at or above
-    while (high > low + 1).any():
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # a difference could overflow
-        inside = (middle > low) & (middle < high)
-        reached = np.zeros(len(middle), bool)
-        reached[inside] = places(middle[inside]) >= wanted[inside]
-        high, low = np.where(inside & reached, middle, high), np.where(inside & ~reached, middle, low)
-    if column.transform != "none":
-        for first, place in zip(high.tolist(), wanted.tolist(), strict=True):
-            near = np.arange(max(ends[0], first - _NEIGHBORS), min(ends[1], first + _NEIGHBORS) + 1)
-            if ((places(near) >= place) != (near >= first)).any():
-                raise DataError(f"column '{column.name}': an edge of its cells is no value. Use transform: none.")
-    firsts = high.astype(np.float64) if column.is_integral else _floats(high)
-    return [int(first) for first in high.tolist()] if column.is_integral else firsts.tolist()
-
-
-def _keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole numbers in the order of float64 numbers, one for each."""
-    bits = np.ascontiguousarray(values, np.float64).view(np.int64)
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
-
-
-def _floats(keys: NDArray[np.int64]) -> NDArray[np.float64]:
-    bits = np.where(keys < 0, np.int64(-(2**63)) - keys, keys)
-    return bits.view(np.float64) + 0.0

@@ -17,6 +17,7 @@ from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, W
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.data.warehouse.rows import RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.saved_generator import SavedGenerator
@@ -96,6 +97,15 @@ class Histories(DataModel):
         from likeness.pipeline.history_rows import write_histories
 
         write_histories(self.schema, sources, self.complete(sources.params), ledger, paths)
+
+    def there(self, sources: "Sources", complete: Schema | None = None, place: int = 0) -> "RowsThere":
+        """The rows of one row set, which two queries give."""
+        from likeness.data.source.databases import Database
+        from likeness.data.warehouse.history_rows import HistoriesThere
+        from likeness.pipeline.staying_rows import split_there
+
+        databases = [place for place in sources.places if isinstance(place, Database)]
+        return HistoriesThere.of(self.schema, databases, split_there(sources.params), place)
 
     def evaluate(
         self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False

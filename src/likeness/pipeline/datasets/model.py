@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.data.encoding.frames import FrameType
+    from likeness.data.warehouse.rows import RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
@@ -137,6 +138,16 @@ class DataModel(ABC):
         Raises:
             DataError: a source is missing or does not fit the schema, or a part of the split has no rows.
             LedgerError: the rows belong to another population.
+        """
+
+    @abstractmethod
+    def there(self, sources: "Sources", complete: Schema | None = None, place: int = 0) -> "RowsThere":
+        """The rows of sources that are a database. Nothing is asked yet.
+
+        Args:
+            sources: the sources, with their settings.
+            complete: one row a record, with released categories; None: before they are.
+            place: of the row set that is counted.
         """
 
     @abstractmethod

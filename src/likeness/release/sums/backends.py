@@ -4,6 +4,10 @@ A map of cells puts a record into one cell of each part. There the door adds :ma
 lattice steps, L_p the part's bound (:func:`likeness.release.sums.lattice_sum.cell_sum`). So the coordinate of a cell in
 the sum is :math:`S_p` times the number of records in it, and nothing else about the rows enters.
 
+Where m rows of a person share a contribution (:class:`likeness.release.records.EachPerson`), each adds
+:math:`\lfloor S_p / m \rfloor` steps. So counts come by m, and the coordinate is the sum of these steps times the
+counts.
+
 A map of products (:class:`likeness.features.base.ProductsMap`) follows from counts of pairs of cells
 (:func:`likeness.release.sums.products.products_of_cells`).
 
@@ -34,6 +38,11 @@ class CountBackend(Protocol):
         """The most rows of a person that are counted; 0: a row is a person."""
         ...
 
+    @property
+    def by_person(self) -> bool:
+        """Whether the rows of a person share one contribution, so that groups are numbers of rows of a person."""
+        ...
+
     def counts(
         self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool
     ) -> tuple[list[NDArray[np.int64]], int]:
@@ -41,8 +50,9 @@ class CountBackend(Protocol):
 
         Args:
             tables: of each table its axes, as :class:`likeness.features.cells.Cells`.
-            num_groups: number of classes; records of others count nowhere.
-            by_class: whether classes are counted apart; else all records are in the first group.
+            num_groups: number of groups; records of others count nowhere.
+            by_class: whether groups are counted apart; else all records are in the first group. Groups are classes, or
+                with :attr:`by_person` the number m of rows of the person, which the same rows say.
 
         Returns:
             for each table an array of shape (num_groups, cells), where the cells of its last axis are side by side.
@@ -75,17 +85,21 @@ class CountBackend(Protocol):
 
 
 def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
-    """The tables whose counts give the sum of a query, and whether classes are counted apart.
+    """The tables whose counts give the sum of a query, and whether groups are counted apart.
+
+    Groups are classes. Where the rows of a person share a contribution, they are the numbers of rows of a person.
 
     Raises:
         ReleaseError: the sum does not follow from counts.
     """
     terms = type(query.contributions)
     feature: Any = query.feature
-    if terms in (EachRecord, AllRecords) and isinstance(feature, CellMap | ProductsMap):
-        tables = getattr(feature, "counted_tables", None) or getattr(feature, "axes", None)
-        if tables is not None:
+    tables = getattr(feature, "counted_tables", None) or getattr(feature, "axes", None)
+    if tables is not None and isinstance(feature, CellMap | ProductsMap):
+        if terms in (EachRecord, AllRecords):
             return tables, terms is EachRecord and query.num_groups > 1
+        if query.by_person and isinstance(feature, CellMap) and query.num_groups == 1:
+            return tables, True
     raise ReleaseError(f"{query.name}: counts of cells do not give this sum. Read the rows from a file.")
 
 
@@ -96,8 +110,10 @@ def counted_sum(query: Query, rows: CountBackend) -> tuple[NDArray[np.int64], in
         DataError: more than 2**32 records, where the sum might not fit 64 bits.
         ReleaseError: the sum does not follow from counts, or the counts have other shapes.
     """
-    tables, by_class = counted_tables(query)
-    counts, records = rows.counts(tables, query.num_groups, by_class)
+    tables, apart = counted_tables(query)
+    if query.by_person is not rows.by_person:
+        raise ReleaseError(f"{query.name}: rows of people do not share a contribution there as the query says")
+    counts, records = rows.counts(tables, rows.max_rows + 1 if query.by_person else query.num_groups, apart)
     if records > MAX_SUMMED:
         raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
     if len(counts) != len(query.parts) or any((table < 0).any() or table.sum() > records for table in counts):
@@ -107,8 +123,20 @@ def counted_sum(query: Query, rows: CountBackend) -> tuple[NDArray[np.int64], in
         total = products_of_cells(query, query.feature, counts)
     else:
         steps = [part.steps(query.lattice_bits) for part in query.parts]
-        total = np.concatenate([table * step for table, step in zip(counts, steps, strict=True)], axis=1)
+        weighted = _shared if query.by_person else np.multiply
+        total = np.concatenate([weighted(table, step) for table, step in zip(counts, steps, strict=True)], axis=1)
         widths = [table.shape[1] for table in counts]
     if widths != [part.width for part in query.parts] or total.shape != (query.num_groups, query.width):
         raise ReleaseError(f"{query.name}: counts have another shape than the parts of the map")
     return total, records
+
+
+def _shared(table: NDArray[np.int64], step: int) -> NDArray[np.int64]:
+    """The steps of people in each cell, which the m rows of a person share: row m of the table is about them.
+
+    As :class:`likeness.release.records.EachPerson`. Nobody has no row.
+    """
+    each = np.array([0, *(step // rows for rows in range(1, len(table)))], np.int64)
+    if table[0].any():
+        raise ReleaseError("a row belongs to a person without rows")
+    return each[None] @ table

@@ -1,0 +1,207 @@
+"""The statements that make both row sets of people with histories, and count them: :mod:`likeness.data.histories.rows`.
+
+Steps that begin with ``likeness_events`` and ``likeness_people`` type and hash the tables, as
+:mod:`likeness.data.warehouse.statements` says. In the next ones ``p`` names the person:
+
+1. ``likeness_persons``: ``k``, 1 for that row of a person among the people which counts
+2. ``likeness_placed``: ``i``, the place of an event in its history, from 1 on; ``e``, 1 for one that nothing follows
+3. ``likeness_ended``, ``likeness_counted``: the events that count, and ``l``, how many the person has
+4. ``likeness_linked``, ``likeness_gaps``: ``n_k``, ``b_k`` and ``s_k``, column k of the next event, of that before and
+   of the first one; ``gap`` to the next event, and ``gap_before``
+5. ``likeness_ranked``, ``likeness_usual``: ``y_k`` and ``y_gap``, what is usual for the person
+6. ``likeness_first_parts`` and ``likeness_next_parts``: a row a person, and a row a pair of events that follow each
+   other, with columns ``v_k`` of their schemas. ``m`` is the number of rows of the person in that set.
+7. ``likeness_first_hashed`` and ``likeness_next_hashed``: ``h``, SHA-256 of each row as the rules map it
+
+**Privacy.** Each window is over the rows of one person (``PARTITION BY p``), and each join is by ``p``. Nothing else
+looks at two rows before they are counted. So what a person adds to a set depends on that person's rows alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from likeness.data.histories.rules import GAP
+from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness.data.schema.schema import Schema
+from likeness.data.warehouse import columns, rules
+from likeness.data.warehouse.edges import searched
+from likeness.data.warehouse.statements import LIMBS, Statements, limbs
+
+_EVENTS, _PEOPLE = "likeness_events", "likeness_people"
+_MARKS = ("likeness_first", "likeness_next")  # of the row sets
+_WHOLE, _IN_ORDER = "OVER (PARTITION BY p)", "OVER (PARTITION BY p ORDER BY i)"
+Steps = list[tuple[str, str]]
+
+
+def reasons_against(history: HistorySchema, dialect: str) -> list[str]:
+    """Why a database cannot make the row sets as Python does; empty where it can."""
+    reasons = [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained)]
+    return ["Spark makes no rows of histories", *reasons] if dialect == "spark" else reasons
+
+
+@dataclass(frozen=True)
+class HistoryStatements(Statements):
+    """What one database is asked about people with histories. ``schema`` is that of the row set that is counted.
+
+    Attributes:
+        history: public.
+        tables: statements about the events and, where there is such a table, about the people.
+    """
+
+    history: HistorySchema = field(kw_only=True)
+    tables: Sequence[Statements] = field(kw_only=True)
+    held_steps = ".*"
+    beside, group = ("m",), "m"
+
+    @classmethod
+    def about(cls, history: HistorySchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
+        """The statements that count one of both row sets.
+
+        Args:
+            history: public.
+            place: of the row set.
+            tables: as above.
+        """
+        schema, events, mark = list(history.row_sets.values())[place], tables[0], _MARKS[place]
+        dialect, query, split, unit = events.dialect, events.query, events.split, events.unit
+        return cls(dialect, query, schema, schema, {}, {}, split, unit, mark, history=history, tables=tables)
+
+    def sums(self) -> str:
+        """A statement about the rows of both sets, as those of :meth:`counts` without a cell."""
+        return self._joined([], self._whole())
+
+    def survey(self) -> str:
+        """As :meth:`sums`. Table -4 has the number of events, of strangers among them, and of test people."""
+        strangers = (
+            f"FROM {_EVENTS}_rows WHERE p NOT IN (SELECT p FROM {_PEOPLE}_rows)" if self._linked else "WHERE 1 = 0"
+        )
+        held_out = f"FROM (SELECT DISTINCT p FROM {self._marked[-1].mark}_parts WHERE train = 0) AS people"
+        counts = (f"FROM {_EVENTS}_rows", strangers, held_out)
+        asked = [f"SELECT -4 AS part, '{place}' AS cell, COUNT(*) AS count {rest}" for place, rest in enumerate(counts)]
+        return self._joined([], [*asked, *self._whole()])
+
+    def modeled(self) -> tuple[Steps, dict[str, str]]:
+        """The names of the values of modeled columns. The steps to them are among those of every statement."""
+        return [], super().modeled()[1]
+
+    def _whole(self) -> list[str]:
+        """Questions about all training rows of both sets, by the number of rows of their person; 0: those of people."""
+        each = "FROM likeness_hashes GROUP BY m"
+        counts = f"SELECT -2 AS part, CAST(m AS TEXT) AS cell, COUNT(*) AS count {each}"
+        sums = [f"SELECT -1, CAST({LIMBS} * m + {k} AS TEXT), SUM({limb}) {each}" for k, limb in enumerate(limbs())]
+        return [counts, *sums]
+
+    @property
+    def _linked(self) -> bool:
+        """Whether there is a table of people."""
+        return len(self.tables) > 1
+
+    def _queries(self) -> list[tuple[str, str]]:
+        return [(table.mark, table.query) for table in self._marked]
+
+    @cached_property
+    def _marked(self) -> list[Statements]:
+        """The statements about the tables, whose steps have names of their own. Those about events may bound them."""
+        most = self.history.most if self.history.which == "hash" else 0
+        return [
+            replace(table, mark=mark, unit=table.unit and replace(table.unit, max_rows=rows))
+            for table, mark, rows in zip(self.tables, (_EVENTS, _PEOPLE), (most, 0), strict=False)
+        ]
+
+    def _steps(self) -> Steps:
+        steps = [step for table in self._marked for step in table._steps()]
+        steps += [*self._persons(), *self._events(), *self._usual(), *self._parts()]
+        for mark, schema in zip(_MARKS, self.history.row_sets.values(), strict=True):
+            mapped, names = Statements.modeled(replace(self, schema=schema, complete=schema, mark=mark))
+            row = " || ".join(columns.framed(column, names[column.name]) for column in schema.modeled.columns)
+            steps += [*mapped, (f"{mark}_hashed", f"SELECT m, L_SHA({row}) AS h FROM {mark}_units")]
+        first, following = (f"FROM {mark}_hashed" for mark in _MARKS)
+        return [*steps, ("likeness_hashes", f"SELECT 0 AS m, h {first} UNION ALL SELECT m, h {following}")]
+
+    def _persons(self) -> Steps:
+        rank = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY p ORDER BY L_ORDER(h)) AS k FROM {_PEOPLE}_parts"
+        return [("likeness_persons", rank)] if self._linked else []
+
+    def _events(self) -> Steps:
+        """The events that count, each with those beside it and with the gaps between them."""
+        history, every = self.history, range(len(self.history.events.columns))
+        at = "" if history.order is None else f"{self._of('v', history.order)}, "
+        ends = [self._is_end(name, texts) for name, texts in history.ends.items() if texts]
+        placed = ["p", *(f"v_{k}" for k in every), f"ROW_NUMBER() OVER (PARTITION BY p ORDER BY {at}L_ORDER(h)) AS i"]
+        placed.append(f"CASE WHEN {' OR '.join(ends) or '1 = 0'} THEN 1 ELSE 0 END AS e")
+        windows = {"n": "LEAD", "b": "LAG", "s": "FIRST_VALUE"}
+        beside = [f"{window}(v_{k}) {_IN_ORDER} AS {word}_{k}" for word, window in windows.items() for k in every]
+        gaps = ["0 AS gap", "0 AS gap_before"]
+        if history.order is not None:
+            last, following, before = (self._of(word, history.order) for word in "vnb")
+            gaps = [f"{following} - {last} AS gap", f"{last} - {before} AS gap_before"]
+        count = f"*, COUNT(*) {_WHOLE} AS l FROM likeness_ended WHERE i <= {history.most} AND ended = 0"
+        return [
+            ("likeness_placed", f"SELECT {', '.join(placed)} FROM {_EVENTS}_parts WHERE train = 1"),
+            ("likeness_ended", f"SELECT *, SUM(e) {_IN_ORDER} - e AS ended FROM likeness_placed"),
+            ("likeness_counted", f"SELECT {count}"),
+            ("likeness_linked", f"SELECT *, {', '.join(beside)} FROM likeness_counted"),
+            ("likeness_gaps", f"SELECT *, {', '.join(gaps)} FROM likeness_linked"),
+        ]
+
+    def _of(self, word: str, name: str) -> str:
+        """The name of a column of events in the steps."""
+        return f"{word}_{self.history.events.names.index(name)}"
+
+    def _is_end(self, name: str, texts: Iterable[str]) -> str:
+        categories = self.history.events.column(name).categories
+        return f"{self._of('v', name)} IN {columns.listed(str(categories.index(text)) for text in texts)}"
+
+    def _usual(self) -> Steps:
+        """The most frequent category of the events of each person, or the smaller middle number."""
+        history, ranked, usual = self.history, list[str](), list[str]()
+        values = {self._of("v", one.name): (self._of("y", one.name), one.is_categorical) for one in history.states}
+        values |= {} if history.order is None else {"gap": ("y_gap", False)}
+        for value, (name, is_categorical) in values.items():
+            last = f"PARTITION BY p ORDER BY CASE WHEN {value} IS NULL THEN 1 ELSE 0 END"
+            if is_categorical:
+                ranked.append(f"COUNT(*) OVER (PARTITION BY p, {value}) AS r_{name}")
+                usual.append(f"FIRST_VALUE({value}) OVER ({last}, r_{name} DESC, {value}) AS {name}")
+            else:
+                ranked.append(f"ROW_NUMBER() OVER ({last}, {value}) AS r_{name}, COUNT({value}) {_WHOLE} AS c_{name}")
+                middle = f"2 * r_{name} IN (c_{name}, c_{name} + 1)"
+                usual.append(f"MAX(CASE WHEN {middle} THEN {value} END) {_WHOLE} AS {name}")
+        steps = (("likeness_ranked", ranked, "likeness_gaps"), ("likeness_usual", usual, "likeness_ranked"))
+        every = [(name, f"SELECT *, {', '.join(added)} FROM {before}") for name, added, before in steps]
+        return every if history.usual else []
+
+    def _parts(self) -> Steps:
+        """Both row sets of the training rows."""
+        history, word = self.history, "a.v" if self._linked else "b.s"
+        tables = [table.schema.names for table in self.tables]
+        static = {one.name: f"{word}_{tables[-1].index(one.name)}" for one in history.person_columns}
+        states = [one.name for one in history.states]
+        static |= {f"usual {name}": f"b.{self._of('y', name)}" for name in states} | {USUAL_GAP: "b.y_gap"}
+        first = {f"first {one.name}": f"b.{self._of('v', one.name)}" for one in history.time_varying}
+        first[NUMBER] = f"COALESCE(b.l, 0) - {history.least}"
+        words = {"first": "s", "before": "b", "last": "v", "next": "n"}
+        following = {f"{key} {name}": f"b.{self._of(word, name)}" for key, word in words.items() for name in states}
+        following |= {f"same {name}": self._is_same(name) for name in states}
+        following |= {GAP: "b.gap", GAP_BEFORE: "b.gap_before"}
+        for name, value, starts in ((LENGTH, "b.l", history.length_starts), (STEP, "b.i", history.step_starts)):
+            following[name] = searched(value, [str(start) for start in starts[1:]])
+        events = "likeness_usual" if history.usual else "likeness_gaps"
+        one, pair = f"(SELECT * FROM {events} WHERE i = 1) AS b", f"(SELECT * FROM {events} WHERE i < l) AS b"
+        if self._linked:
+            people = "(SELECT * FROM likeness_persons WHERE k = 1 AND train = 1) AS a"
+            one, pair = f"{people} LEFT JOIN {one} ON a.p = b.p", f"{people} JOIN {pair} ON a.p = b.p"
+        sets = ((static | first, "1", one), (static | following, "b.l - 1", pair))
+        return [
+            (f"{mark}_parts", f"SELECT {_selected(schema, values)}, {rows} AS m, 1 AS train FROM {source}")
+            for mark, schema, (values, rows, source) in zip(_MARKS, history.row_sets.values(), sets, strict=True)
+        ]
+
+    def _is_same(self, name: str) -> str:
+        last, following = (f"b.{self._of(word, name)}" for word in "vn")
+        return f"CASE WHEN {last} = {following} OR ({last} IS NULL AND {following} IS NULL) THEN 1 ELSE 0 END"
+
+
+def _selected(schema: Schema, values: Mapping[str, str]) -> str:
+    """The columns of a row set, from their expressions by name."""
+    return ", ".join(f"{values[name]} AS v_{k}" for k, name in enumerate(schema.names))

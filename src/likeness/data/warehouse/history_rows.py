@@ -1,0 +1,96 @@
+"""People with histories who stay in a database: what is asked there, and the few numbers that come back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from likeness.data.histories.rows import digest_of_sets
+from likeness.data.histories.schema import HistorySchema
+from likeness.data.source.databases import Database
+from likeness.data.warehouse.histories import HistoryStatements, reasons_against
+from likeness.data.warehouse.rows import MOST_COLUMNS, Look, RowsThere, Sums, summed
+from likeness.data.warehouse.statements import People, Split
+
+
+@dataclass(frozen=True)
+class HistoriesThere(RowsThere):
+    """People with histories in a database. The rows that are counted are those of one row set.
+
+    Attributes:
+        history: public.
+        place: of the row set.
+        tables: the events and, where there is such a table, the people.
+    """
+
+    history: HistorySchema = field(kw_only=True)
+    place: int = field(kw_only=True)
+    tables: Sequence[RowsThere] = field(kw_only=True)
+    by_person = True
+
+    @classmethod
+    def of(cls, history: HistorySchema, databases: Sequence[Database], split: Split, place: int) -> "HistoriesThere":
+        """The rows of queries. Nothing is asked yet.
+
+        Args:
+            history: public.
+            databases: with the query of the events and, where the schema has people, with that of the people.
+            split: of the settings: of people, by a hash.
+            place: of the row set.
+        """
+        schemas, name = [history.events, *([] if history.people is None else [history.people])], history.person
+        tables = [
+            RowsThere(database, schema, split, People(name, 0))
+            for database, schema in zip(databases, schemas, strict=True)
+        ]
+        schema, unit = list(history.row_sets.values())[place], People(name, history.most)
+        return cls(databases[0], schema, split, unit, history=history, place=place, tables=tables)
+
+    @cached_property
+    def reasons(self) -> list[str]:
+        """Why the rows must come, as those of tables."""
+        reasons = reasons_against(self.history, self.database.dialect)
+        if any(len(rows.columns) > MOST_COLUMNS for rows in self.history.row_sets.values()):
+            reasons.append(f"a row of events that follow each other has over {MOST_COLUMNS} columns")
+        return reasons or [reason for table in self.tables for reason in table.reasons]
+
+    @cached_property
+    def statements(self) -> HistoryStatements:
+        """What is asked.
+
+        Raises:
+            DataError: the rows must come.
+        """
+        self.check_reasons()
+        return HistoryStatements.about(self.history, self.place, [table.statements for table in self.tables])
+
+    @property
+    def surveys(self) -> list[str]:
+        """The statements of :meth:`look`."""
+        return [*(table.statements.survey() for table in self.tables), self.statements.survey()]
+
+    def look(self, key: bytes) -> Look:
+        """What a run knows of the people, as of rows.
+
+        Raises:
+            DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
+        """
+        *answers, answer = self._asked(self.surveys)
+        whole = [sums for table, one in zip(self.tables, answers, strict=True) for sums in table.surveyed(one)]
+        counts, train = self._in([answer])
+        numbers = {int(cell): count for _, cell, count in counts}
+        digests = self.digest(key, train), self.tables[0].digest(key, *whole)
+        return Look(*digests, train.count, numbers[2], numbers[0], numbers[1])
+
+    def digest(self, key: bytes, *sums: Sums) -> str:
+        """The keyed digest of both row sets, see :func:`likeness.data.histories.rows.digest_of_sets`."""
+        (train,), (first, following) = sums, self.history.row_sets.values()
+        pairs = {share: summed(following, some) for share, some in train.shares}
+        return digest_of_sets(summed(first, train), pairs, key)
+
+    def now(self) -> Sums:
+        """The training rows as they are now."""
+        return self._counted([self.statements.sums()])[1]
+
+    def records(self, sums: Sums) -> int:
+        """The number of rows of the row set."""
+        return sum(pairs.count for _, pairs in sums.shares) if self.place else sums.count
