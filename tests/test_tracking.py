@@ -20,7 +20,6 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import Witness
 from likeness.pipeline.project import Project
-from likeness.tracking.run import run_witnesses, stage_endings, track, tracking_store
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.process
@@ -78,6 +77,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path) ->
     return root
 
 
+def track(project: Project) -> dict[str, Any]:
+    """MLflow takes seconds to import: a worker that has none of these tests need not."""
+    from likeness.tracking import run
+
+    return run.track(project)
+
+
 def everything_stored(folder: Path) -> bytes:
     """Every file of the tracking store, and the database as text."""
     files = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
@@ -88,6 +94,8 @@ def everything_stored(folder: Path) -> bytes:
 def test_public_numbers_arrive_and_private_ones_stay(
     project: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    from likeness.tracking.run import run_witnesses
+
     run = fetch(track(Project.load()))
     assert run.info.status == "FINISHED"
     assert run.info.run_name == "uci-adult-1994 marginals ε=1"
@@ -179,6 +187,7 @@ def test_scores_on_real_rows_only_when_asked(project: Path) -> None:
 
 def test_endings(project: Path) -> None:
     """Marker newer: ran; other outputs without a run: restored; else up to date."""
+    from likeness.tracking.run import stage_endings
 
     def lock(**digests: str) -> None:
         stages = {name: {"outs": [{"path": f"{name}.out", "md5": md5}]} for name, md5 in digests.items()}
@@ -247,6 +256,8 @@ def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_
 
 def test_a_run_that_cannot_be_logged_is_marked_failed(project: Path) -> None:
     from mlflow.tracking import MlflowClient
+
+    from likeness.tracking.run import tracking_store
 
     (project / "data/models/loss.csv").unlink()
     with pytest.raises(ArtifactError):

@@ -14,12 +14,13 @@ from dvc.repo import Repo
 import likeness.flows  # noqa: F401  (quiet, before Prefect)
 
 ROOT = Path(__file__).parents[2]
-GRAPH = """
-stages:
+LAST = """
   last:
     cmd: cp a.txt b.txt && python mark.py last
     deps: [a.txt]
     outs: [b.txt]
+"""
+FIRST = """
   first:
     cmd: python step.py && python mark.py first
     deps: [step.py]
@@ -55,7 +56,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two stages, listed out of order; ``step.py`` is what a test wants it to be."""
     root = tmp_path / "toy"
     root.mkdir()
-    (root / "dvc.yaml").write_text(GRAPH)
+    (root / "dvc.yaml").write_text(f"stages:{LAST}{FIRST}")
     (root / "step.py").write_text("open('a.txt', 'w').write('a')\n")
     (root / "mark.py").write_text(MARK)
     for name in ("params.yaml", "prefect.toml"):
@@ -65,6 +66,13 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(root)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     return root
+
+
+@pytest.fixture
+def short(toy: Path) -> Path:
+    """The same with the first stage alone: DVC's process for each takes a second."""
+    (toy / "dvc.yaml").write_text(f"stages:{FIRST}")
+    return toy
 
 
 @pytest.fixture(scope="session")

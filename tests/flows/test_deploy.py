@@ -16,16 +16,8 @@ from typing import Any
 
 import pytest
 import yaml
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.actions import DeploymentScheduleCreate
-from prefect.client.schemas.filters import FlowRunFilter, LogFilter
-from prefect.server.schemas.schedules import CronSchedule
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
-import likeness.flows.deploy
 from likeness.config.params import Schedule
-from likeness.flows.deploy import cron, main
-from likeness.flows.synthesize import synthesize
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 
@@ -43,6 +35,10 @@ DEAD = "http://127.0.0.1:9/api"
 
 def refusal(url: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What the command says where Prefect has this address, or none."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from likeness.flows.deploy import main
+
     with temporary_settings({PREFECT_API_URL: url} if url else {}, restore_defaults={PREFECT_API_URL}):
         assert main([]) == 2
     return capsys.readouterr().err
@@ -105,6 +101,10 @@ def test_a_worker_runs_the_deployed_flow_and_the_server_schedules_it(
     toy: Path, outside: dict[str, str], server: str
 ) -> None:
     """The scheduler service dies silently with some versions of its database library: then no run ever appears."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, LogFilter
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
     (toy / "data/schema").mkdir(parents=True)
     shutil.copy(ROOT / "data/schema/adult.yaml", toy / "data/schema")
     for name in ("flows", "src", "stages"):
@@ -161,6 +161,11 @@ def wait_for(look: Callable[[], Any]) -> Any:
 )
 def test_hours_are_those_of_the_time_zone_in_winter_and_in_summer(day: datetime, hour: int) -> None:
     """What the server gets of the schedule, and the first time that it makes of it: three o'clock in Berlin."""
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.server.schemas.schedules import CronSchedule
+
+    from likeness.flows.deploy import cron
+
     sent = DeploymentScheduleCreate.from_schedule(cron(Schedule("0 3 * * *", "Europe/Berlin"))).schedule
     start = day.replace(tzinfo=UTC)
     (first,) = asyncio.run(CronSchedule(**sent.model_dump()).get_dates(1, start))
@@ -168,13 +173,16 @@ def test_hours_are_those_of_the_time_zone_in_winter_and_in_summer(day: datetime,
 
 
 def test_the_flow_is_deployed_with_the_schedule_of_params(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from likeness.flows import deploy
+    from likeness.flows.synthesize import synthesize
+
     sent: dict[str, Any] = {}
     for name in ("check_server", "ensure_pool"):
-        monkeypatch.setattr(likeness.flows.deploy, name, lambda _: None)
-    monkeypatch.setattr(likeness.flows.deploy.Flow, "from_source", lambda **_: synthesize)
-    monkeypatch.setattr(likeness.flows.deploy.Flow, "deploy", lambda _, **settings: sent.update(settings))
+        monkeypatch.setattr(deploy, name, lambda _: None)
+    monkeypatch.setattr(deploy.Flow, "from_source", lambda **_: synthesize)
+    monkeypatch.setattr(deploy.Flow, "deploy", lambda _, **settings: sent.update(settings))
     edited = (toy / "params.yaml").read_text().replace("timezone: UTC", "timezone: Europe/Berlin")
     (toy / "params.yaml").write_text(edited)
-    assert main([]) == 0
+    assert deploy.main([]) == 0
     assert (sent["schedule"].cron, sent["schedule"].timezone) == ("0 3 * * 1", "Europe/Berlin")
     assert sent["parameters"] == {"root": str(toy), "check_budget": True}

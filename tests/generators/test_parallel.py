@@ -81,8 +81,9 @@ def halves():
     return losses[0][1], losses[-1][1]
 
 
-alone = {name: results(name) for name in RUNS}
-told = {"half alone": halves(), "networks": list(NETWORKS)}
+told = {"networks": list(NETWORKS)}
+if is_first():
+    alone, told["half alone"] = {name: results(name) for name in RUNS}, halves()
 with together(CPU):
     told["size"] = size()
     shared = {name: results(name) for name in RUNS}
@@ -92,11 +93,11 @@ with together(CPU):
         share_of_rows([1, 9])
     except ParamsError as error:
         told["refused"] = str(error)
-for name in RUNS:
-    pairs = list(zip(alone[name], shared[name], strict=True))
-    told[name] = max(float((a - b).abs().max() / a.abs().max().clamp(min=1e-6)) for a, b in pairs)
-    told[name + " moved"] = float(pairs[1][0].abs().max())
 if is_first():
+    for name in RUNS:
+        pairs = list(zip(alone[name], shared[name], strict=True))
+        told[name] = max(float((a - b).abs().max() / a.abs().max().clamp(min=1e-6)) for a, b in pairs)
+        told[name + " moved"] = float(pairs[1][0].abs().max())
     Path(sys.argv[1]).write_text(json.dumps(told))
 """
 

@@ -22,7 +22,6 @@ from likeness.ledger.ledger import Ledger
 from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
-from likeness.tracking.run import tracking_store
 
 STAGES = list(yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
 RELATIVE = {
@@ -103,6 +102,8 @@ def test_two_projects_take_turns_and_the_current_directory_stays_empty(roots: tu
 def test_whatever_is_relative_in_the_settings_is_below_the_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from likeness.tracking.run import tracking_store  # with MLflow, which takes seconds
+
     for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
         monkeypatch.delenv(name)
     params = load_params(ROOT / "params.yaml")
