@@ -32,7 +32,7 @@ from likeness.release.sums.backends import counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
 
 KEY, SPLIT = b"k" * 32, Split(0.3, 7)
-CASES = (1, 2, 4, 7)
+CASES = (4, 10, 29, 35)
 """Together they have each order and none, both choices of events, both kinds of people, all memory and all rules."""
 SCORE = {"kind": "integer", "lower": -3, "upper": 9, "nullable": True}
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -44,11 +44,15 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "score": SCORE,
     "amount": {"kind": "numeric", "lower": -2, "upper": 5, "decimals": 1, "nullable": True},
     "level": {"kind": "numeric", "lower": 0.1, "upper": 3},
+    "count": {"kind": "integer", "lower": 0, "upper": 6},
     "sex": {"kind": "categorical", "categories": ["f", "m"], "nullable": True},
 }
 RULES: list[dict[str, Any]] = [
     {"equal": ["next score", ["last score", 2.5]]},
+    {"equal": ["next score", ["last score", 1.5]], "kind": "product"},
+    {"equal": ["next amount", ["last score", "next score", -3.5]], "kind": "ratio"},
     {"equal": ["next amount", ["last amount", "last score", 0.25]], "kind": "difference"},
+    {"equal": ["next count", ["last count", "last count", 0.4]], "kind": "ratio"},
     {"never": {"last state": "a", "next state": ["b", None]}},
     {"if": {"last ward": ["1", "2", None]}, "then": {"next ward": ["1", "7"]}},
     {"order": ["last level", "next level"]},
@@ -86,6 +90,7 @@ def case(seed: int) -> Case:
             "score": pd.array(np.where(draw.random(size) < 0.2, 99, whole), "Int64"),
             "amount": np.where(draw.random(size) < 0.1, np.nan, draw.integers(-50, 70, size) / 10),
             "level": draw.choice([0.1, 0.15, 0.5, 2.5, 1e-9], size),
+            "count": draw.integers(0, 9, size),
             "sex": draw.choice(np.array(["f", "m", None], object), size),
         }
     )  # fmt: skip
@@ -183,6 +188,26 @@ def asked(
 def test_sql_and_python_make_the_same_row_sets(scheme: str, tmp_path: Path) -> None:
     for place in CASES:
         check(f"{scheme}:///{tmp_path}/t.db", case(place), place)
+
+
+def test_why_histories_have_to_come_is_said() -> None:
+    equal = [
+        {"equal": ["next amount", ["last amount", "last score"]], "kind": "product"},
+        {"equal": ["next score", ["last score", 2e300]]},
+        {"equal": ["next level", ["last score", 1e-300, 1e-9]], "kind": "product"},
+    ]
+    words = ["product, and a column of it is not whole", "its numbers are too large", "its numbers are too large"]
+    columns = {**COLUMNS, "level": {**COLUMNS["level"], "nullable": True}}
+    for rule, reason in zip(equal, words, strict=True):
+        spec = {"name": "v", "source": "made up", "person": "who", "most": 3, "events": columns, "rules": [rule]}
+        there = HistoriesThere.of(HistorySchema.from_dict(spec), [Database("sqlite:///none.db", "events")], SPLIT, 0)
+        assert len(there.reasons) == 1 and there.reasons[0].endswith(reason)
+        with pytest.raises(DataError, match="rows cannot be counted there"):
+            there.look(KEY)
+    many = {f"c{place}": SCORE for place in range(260)}
+    spec = {"name": "v", "source": "made up", "person": "who", "most": 3, "events": many}
+    there = HistoriesThere.of(HistorySchema.from_dict(spec), [Database("sqlite:///none.db", "events")], SPLIT, 0)
+    assert there.reasons == ["a row of events that follow each other has over 500 columns"]
 
 
 @pytest.mark.process

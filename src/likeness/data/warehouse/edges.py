@@ -45,7 +45,6 @@ def searched(value: str, firsts: Sequence[str], least: int = 0) -> str:
     return f"CASE WHEN {value} < {firsts[middle]} THEN {below} ELSE {above} END"
 
 
-@lru_cache
 def first_values(column: Column, axis: Axis) -> list[int] | list[float]:
     """The smallest typed value of each cell of a number but the first; a cell without a value has that of the next one.
 
@@ -56,16 +55,24 @@ def first_values(column: Column, axis: Axis) -> list[int] | list[float]:
     Raises:
         DataError: a neighbor of an edge lies on its other side.
     """
+    firsts = _first_values(replace(column, name="any"), replace(axis, start=0))  # type: ignore[type-var]
+    if firsts is None:
+        raise DataError(f"column '{column.name}': an edge of its cells is no value. Use transform: none.")
+    return firsts
+
+
+@lru_cache
+def _first_values(column: Column, axis: Axis) -> list[int] | list[float] | None:
+    """The same for columns of all names, worked out once; None where a neighbor of an edge lies on its other side."""
     lower, upper = column.bounds
     inner = axis.size - int(column.nullable)
     wanted = np.arange(1, inner)
-    moved = replace(axis, start=0)  # type: ignore[type-var]
 
     def places(keys: NDArray[np.int64]) -> NDArray[np.int64]:
         values = keys.astype(np.float64) if column.is_integral else _floats(keys)
         x = np.zeros((len(keys), 2))
         x[:, 0] = column.type.encode(column.typed(values), column)
-        return moved.places(x)
+        return axis.places(x)
 
     ends = (
         np.array([math.ceil(lower), math.floor(upper)]) if column.is_integral else _keys(np.array([lower, upper]) + 0.0)
@@ -81,7 +88,7 @@ def first_values(column: Column, axis: Axis) -> list[int] | list[float]:
         near = high[start : start + _EDGES, None] + np.arange(-_NEIGHBORS, _NEIGHBORS + 1)
         keys = np.unique(near.clip(*ends))
         if (places(keys) != np.searchsorted(high, keys, side="right")).any():
-            raise DataError(f"column '{column.name}': an edge of its cells is no value. Use transform: none.")
+            return None
     firsts = high.astype(np.float64) if column.is_integral else _floats(high)
     return [int(first) for first in high.tolist()] if column.is_integral else firsts.tolist()
 

@@ -73,9 +73,8 @@ class HistoryStatements(Statements):
 
     def survey(self) -> str:
         """As :meth:`sums`. Table -4 has the number of events, of strangers among them, and of test people."""
-        strangers = (
-            f"FROM {_EVENTS}_rows WHERE p NOT IN (SELECT p FROM {_PEOPLE}_rows)" if self._linked else "WHERE 1 = 0"
-        )
+        known = f"EXISTS (SELECT 1 FROM {_PEOPLE}_rows AS a WHERE a.p = b.p)" if self._linked else "1 = 1"
+        strangers = f"FROM {_EVENTS}_rows AS b WHERE NOT {known}"
         held_out = f"FROM (SELECT DISTINCT p FROM {self._marked[-1].mark}_parts WHERE train = 0) AS people"
         counts = (f"FROM {_EVENTS}_rows", strangers, held_out)
         asked = [f"SELECT -4 AS part, '{place}' AS cell, COUNT(*) AS count {rest}" for place, rest in enumerate(counts)]

@@ -66,7 +66,8 @@ class HistoriesThere(RowsThere):
     @property
     def surveys(self) -> list[str]:
         """The statements of :meth:`look`."""
-        return [*(table.statements.survey() for table in self.tables), self.statements.survey()]
+        own = self.statements.survey()
+        return [*(table.statements.survey() for table in self.tables), own]
 
     def look(self, key: bytes) -> Look:
         """What a run knows of the people, as of rows.

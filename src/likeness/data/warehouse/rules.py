@@ -6,6 +6,7 @@ changes as many mapped rows: what ``ConstrainedTable.forward_transform`` proves 
 mapped row lies in one cell of each table that is counted, so it adds to one cell of each part.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -19,7 +20,8 @@ from likeness.data.schema.rules import PASSES, ConstrainedTable
 from likeness.data.warehouse import columns
 
 _EPOCH = 719_468  # days from 0000-03-01 to 1970-01-01: no date has a negative number, and a leap day ends a year
-_SIGNS, _LARGEST = {"sum": "+", "difference": "-"}, 1e300
+_SIGNS = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
+_LARGEST = 1e300  # what lies beyond could be no float64, at which a database stops
 _NEAR = 2.0**-50  # two ends of ranges this near, beside the width of the bounds, may have one distance in float64
 
 
@@ -54,15 +56,26 @@ def reasons_against(table: ConstrainedTable) -> list[str]:
         and rule.difference.is_integral
         and not all(column.is_integral for column in rule.columns.values())
     ]
-    equal = [rule for rule in table.on_modeled if isinstance(rule, Equal)]
-    reasons += [f"{rule}: it is no sum or difference" for rule in equal if rule.operation not in _SIGNS]
-    return reasons + [f"{rule}: its numbers are too large" for rule in equal if _largest(rule) > _LARGEST]
+    for rule in table.on_modeled:
+        if isinstance(rule, Equal):
+            listed = [rule.columns[part] for part in rule.parts if isinstance(part, str)]
+            if rule.operation in ("product", "ratio") and not all(column.is_integral for column in listed):
+                reasons.append(f"{rule}: it is a {rule.operation}, and a column of it is not whole")
+            if _largest(rule) > _LARGEST:
+                reasons.append(f"{rule}: its numbers are too large")
+    return reasons
 
 
 def _largest(rule: Equal) -> float:
-    """A bound on what is added up, times the power of ten by which it is rounded."""
-    parts = (abs(part) if isinstance(part, float) else max(map(abs, rule.columns[part].bounds)) for part in rule.parts)
-    return sum(parts) * 10.0 ** (rule.digits or 0)
+    """A bound on all that is computed, times the power of ten by which it is rounded.
+
+    Whole numbers are 0 or at least 1. So nothing in a product or ratio of them is below the inverse of the bound but 0.
+    """
+    parts = [part if isinstance(part, float) else max(map(abs, rule.columns[part].bounds)) for part in rule.parts]
+    sizes = [abs(part) for part in parts if part]
+    if rule.operation in ("product", "ratio"):
+        return math.prod(max(size, 1 / size) for size in sizes) * 10.0 ** (rule.digits or 0)
+    return math.fsum(sizes) * 10.0 ** (rule.digits or 0)
 
 
 def modeled(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) -> dict[str, str]:
@@ -131,6 +144,8 @@ def _computed(rule: Equal, names: Mapping[str, str]) -> Iterator[tuple[str, str]
         columns.number(part) if isinstance(part, float) else f"CAST({names[part]} AS DOUBLE PRECISION)"
         for part in rule.parts
     ]
+    if rule.operation == "ratio":
+        parts[1:] = [f"NULLIF({part}, 0)" for part in parts[1:]]
     yield column.name, f" {_SIGNS[rule.operation]} ".join(parts)
     if rule.digits is not None:
         power = columns.number(10.0**rule.digits)
