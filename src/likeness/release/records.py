@@ -199,7 +199,8 @@ class EachPerson(EachRecord):
     sensitivity is that of one record, and no factor for the number of rows stands before it.
 
     The stream itself counts the rows of each person, so no caller can break the bound. The numbers of people ascend,
-    so the rows of a person are consecutive: a person who comes again later is refused.
+    so the rows of a person are consecutive: a person who comes again later is refused. Of rows that stay in a database
+    the statement that counts the cells says m, see :mod:`likeness.release.sums.backends`.
     """
 
     terms: ClassVar[str] = "each_person"
