@@ -1,0 +1,21 @@
+"""A release of counts, which a process makes without PyTorch: it takes seconds to import."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from toys import plan_with
+
+from likeness.features.constant import Constant
+from likeness.privacy.plan import QueryShare
+from likeness.release.query import Query
+from likeness.release.records import Records
+from likeness.release.request import Dataset
+
+DATASET = Dataset("people", "digest")
+COUNTS = Query("q", "privatize", Constant(), num_groups=2)
+PLAN = plan_with([QueryShare("q", "privatize", 1.0)])
+
+
+def rows() -> Iterator[Records]:
+    generator = np.random.default_rng(0)
+    yield Records(generator.random((100, 3)), generator.integers(0, 2, 100))
