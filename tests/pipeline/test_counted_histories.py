@@ -27,6 +27,8 @@ from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
 from likeness.release.released import load_released
 
+pytestmark = pytest.mark.long
+
 ASKED = ("settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize")
 LATER = ("train", "sample", "card", "evaluate", "account", "report")
 PLACES = {
@@ -73,7 +75,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run"
 
 
-@pytest.mark.long
 def test_people_who_stay_give_the_integers_of_files(project: Path) -> None:
     """Without noise. Each place has an attempt of its own, so that nothing is known yet."""
     integers = {}
@@ -86,7 +87,6 @@ def test_people_who_stay_give_the_integers_of_files(project: Path) -> None:
     assert integers["files"] == integers["duckdb"] == integers["sqlite"] and len(integers["files"]) == 10
 
 
-@pytest.mark.long
 def test_a_whole_run_leaves_people_where_they_are(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ledger knows them from elsewhere: nothing more is spent, and another population is refused."""
     settings("duckdb")
