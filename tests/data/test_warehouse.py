@@ -331,15 +331,13 @@ class Rows:
     backend, by_person = None, False
 
 
-VISITS = schema_with(
-    {
-        **{"a": KINDS["integer"], "x": {"kind": "numeric", "lower": 0, "upper": 1}, "c": KINDS["other"]},
-        "seen": DATE | {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
-        "log": {"kind": "integer", "lower": 0, "upper": 99_999, "transform": "log1p"},
-        "l": {"kind": "categorical", "categories": ["n", "y"]},
-    },
-    label="l",
-)
+COLUMNS_OF_VISITS: dict[str, dict[str, Any]] = {
+    **{"a": KINDS["integer"], "x": {"kind": "numeric", "lower": 0, "upper": 1}, "c": KINDS["other"]},
+    "seen": DATE | {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"},
+    "log": {"kind": "integer", "lower": 0, "upper": 99_999, "transform": "log1p"},
+    "l": {"kind": "categorical", "categories": ["n", "y"]},
+}
+VISITS = schema_with(COLUMNS_OF_VISITS, label="l")
 
 
 def write(url: str, name: str, table: pd.DataFrame) -> None:
@@ -356,8 +354,8 @@ def write(url: str, name: str, table: pd.DataFrame) -> None:
         engine.dispose()
 
 
-def visits(url: str) -> Rows:
-    """Rows in a database that has none yet: some are equal, and of some cells are missing or beyond the bounds."""
+def visits_table() -> pd.DataFrame:
+    """Rows: some are equal, and of some cells are missing or beyond the bounds."""
     draw = np.random.default_rng(0)
     table = pd.DataFrame(
         {
@@ -370,7 +368,12 @@ def visits(url: str) -> Rows:
         }
     )
     table.loc[draw.random(900) < 0.1, "a"] = pd.NA
-    table = pd.concat([table, table.iloc[:40]], ignore_index=True)
+    return pd.concat([table, table.iloc[:40]], ignore_index=True)
+
+
+def visits(url: str) -> Rows:
+    """These rows in a database that has none yet."""
+    table = visits_table()
     write(url, "visits", table)
     there = RowsThere(Database(url, "visits"), VISITS, Split(0.25, 7))
     typed_rows = read_frame(table, VISITS)

@@ -5,11 +5,13 @@ from functools import cache, partial
 
 from likeness.cli.console import say
 from likeness.core.errors import DataError
+from likeness.core.hashing import sha256_bytes
 from likeness.pipeline.project import Project
 from likeness.release.partition_selection import query_name
 from likeness.release.query import Query
 from likeness.release.released import Released, load_folder
-from likeness.release.sums.backends import counted_tables
+from likeness.release.sums.backends import counted_tables, is_counted
+from likeness.release.sums.over_parts import check_splits
 
 
 def sql() -> None:
@@ -31,7 +33,13 @@ def sql() -> None:
         return
     there = cache(partial(project.written_model.there, project.sources, project.schema))
     for place, query in _queries(project):
-        rows, counted = there(place), counted_tables(query)
+        rows = there(place)
+        if rows.sums and not is_counted(query):
+            check_splits(query)
+            say(f"\n-- {query.name}: {sha256_bytes(rows.statement_of_rows().encode())}")
+            say(f"-- Python beside the executors sums these rows. Sums come.\n{rows.statement_of_rows()};")
+            continue
+        counted = counted_tables(query)
         say(f"\n-- {query.name}: {rows.digest_of_statements(*counted)}")
         for statement in rows.statements.counts(*counted):
             say(f"{statement};")

@@ -236,8 +236,8 @@ def _counted_there(receipts: Sequence[Receipt]) -> list[str]:
     """Which databases counted the rows."""
     names = dict.fromkeys(one.backend.split()[0] for one in receipts if COUNTED.fullmatch(one.backend))
     return [
-        f"The rows stay in their database ({name}), which counted them. Each receipt has SHA-256 of the SQL that "
-        "`likeness sql` prints."
+        f"The rows stay in their database ({name}), which counted or summed them. Each receipt has SHA-256 of the "
+        "SQL that `likeness sql` prints."
         for name in names
     ]
 

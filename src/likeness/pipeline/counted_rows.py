@@ -44,7 +44,7 @@ def ingest_counts(project: "Project", rows: "RowsThere") -> None:
         write_private(table, of_rows(project.paths.table, prefix), manifest)
 
 
-_CHARGED = "Nothing was released, and the cost of this query stays on record"
+CHARGED, UNSPENT = "Nothing was released, and the cost of this query stays on record", "Nothing was spent on this query"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class CountedRows:
             DataError: the rows are others, or the database refuses.
         """
         counts, sums = self.rows.counts(tables, num_groups, by_class)
-        self._compare(sums, _CHARGED)
+        self._compare(sums, CHARGED)
         return counts, self.rows.records(sums)
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
@@ -90,7 +90,7 @@ class CountedRows:
             DataError: as :meth:`counts`.
         """
         counts, sums = self.rows.texts(column)
-        self._compare(sums, _CHARGED)
+        self._compare(sums, CHARGED)
         return counts, sums.count
 
     def texts_of(self, column: str, hashes: Sequence[str]) -> dict[str, str]:
@@ -107,7 +107,7 @@ class CountedRows:
         Raises:
             DataError: they changed, or the database refuses.
         """
-        self._compare(self.rows.now(), "Nothing was spent on this query")
+        self._compare(self.rows.now(), UNSPENT)
 
     def _compare(self, sums: "Sums", fate: str) -> None:
         if self.rows.digest(self.key, sums) != self.digest:

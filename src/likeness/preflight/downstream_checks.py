@@ -42,7 +42,8 @@ def refusals(project: Project) -> list[ParamsError]:
         except ParamsError as error:
             refused.append(error)
     if params.ingest.rows == STAY and method is not None:
-        reasons = later_reasons_to_come(params, project.method.maps)
+        context = project.context_of(schema.planned(params.categories.most))
+        reasons = later_reasons_to_come(params, project.method.maps, lambda: project.method.planned_queries(context))
         if reasons:
             refused.append(
                 ParamsError(f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come.")

@@ -6,6 +6,7 @@ Else it runs in this computer.
 
 import os
 import shutil
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -23,9 +24,11 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
     "spark.log.level": "OFF",
-    "spark.executor.syncLogLevel.enabled": "true",
 }
+# In this computer alone nobody else may connect: whoever does can fetch parts of rows.
+_ADDRESSES, _HERE = ("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1"
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # of Python, which quote a cell that has no number
+_PARTS = 64  # of an answer at most: each gives a sum as wide as a release, and this process holds all of them
 # What texts, numbers, names and times in SQL mean: also where a configuration says otherwise.
 _MEANING = {
     "spark.sql.ansi.enabled": "true",
@@ -148,6 +151,17 @@ class SparkConnection(_Connection):
     def _all(self) -> Sequence[Sequence[Any]]:
         return list(self._answer.collect())
 
+    def in_parts(self, statement: str, work: Any, fields: str) -> list[tuple[Any, ...]]:
+        """What a function makes of each part of an answer, in Python beside the executors.
+
+        Args:
+            statement: the statement.
+            work: from batches of Arrow to batches of Arrow. Spark sends it by cloudpickle.
+            fields: names and types of what it gives, in Spark's words.
+        """
+        self._ask(statement)
+        return [tuple(row) for row in self._answer.coalesce(_PARTS).mapInArrow(work, fields).collect()]
+
     def _next(self, count: int) -> Sequence[Sequence[Any]]:
         self._rows = self._rows or self._answer.toLocalIterator()
         return list(islice(self._rows, count))
@@ -169,7 +183,16 @@ def _spark() -> Any:
         builder = SparkSession.builder.appName("likeness")
         for key, value in ({} if remote else _QUIET).items():
             builder = builder.config(key, value)
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        if not remote and session.sparkContext.master.startswith("local"):  # it is known only now
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            if any(session.conf.get(key, "") != _HERE for key in _ADDRESSES):
+                session.stop()
+                for key in _ADDRESSES:
+                    builder = builder.config(key, _HERE)
+                session = builder.getOrCreate()
+            session.sparkContext.pythonExec = os.environ["PYSPARK_PYTHON"]
+        return session
     except Exception as error:  # of Java, of the network, of a configuration
         fault = type(error).__name__
     raise DataError(

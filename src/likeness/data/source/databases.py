@@ -31,6 +31,7 @@ _ROWS = 16_384  # rows of a chunk
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
 # Read only, and with the meaning of texts and numbers in SQL that PostgreSQL has by default.
 _SESSION = "-c default_transaction_read_only=on -c standard_conforming_strings=on -c extra_float_digits=1"
+_ROLE = "Run the query there, with a role that may only read."
 T = TypeVar("T")
 Ask = Callable[[str], list[tuple[Any, ...]]]
 """From a statement to its whole answer."""
@@ -161,6 +162,20 @@ class Database:
 
         return self._used(asked)
 
+    def in_parts(self, statement: str, work: Any, fields: str) -> list[tuple[Any, ...]]:
+        """What a function makes of each part of the answer where the rows are: with Spark alone.
+
+        Args:
+            statement: the statement.
+            work: from batches of Arrow to batches of Arrow.
+            fields: names and types of what it gives.
+
+        Raises:
+            DataError: as :meth:`columns`; or Python there cannot begin.
+        """
+        remedy = "Executors need Python with the same Likeness: see PYSPARK_PYTHON. Run the query there."
+        return self._used(lambda connection: connection.in_parts(statement, work, fields), remedy)  # type: ignore[attr-defined]
+
     def types(self) -> dict[str, tuple[str, str]]:
         """Each column's name and type as the database has them, by the normal form of the name.
 
@@ -194,8 +209,8 @@ class Database:
 
         return self._used(asked)
 
-    def _used(self, use: Callable[[Connection], T]) -> T:
-        """Apply a function to a connection; a driver's error becomes a DataError without values."""
+    def _used(self, use: Callable[[Connection], T], remedy: str = _ROLE) -> T:
+        """Apply a function to a connection; a driver's error becomes a DataError without values, with a remedy."""
         with self._connected() as connection:
             try:
                 return use(connection)
@@ -205,7 +220,7 @@ class Database:
                 cause = getattr(error, "orig", None) or error
                 refusal = DataError(
                     f"{self.name}: the database refuses {self.key}, or a row of its answer ({type(cause).__name__}). "
-                    "Run the query there, with a role that may only read."
+                    f"{remedy}"
                 )
                 transient(refusal, cause)
         # Raised outside the except block: the driver's error may quote a row, and must not be its cause.

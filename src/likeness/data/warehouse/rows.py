@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from likeness.data.warehouse.statements import LIMBS, People, Split, Statements,
 
 MOST_COLUMNS = 500
 """Columns whose texts SQLite and DuckDB join in one expression."""
+FIELDS = "fault int, records bigint, limbs array<bigint>, made binary"
+"""What comes from a part of the rows: a fault, the number of rows, the sums of the limbs of their hashes, and bytes."""
 _DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE, SPARK)}
 
 
@@ -81,6 +83,11 @@ class RowsThere:
     complete: Schema | None = None
     by_person: ClassVar[bool] = False
     """Whether the rows of a person share one contribution, so that they are counted by the number of these rows."""
+
+    @property
+    def sums(self) -> bool:
+        """Whether they can be summed there too, by Python beside the executors."""
+        return self.database.dialect == SPARK.name and self.unit is None
 
     @cached_property
     def _types(self) -> dict[str, tuple[str, str]]:
@@ -243,6 +250,20 @@ class RowsThere:
                 counts[place].flat[int(cell)] = count
         return counts, sums
 
+    def parts(self, work: Any) -> tuple[list[tuple[int, int, bytes]], Sums]:
+        """What a function makes of each part of the training rows where they are, and the rows. With Spark alone.
+
+        Args:
+            work: from batches of Arrow, as :meth:`SparkStatements.rows` has them, to one batch of :data:`FIELDS`.
+
+        Returns:
+            of each part a fault, or 0, the number of its rows, and what was made of them.
+        """
+        answer = self.database.in_parts(self.statement_of_rows(), work, FIELDS)
+        limbs = [sum(part) for part in zip(*(row[2] for row in answer), strict=True)]
+        parts = [(fault, count, bytes(made)) for fault, count, _, made in answer]
+        return parts, Sums(sum(count for _, count, _ in parts), _total(limbs))
+
     def texts(self, name: str) -> tuple[dict[str, int], Sums]:
         """The number of training rows with each text of an open column, by SHA-256 of the text, and the rows.
 
@@ -297,6 +318,10 @@ class RowsThere:
     def digest_of_texts(self, name: str) -> str:
         """SHA-256 of the texts of both statements about an open column, the second without a hash."""
         return sha256_bytes(f"{self.statements.texts(name)}\n;\n{self.statements.texts_of(name, ())}".encode())
+
+    def statement_of_rows(self) -> str:
+        """The statement that gives the rows to Python beside the executors of Spark."""
+        return cast(SparkStatements, self.statements).rows()
 
     def digest_of_statements(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> str:
         """SHA-256 of the text of all statements that count some tables."""

@@ -130,6 +130,15 @@ class SparkStatements(Statements):
         rows = self._written([], f"SELECT {', '.join(hashed)} FROM likeness_parts WHERE train = 1")
         return self._summed(rows, [(0, "g")], "STRING")
 
+    def rows(self) -> str:
+        """A statement whose answer is the training rows as a method sees them. It must not leave the executors.
+
+        Its columns are each modeled column as a number, or the place of its category, and the limbs of the hash.
+        """
+        steps, modeled = self.modeled()
+        cells = [f"L_FLOAT({value}) AS c_{k}" for k, value in enumerate(modeled.values())]
+        return self._written(steps, f"SELECT {', '.join([*cells, *_named_limbs()])} FROM likeness_units")
+
     def _summed(self, rows: str, places: Sequence[tuple[int, str]], cell_type: str) -> str:
         """The statement of the sums.
 
