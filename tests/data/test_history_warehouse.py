@@ -86,7 +86,7 @@ def case(seed: int) -> Case:
             "at": draw.choice([-0.7, 0.1, 0.2, 0.30000000000000004, 1 / 3, 6.9, 7.3, -4.0], size),
             "number": draw.integers(0, 25, size) // 4,
             "state": draw.choice(np.array(["a", "b", "c'", None], object), size),
-            "ward": draw.choice(np.array([*map(str, range(12)), None], object), size),
+            "ward": draw.choice(np.array([*map(str, range(12)), *[None] * 6], object), size),
             "score": pd.array(np.where(draw.random(size) < 0.2, 99, whole), "Int64"),
             "amount": np.where(draw.random(size) < 0.1, np.nan, draw.integers(-50, 70, size) / 10),
             "level": draw.choice([0.1, 0.15, 0.5, 2.5, 1e-9], size),

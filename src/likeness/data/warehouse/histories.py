@@ -4,17 +4,21 @@ Steps that begin with ``likeness_events`` and ``likeness_people`` type and hash 
 :mod:`likeness.data.warehouse.statements` says. In the next ones ``p`` names the person:
 
 1. ``likeness_persons``: ``k``, 1 for that row of a person among the people which counts
-2. ``likeness_placed``: ``i``, the place of an event in its history, from 1 on; ``e``, 1 for one that nothing follows
-3. ``likeness_ended``, ``likeness_counted``: the events that count, and ``l``, how many the person has
-4. ``likeness_linked``, ``likeness_gaps``: ``n_k``, ``b_k`` and ``s_k``, column k of the next event, of that before and
+2. ``likeness_together``: both tables. ``t`` is 0 for a row of people, whose columns are ``a_k``, and 1 for an event.
+3. ``likeness_placed``: ``i``, the place of an event in its history, from 1 on, and 0 for the row of people; ``e``, 1
+   for an event that nothing follows; ``u``, 1 for somebody who is not among the people; ``g_k``, column k of the people
+4. ``likeness_ended``, ``likeness_counted``: the events that count, and ``l``, how many the person has
+5. ``likeness_beside``, ``likeness_gaps``: ``n_k``, ``b_k`` and ``s_k``, column k of the next event, of that before and
    of the first one; ``gap`` to the next event, and ``gap_before``
-5. ``likeness_ranked``, ``likeness_usual``: ``y_k`` and ``y_gap``, what is usual for the person
-6. ``likeness_first_parts`` and ``likeness_next_parts``: a row a person, and a row a pair of events that follow each
+6. ``likeness_ranked``, ``likeness_usual``: ``y_k`` and ``y_gap``, what is usual for the person
+7. ``likeness_first_parts`` and ``likeness_next_parts``: a row a person, and a row a pair of events that follow each
    other, with columns ``v_k`` of their schemas. ``m`` is the number of rows of the person in that set.
-7. ``likeness_first_hashed`` and ``likeness_next_hashed``: ``h``, SHA-256 of each row as the rules map it
+8. ``likeness_first_hashed`` and ``likeness_next_hashed``: ``h``, SHA-256 of each row as the rules map it
 
-**Privacy.** Each window is over the rows of one person (``PARTITION BY p``), and each join is by ``p``. Nothing else
-looks at two rows before they are counted. So what a person adds to a set depends on that person's rows alone.
+No step joins tables: a planner that knows nothing of steps could compare each person with each event.
+
+**Privacy.** Each window is over the rows of one person (``PARTITION BY p``). Nothing else looks at two rows before they
+are counted. So what a person adds to a set depends on that person's rows alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +35,7 @@ from likeness.data.warehouse.statements import LIMBS, Statements, limbs
 _EVENTS, _PEOPLE = "likeness_events", "likeness_people"
 _MARKS = ("likeness_first", "likeness_next")  # of the row sets
 _WHOLE, _IN_ORDER = "OVER (PARTITION BY p)", "OVER (PARTITION BY p ORDER BY i)"
+_BESIDE = {"n": "LEAD", "b": "LAG"}
 Steps = list[tuple[str, str]]
 
 
@@ -110,7 +115,7 @@ class HistoryStatements(Statements):
 
     def _steps(self) -> Steps:
         steps = [step for table in self._marked for step in table._steps()]
-        steps += [*self._persons(), *self._events(), *self._usual(), *self._parts()]
+        steps += [*self._rows(), *self._events(), *self._usual(), *self._parts()]
         for mark, schema in zip(_MARKS, self.history.row_sets.values(), strict=True):
             mapped, names = Statements.modeled(replace(self, schema=schema, complete=schema, mark=mark))
             row = " || ".join(columns.framed(column, names[column.name]) for column in schema.modeled.columns)
@@ -118,30 +123,41 @@ class HistoryStatements(Statements):
         first, following = (f"FROM {mark}_hashed" for mark in _MARKS)
         return [*steps, ("likeness_hashes", f"SELECT 0 AS m, h {first} UNION ALL SELECT m, h {following}")]
 
-    def _persons(self) -> Steps:
+    def _rows(self) -> Steps:
+        """The training rows: events, and before those of a person the row among the people, as one of place 0."""
+        every = [f"v_{k}" for k in range(len(self.history.events.columns))]
+        events = f"SELECT p, 1 AS t, h, {', '.join(every)} FROM {_EVENTS}_parts WHERE train = 1"
+        if not self._linked:
+            return [("likeness_together", events)]
+        given = range(len(self.tables[1].schema.columns))
+        people = ["p", "0 AS t", "h", *(f"NULL AS {name}" for name in every), *(f"v_{k} AS a_{k}" for k in given)]
         rank = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY p ORDER BY L_ORDER(h)) AS k FROM {_PEOPLE}_parts"
-        return [("likeness_persons", rank)] if self._linked else []
+        first = f"SELECT {', '.join(people)} FROM likeness_persons WHERE k = 1 AND train = 1"
+        events = events.replace(" FROM", "".join(f", NULL AS a_{k}" for k in given) + " FROM", 1)
+        return [("likeness_persons", rank), ("likeness_together", f"{first} UNION ALL {events}")]
 
     def _events(self) -> Steps:
-        """The events that count, each with those beside it and with the gaps between them."""
-        history, every = self.history, range(len(self.history.events.columns))
+        """The rows that count, each with those beside it and with the gaps between them."""
+        history, every, before = self.history, range(len(self.history.events.columns)), self.history.least - 1
         at = "" if history.order is None else f"{self._of('v', history.order)}, "
         ends = [self._is_end(name, texts) for name, texts in history.ends.items() if texts]
-        placed = ["p", *(f"v_{k}" for k in every), f"ROW_NUMBER() OVER (PARTITION BY p ORDER BY {at}L_ORDER(h)) AS i"]
-        placed.append(f"CASE WHEN {' OR '.join(ends) or '1 = 0'} THEN 1 ELSE 0 END AS e")
-        windows = {"n": "LEAD", "b": "LAG", "s": "FIRST_VALUE"}
-        beside = [f"{window}(v_{k}) {_IN_ORDER} AS {word}_{k}" for word, window in windows.items() for k in every]
+        placed = [f"ROW_NUMBER() OVER (PARTITION BY p ORDER BY t, {at}L_ORDER(h)) + {before} AS i"]
+        placed += [f"CASE WHEN {' OR '.join(ends) or '1 = 0'} THEN 1 ELSE 0 END AS e", f"MIN(t) {_WHOLE} AS u"]
+        if self._linked:
+            placed += [f"MAX(a_{k}) {_WHOLE} AS g_{k}" for k in range(len(self.tables[1].schema.columns))]
+        beside = [f"{window}(v_{k}) {_IN_ORDER} AS {word}_{k}" for word, window in _BESIDE.items() for k in every]
+        beside += [f"NTH_VALUE(v_{k}, {1 - before}) {_IN_ORDER} AS s_{k}" for k in every]
         gaps = ["0 AS gap", "0 AS gap_before"]
         if history.order is not None:
-            last, following, before = (self._of(word, history.order) for word in "vnb")
-            gaps = [f"{following} - {last} AS gap", f"{last} - {before} AS gap_before"]
-        count = f"*, COUNT(*) {_WHOLE} AS l FROM likeness_ended WHERE i <= {history.most} AND ended = 0"
+            last, following, earlier = (self._of(word, history.order) for word in "vnb")
+            gaps = [f"{following} - {last} AS gap", f"{last} - {earlier} AS gap_before"]
+        counted = f"WHERE i <= {history.most} AND ended = 0 AND u = {history.least}"
         return [
-            ("likeness_placed", f"SELECT {', '.join(placed)} FROM {_EVENTS}_parts WHERE train = 1"),
+            ("likeness_placed", f"SELECT *, {', '.join(placed)} FROM likeness_together"),
             ("likeness_ended", f"SELECT *, SUM(e) {_IN_ORDER} - e AS ended FROM likeness_placed"),
-            ("likeness_counted", f"SELECT {count}"),
-            ("likeness_linked", f"SELECT *, {', '.join(beside)} FROM likeness_counted"),
-            ("likeness_gaps", f"SELECT *, {', '.join(gaps)} FROM likeness_linked"),
+            ("likeness_counted", f"SELECT *, COUNT(*) {_WHOLE} + {before} AS l FROM likeness_ended {counted}"),
+            ("likeness_beside", f"SELECT *, {', '.join(beside)} FROM likeness_counted"),
+            ("likeness_gaps", f"SELECT *, {', '.join(gaps)} FROM likeness_beside"),
         ]
 
     def _of(self, word: str, name: str) -> str:
@@ -171,33 +187,29 @@ class HistoryStatements(Statements):
         return every if history.usual else []
 
     def _parts(self) -> Steps:
-        """Both row sets of the training rows."""
-        history, word = self.history, "a.v" if self._linked else "b.s"
-        tables = [table.schema.names for table in self.tables]
-        static = {one.name: f"{word}_{tables[-1].index(one.name)}" for one in history.person_columns}
-        states = [one.name for one in history.states]
-        static |= {f"usual {name}": f"b.{self._of('y', name)}" for name in states} | {USUAL_GAP: "b.y_gap"}
-        first = {f"first {one.name}": f"b.{self._of('v', one.name)}" for one in history.time_varying}
-        first[NUMBER] = f"COALESCE(b.l, 0) - {history.least}"
+        """Both row sets: the first row of each person, and the events that another one follows."""
+        history, states = self.history, [one.name for one in self.history.states]
+        word, event = ("g", "n") if self._linked else ("s", "v")
+        names = self.tables[-1].schema.names
+        static = {one.name: f"{word}_{names.index(one.name)}" for one in history.person_columns}
+        static |= {f"usual {name}": self._of("y", name) for name in states} | {USUAL_GAP: "y_gap"}
+        first = {f"first {one.name}": self._of(event, one.name) for one in history.time_varying}
+        first[NUMBER] = f"l - {history.least}"
         words = {"first": "s", "before": "b", "last": "v", "next": "n"}
-        following = {f"{key} {name}": f"b.{self._of(word, name)}" for key, word in words.items() for name in states}
-        following |= {f"same {name}": self._is_same(name) for name in states}
-        following |= {GAP: "b.gap", GAP_BEFORE: "b.gap_before"}
-        for name, value, starts in ((LENGTH, "b.l", history.length_starts), (STEP, "b.i", history.step_starts)):
+        following = {f"{key} {name}": self._of(word, name) for key, word in words.items() for name in states}
+        following |= {f"same {name}": self._is_same(name) for name in states} | {GAP: "gap", GAP_BEFORE: "gap_before"}
+        for name, value, starts in ((LENGTH, "l", history.length_starts), (STEP, "i", history.step_starts)):
             following[name] = searched(value, [str(start) for start in starts[1:]])
-        events = "likeness_usual" if history.usual else "likeness_gaps"
-        one, pair = f"(SELECT * FROM {events} WHERE i = 1) AS b", f"(SELECT * FROM {events} WHERE i < l) AS b"
-        if self._linked:
-            people = "(SELECT * FROM likeness_persons WHERE k = 1 AND train = 1) AS a"
-            one, pair = f"{people} LEFT JOIN {one} ON a.p = b.p", f"{people} JOIN {pair} ON a.p = b.p"
-        sets = ((static | first, "1", one), (static | following, "b.l - 1", pair))
-        return [
-            (f"{mark}_parts", f"SELECT {_selected(schema, values)}, {rows} AS m, 1 AS train FROM {source}")
-            for mark, schema, (values, rows, source) in zip(_MARKS, history.row_sets.values(), sets, strict=True)
-        ]
+        rows = "FROM likeness_usual" if history.usual else "FROM likeness_gaps"
+        one, pair = (
+            f"1 AS m, 1 AS train {rows} WHERE i = {history.least}",
+            f"l - 1 AS m, 1 AS train {rows} WHERE i > 0 AND i < l",
+        )
+        sets = zip(_MARKS, history.row_sets.values(), (static | first, static | following), (one, pair), strict=True)
+        return [(f"{mark}_parts", f"SELECT {_selected(schema, values)}, {rest}") for mark, schema, values, rest in sets]
 
     def _is_same(self, name: str) -> str:
-        last, following = (f"b.{self._of(word, name)}" for word in "vn")
+        last, following = (self._of(word, name) for word in "vn")
         return f"CASE WHEN {last} = {following} OR ({last} IS NULL AND {following} IS NULL) THEN 1 ELSE 0 END"
 
 
