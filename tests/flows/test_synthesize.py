@@ -1,6 +1,7 @@
 """The flow on a toy graph against a real Prefect API: order, state names, failures, kills."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -17,11 +18,12 @@ import pytest
 
 from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_bytes
-from likeness.flows.reproduce import kill, reproduce
+from likeness.flows.reproduce import ended_by_signals, kill, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import trailer
+from likeness.pipeline.dvc_repair import at_work
 from likeness.privacy.adjacency import Adjacency
 
 ROOT = Path(__file__).parents[2]
@@ -308,6 +310,51 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     flow.send_signal(signal.SIGTERM)
     assert flow.wait(timeout=300) == 128 + signal.SIGTERM
     assert all(gone(pid) for pid in children)
+
+
+@pytest.mark.process
+def test_sigterm_ends_likeness_run_with_its_stage(toy: Path) -> None:
+    """As of systemd, or of cron's ``timeout``, which sends it twice."""
+    (toy / "step.py").write_text(SLEEPER)
+    ready = "from likeness.pipeline.ledger_session import LedgerSession as one; one.check_ready = lambda *_: None"
+    command = [sys.executable, "-c", f"{ready}; from likeness.cli.app import main; main()", "run"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 300
+    while not (toy / "pid").exists() or not (toy / "pid").read_text():
+        assert time.monotonic() < deadline and run.poll() is None
+        time.sleep(0.05)
+    started = [child.pid for child in psutil.Process(run.pid).children(recursive=True)]
+    assert int((toy / "pid").read_text()) in started and len(started) >= 2  # dvc, its stage
+    run.send_signal(signal.SIGTERM)
+    run.send_signal(signal.SIGTERM)
+    text, error = run.communicate(timeout=300)
+    assert all(gone(pid) for pid in started)
+    assert run.returncode == 143 and text == ""
+    assert error == "likeness: stopped. Nothing is lost: finished stages and releases stay. Go on: likeness run\n"
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    with pytest.raises(SystemExit, match="129"), ended_by_signals():
+        os.kill(os.getpid(), signal.SIGHUP)
+        time.sleep(1)
+    assert signal.signal(signal.SIGHUP, signal.SIG_IGN) is signal.SIG_IGN  # no second one stops the end
+    with ended_by_signals():
+        os.kill(os.getpid(), signal.SIGHUP)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.mark.process
+def test_a_run_that_meets_another_says_so(toy: Path) -> None:
+    """DVC is told to be quiet, so it says nothing itself."""
+    lock = toy / ".dvc/tmp/rwlock"
+    other = {"pid": os.getpid(), "cmd": "dvc repro"}
+    lock.write_text(json.dumps({"read": {str(toy / "step.py"): [other]}, "write": {str(toy / "a.txt"): other}}))
+    words = f"first: another run is at work in this folder: process {os.getpid()}. .dvc/tmp/rwlock names it."
+    outcome = reproduce(toy, "first", print)
+    assert outcome.ending == "Failed" and outcome.message.startswith(words) and "delete the file." in outcome.message
+    lock.write_text(lock.read_text().replace(str(os.getpid()), str(2**22 + 1)))  # more than a machine numbers
+    assert at_work(toy) == []
+    assert reproduce(toy, "first", print).ending == "Ran"
 
 
 def gone(pid: int) -> bool:

@@ -16,7 +16,7 @@ from likeness.core.errors import LikenessError
 from likeness.core.extras import need
 from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
-from likeness.flows.reproduce import last_seconds, reproduce
+from likeness.flows.reproduce import ended_by_signals, last_seconds, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.pipeline.project import Project
 from likeness.preflight.downstream_checks import check_estimators
@@ -40,7 +40,7 @@ def run(
 
     Needs params.yaml and dvc.yaml here, and a ledger (`likeness ledger init`). Progress goes to standard error. A
     second run spends nothing, because the ledger's store has all releases. Ctrl-C loses nothing. Exit code 2 if a stage
-    fails, 1 if the bundle is wrong, 130 after Ctrl-C.
+    fails, 1 if the bundle is wrong, 130 after Ctrl-C, 143 after SIGTERM.
     """
     if bundle is not None and bundle.exists():  # refused now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
@@ -58,10 +58,12 @@ def run(
         LOG.info("left out: %s", ", ".join(out))
         LOG.info("a clone of this run pulls what there is: dvc pull --allow-missing")
     try:
-        _reproduce(paths, [stage for stage in graph if stage not in out], force)
-    except KeyboardInterrupt:
+        with ended_by_signals():
+            _reproduce(paths, [stage for stage in graph if stage not in out], force)
+    except (KeyboardInterrupt, SystemExit) as stop:
         say("likeness: stopped. Nothing is lost: finished stages and releases stay. Go on: likeness run", err=True)
-        raise typer.Exit(128 + signal.SIGINT) from None
+        code = 128 + signal.SIGINT if isinstance(stop, KeyboardInterrupt) else int(stop.code or 0)
+        raise typer.Exit(code) from None
     if "account" in out:
         return
     if bundle is None:

@@ -1,4 +1,4 @@
-"""A stage by ``dvc repro``, in a process that ends with its parent."""
+"""A stage by ``dvc repro``, in a process that ends with its parent, also where a signal ends that."""
 
 import contextlib
 import os
@@ -7,19 +7,24 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 from likeness.core.messages import LOG, MARK, REPORT, Report
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.pipeline.dvc_repair import dvc_environment, locked_stages, set_aside
+from likeness.pipeline.dvc_repair import at_work, dvc_environment, locked_stages, set_aside
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 Listen = Callable[[Report], None]
 
 _PARTS = re.compile(f"(?={MARK})")
+_ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
+_OTHER_RUN = (
+    f"{ProjectPaths.lock_of_dvc} names it. Wait until it ends, or end it. If that process is no run, delete the file."
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def reproduce(
         start_new_session=True,
     )
     assert process.stdout is not None
-    late = threading.Event()
+    late, heard = threading.Event(), False
 
     def stop() -> None:
         late.set()
@@ -77,6 +82,7 @@ def reproduce(
     clock.start()
     try:
         for line in process.stdout:
+            heard = True
             for part in filter(None, _PARTS.split(line)):  # what a stage writes without an end of line stands before
                 listen(Report.read(part))
         process.wait()
@@ -90,10 +96,38 @@ def reproduce(
         return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {alone}")
     if process.returncode:
         said = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
+        others = [] if said or heard else at_work(root)  # DVC begins no stage whose files another one uses
+        if others:
+            words = f"another run is at work in this folder: process {', '.join(map(str, others))}"
+            said = f"{stage}: {words}. {_OTHER_RUN}"
         return Outcome("Failed", said or f"{stage}: it failed. {alone}")
     marker, outputs = (one != other for one, other in zip(before, _traces(paths, stage), strict=True))
     ending: Ending = "Ran" if marker else "Restored" if outputs else "UpToDate"
     return Outcome(ending, f"{stage}: {ending}")
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise SystemExit with their exit code, as Ctrl-C raises KeyboardInterrupt.
+
+    Cron's ``timeout``, systemd and a closed terminal send them. By default they end this process alone: DVC and its
+    stage would go on, and spend. A signal that is ignored, as under ``nohup``, stays ignored.
+    """
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for one in mine:  # ``timeout`` sends it twice: the second must not stop the kill of the stage
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    mine = [one for one in _ENDS if signal.getsignal(one) is signal.SIG_DFL]
+    for one in mine:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in mine:
+            if signal.getsignal(one) is end:
+                signal.signal(one, signal.SIG_DFL)
 
 
 def _mend(root: Path) -> None:

@@ -6,6 +6,7 @@ stderr only.
 """
 
 import argparse
+import atexit
 import json
 import logging
 import signal
@@ -14,7 +15,6 @@ import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any
 from uuid import UUID
 
@@ -34,7 +34,7 @@ from likeness.core.errors import LikenessError
 from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
 from likeness.core.retry import patiently
-from likeness.flows.reproduce import reproduce
+from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.pipeline.dvc_repair import dvc_environment
 from likeness.pipeline.project import Project
@@ -229,17 +229,15 @@ def main() -> int:
 
 def stop_cleanly() -> None:
     """Prepare this process to run a flow: stages and Prefect's server end with it, a failure is printed once."""
-    # Prefect's handler runs first while the flow runs, then this one. An exception stops Prefect's server; with the
+    # Prefect's handler runs first while the flow runs, then ours. An exception stops Prefect's server; with the
     # default action that child would stay for ever.
-    signal.signal(signal.SIGTERM, _terminate)
+    held = ExitStack()
+    held.enter_context(ended_by_signals())
+    atexit.register(held.close)  # when Prefect has stopped its server
     logging.getLogger("prefect").setLevel(logging.ERROR)
     for name in ("prefect.flow_runs", "prefect.task_runs"):  # to the server only: main and stages print for themselves
         logging.getLogger(name).setLevel(logging.INFO)
         logging.getLogger(name).propagate = False
-
-
-def _terminate(number: int, _frame: FrameType | None) -> None:
-    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,18 @@ def cut_files(root: Path) -> list[Path]:
     return [name for name, whole in _WHOLE.items() if not _readable(root / name, whole)]
 
 
+def at_work(root: Path) -> list[int]:
+    """Processes of DVC that use files of the project now. Those that ended without a word are left out."""
+    import psutil  # DVC needs it
+
+    try:
+        held = json.loads((root / ProjectPaths.lock_of_dvc).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return []
+    users = [*held.get("write", {}).values(), *(one for each in held.get("read", {}).values() for one in each)]
+    return sorted({one["pid"] for one in users if psutil.pid_exists(one["pid"])})
+
+
 def _readable(path: Path, whole: Callable[[str], bool]) -> bool:
     try:
         return whole(path.read_text(encoding="utf-8"))
