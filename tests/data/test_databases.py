@@ -1,13 +1,14 @@
 """Databases as sources: the rules of a file, no order of rows, read only, and no private value in any message."""
 
 import json
+import os
 import sqlite3
 import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from typer.testing import CliRunner
 from likeness.cli.app import app
 from likeness.config.params import Ingest
 from likeness.core.errors import DataError, LikenessError, ParamsError
+from likeness.data.source import connections
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_source
 from likeness.data.source.row_digests import SourceDigest, typed_digest
@@ -215,6 +217,48 @@ def test_what_spark_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"it does not start \(ZeroDivisionError\)") as caught:
         spark.columns()
     assert caught.value.__context__ is None
+
+
+class Builder:
+    """What starts a Spark, which a configuration file may have told where to run."""
+
+    started: ClassVar[list[dict[str, str]]] = []
+    stopped: ClassVar[list[str]] = []
+
+    def __init__(self, **given: str) -> None:
+        self.given = given
+
+    def appName(self, _: str) -> "Builder":
+        return self
+
+    def config(self, key: str, value: str) -> "Builder":
+        return Builder(**{**self.given, key: value})
+
+    def getOrCreate(self) -> Any:
+        self.started.append(self.given)
+        master = self.given.get("spark.master", "local[*]")
+        return SimpleNamespace(
+            sparkContext=SimpleNamespace(master=master), conf=self.given, stop=lambda: self.stopped.append(master)
+        )
+
+
+def test_spark_in_one_computer_listens_to_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = SimpleNamespace(PySparkLogger=SimpleNamespace(getLogger=lambda _: SimpleNamespace()))
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pyspark.logger", logger)
+    monkeypatch.setenv("JAVA_HOME", "java")
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    for master, stops in (("local[*]", ["local[*]"]), ("spark://master:7077", [])):
+        Builder.started, Builder.stopped = [], []
+        session = SimpleNamespace(getActiveSession=lambda: None, builder=Builder(**{"spark.master": master}))
+        monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=session))
+        found = connections._spark()
+        assert Builder.stopped == stops and len(Builder.started) == 1 + len(stops)
+        assert [found.conf.get(key) for key in connections._ADDRESSES] == [("127.0.0.1" if stops else None)] * 2
+        assert getattr(found.sparkContext, "pythonExec", None) == (sys.executable if stops else None)
+        quiet = {"spark.ui.enabled": "false", "spark.eventLog.enabled": "false", "spark.io.encryption.enabled": "true"}
+        assert quiet.items() <= found.conf.items()
 
 
 def project(database: Database, folder: Path, **privacy: Any) -> Project:

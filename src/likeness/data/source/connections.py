@@ -18,12 +18,14 @@ import numpy as np
 
 from likeness.core.errors import DataError
 
-# Its page at port 4040 and its event logs show how many rows each step has, and its messages may quote a cell.
+# Its page at port 4040 and its event logs show how many rows each step has, and its messages may quote a cell. Its
+# files between two steps hold rows, and everybody may read them.
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
     "spark.log.level": "OFF",
+    "spark.io.encryption.enabled": "true",
 }
 # In this computer alone nobody else may connect: whoever does can fetch parts of rows.
 _ADDRESSES, _HERE = ("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1"
