@@ -12,6 +12,7 @@ conversions of a total ρ hold for such releases, and the better one is the guar
 """
 
 import math
+from functools import lru_cache
 
 import scipy  # loads its parts when they are used: solvers take longer to load than most stages need
 
@@ -91,8 +92,12 @@ def rho_for(epsilon: float, delta: float) -> float:
         PlanError: ε is not positive, δ does not lie strictly between 0 and 1, or floating point cannot hold ρ.
     """
     _check_target(epsilon, delta)
-    if math.isinf(epsilon):
-        return math.inf
+    return math.inf if math.isinf(epsilon) else _largest_rho(epsilon, delta)
+
+
+@lru_cache(maxsize=128)
+def _largest_rho(epsilon: float, delta: float) -> float:
+    """:func:`rho_for` of a finite ε. A plan, its cap and its forecast ask for the same one several times."""
     rho = max(_rho_renyi(epsilon, delta), _rho_gaussian(min(epsilon, MOST_GAUSSIAN), delta))
     if not (rho > 0 and epsilon_of_rho(rho, delta) <= epsilon):
         raise PlanError(
