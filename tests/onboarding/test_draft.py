@@ -303,6 +303,25 @@ def test_the_split_column_is_no_data(clone: Path) -> None:
         assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == split
 
 
+def test_a_persons_answer_about_the_split_stays(clone: Path) -> None:
+    (clone / "own.csv").write_text("age,Split,part\n42,train,a\n43,test,b\n")
+    (clone / "other.csv").write_text("age\n42\n")
+
+    rest, text = {"train": "a", "test": "b", "test_fraction": 0.2, "seed": 0}, Path("params.yaml").read_text()
+    before = edited(text, {f"ingest.split.{key}": value for key, value in {"column": "part", **rest}.items()}, {})
+
+    def split_after(*options: str) -> object:
+        (clone / "params.yaml").write_text(before)
+        assert "All rows train" not in run(*options)
+        return yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]
+
+    assert split_after("own.csv") == {"column": "part", **rest}
+    assert list(yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]) == ["age", "Split"]
+    assert split_after("own.csv", "--name", "b", "--split", "Split") == {"column": "Split", **rest}
+    assert split_after("own.csv", "--name", "c", "--label", "part") == {"column": "Split", **rest}
+    assert split_after("other.csv") == {"column": None, **rest}  # another table has no such column
+
+
 def test_classes_1_and_2_are_categories_and_a_whole_label_is_a_question(clone: Path) -> None:
     (clone / "own.csv").write_text("sex,grade,seat\n1,1,1.0\n2,2,2.0\n1,3,1.0\n")
     run("own.csv", "--label", "grade")

@@ -17,6 +17,7 @@ from likeness.cli.check import report_of
 from likeness.cli.console import say, wrapped
 from likeness.cli.ledger import ledger_init
 from likeness.cli.run import run
+from likeness.config.edit import section_in
 from likeness.config.load import read_content
 from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.config.typed import build
@@ -92,7 +93,7 @@ def init(
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(help="The public column that says train or test; by default a column named 'split'."),
+        typer.Option(help="The public column that says train or test; by default that of params.yaml, or 'split'."),
     ] = None,
     layout: Annotated[
         list[str] | None,
@@ -120,17 +121,17 @@ def init(
     if table.layout.separator == ";" and "decimal" not in given:
         say(_DECIMAL.format(table=table.place))
     words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+    now = section_in(section_in(read_content(_PARAMS), "ingest"), "split")  # readable, or refused
     about, unit = f" There, {words}." if table.images is None else "", person
     if people is not None or order is not None:
         alone = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
         draft, people = _draft_of_histories(table, people, person, order, alone)
         about, unit = "", None  # the schema says it
     else:
-        draft, split = _draft_of_table(table, label, person, split, answers)
+        draft, split = _draft_of_table(table, label, person, split, now.get("column"), answers)
     if moving := [f"{name} (to {draft[name].upper})" for name in draft if answers and draft[name].kind in _MOVING]:
         say(f"From {answers}: {', '.join(moving)}. Do these dates go on in this table? Then move the bounds.")
     target = _new_schema(table.name)
-    read_content(_PARAMS)  # readable, or refused
     text = _PARAMS.read_text(encoding="utf-8")
     place = text, table.place, table.query, target.as_posix(), person, split, table.layout
     settings = partial(draft_params, *place, people=people, unit=unit, images=table.images is not None)
@@ -146,6 +147,7 @@ def init(
     if ask:
         _complete(Interview(_ask, say, draft, private_categories), target, settings, table.place)
         return
+    all_train = split is None and not now.get("test_fraction")
     schema = draft.text()
     _write(target, schema, drafted)
     say(
@@ -154,7 +156,7 @@ def init(
         "published with the results.\n"
         f"params.yaml now points to it. Answer privacy.population there.{about} "
         "Keep the table out of git.\n"
-        + ("All rows train. To hold some out for tests, set ingest.split.test_fraction.\n" if split is None else "")
+        + ("All rows train. To hold some out for tests, set ingest.split.test_fraction.\n" if all_train else "")
         + "Then: likeness check"
     )
 
@@ -185,15 +187,26 @@ class _Source:
 
 
 def _draft_of_table(
-    table: _Source, label: str | None, person: str | None, split: str | None, answers: Path | None
+    table: _Source, label: str | None, person: str | None, split: str | None, earlier_split: Any, answers: Path | None
 ) -> tuple[SchemaDraft, str | None]:
-    """The draft with the answers of a completed schema, and the column of the split. The options are those of init."""
+    """The draft with the answers of a completed schema, and the column of the split.
+
+    Args:
+        table: the opened source.
+        label: as for init, and so are person, split and answers.
+        person: the column that names people.
+        split: the column that says train or test.
+        earlier_split: that of params.yaml. A person's answer stays where the table has the column.
+        answers: a completed schema.
+    """
     kinds, shape = table.kinds, None
     if table.images is not None:
         shape, depth = table.images
         kinds = dict.fromkeys([label or "label", split or "split"][:depth], Categorical.name)
         label = label or next(iter(kinds), None)
-    split = next((each for each in kinds if each.casefold() == "split"), None) if split is None else split
+    free = [each for each in kinds if each not in (label, person)]
+    found = [each for each in free if each == earlier_split] + [each for each in kinds if each.casefold() == "split"]
+    split = next(iter(found), None) if split is None else split
     earlier: Mapping[str, Any] = {}
     if answers is not None:
         Schema.load(answers)  # complete, or refused
