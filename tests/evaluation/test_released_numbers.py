@@ -15,8 +15,10 @@ from PIL import Image
 
 sys.path.append(str(Path(__file__).parents[1] / "inference"))
 
-from toy_release import ROWS, SCHEMA, drawn, exact, table
+from toy_release import ROWS, SCHEMA, drawn, exact, sums_of, table
+from toys import schema_with
 
+from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.inference.measurements import measurements
 from likeness.pipeline.private_rows import encoded_chunks
@@ -192,3 +194,15 @@ def test_images_come_as_a_contact_sheet(privacy: dict[str, Any]) -> None:
     pictures = [np.asarray(Image.open(io.BytesIO(base64.b64decode(image.partition(",")[2])))) for _, image in sheet]
     assert [name for name, _ in sheet] == ["one", "two", "none"]
     assert not pictures[0][:, :2].any() and (pictures[1] == 255).all() and (pictures[2] == 255).all()
+
+
+def test_a_derived_column_has_its_synthetic_mean() -> None:
+    days, stay = {"lower": 0, "upper": 60}, {"is": "left - age", "lower": 0, "upper": 60}
+    columns = {"age": {"kind": "integer", **days}, "left": {"kind": "integer", **days}}
+    schema = schema_with(columns, None, derived={"stay": stay})
+    rows = pd.DataFrame({"age": [1, 2, 3, 9], "left": [3, 5, 7, 19]})
+    modeled = forward_transform(rows, schema)
+    released = sums_of(schema.modeled, modeled)
+    numbers = table_section(schema, released, None, rows, encoded_chunks(modeled, schema.modeled))["numbers"]
+    (found,) = [one for one in numbers["columns"] if one["name"] == "stay"]
+    assert found["numbers"][0][3] == "4.75"

@@ -29,7 +29,7 @@ from scipy.special import chdtrc
 
 from likeness.data.encoding.dtypes import in_dtypes
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.schema.constrained_tables import violation_counts
+from likeness.data.schema.constrained_tables import forward_transform, violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import Measurements, measurements
@@ -102,7 +102,7 @@ def table_section(
         synthetic: the rows as the release counts them; None where they answer to a condition.
     """
     found = compared(schema.modeled, released, total, synthetic)
-    numbers = printed(schema.modeled, *found, None if found[1] is None else table)
+    numbers = printed(schema.modeled, *found, None if found[1] is None else forward_transform(table, schema))
     return {
         "source": schema.source,
         "numbers": numbers,
@@ -173,7 +173,7 @@ def printed(
         schema: of the modeled columns.
         answers: of the release.
         counts: synthetic rows in its cells.
-        table: typed synthetic rows, whose means stand beside the estimates; None: they do not.
+        table: typed synthetic rows of these columns, whose means stand beside the estimates; None: they do not.
     """
     measured = answers.measured
     shares = {name: answers.frame(Question((name,))) for name in measured.axes}
