@@ -25,6 +25,7 @@ from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.source import connections
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_source
+from likeness.data.source.header import guesses_of
 from likeness.data.source.row_digests import SourceDigest, typed_digest
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -175,6 +176,9 @@ PASSWORD = "hunter2"
         ("sqlite:///a.db", None, "ingest.query must be the name of a table, or one SELECT"),
         ("sqlite:///a.db", "DROP TABLE t", "ingest.query must be the name of a table, or one SELECT"),
         ("sqlite:///a.db", "SELECT 1; DELETE FROM t", "without a semicolon"),
+        ("sqlite:///a.db", "SELECT a FROM t LIMIT 9 -- few", "must not end with LIMIT"),
+        ("sqlite:///a.db", "SELECT a FROM t ORDER BY a LIMIT 9 OFFSET 3", "must not end with LIMIT"),
+        ("sqlite:///a.db", "SELECT a FROM t FETCH FIRST 9 ROWS ONLY", "must not end with LIMIT"),
         ("a.csv", "t", "ingest.query is for a database"),
     ],
     ids=[
@@ -189,6 +193,9 @@ PASSWORD = "hunter2"
         "no query",
         "drop",
         "two",
+        "limit",
+        "offset",
+        "fetch",
         "file",
     ],
 )
@@ -196,6 +203,13 @@ def test_settings_hold_no_password_and_ask_one_question(source: str, query: str 
     with pytest.raises(ParamsError, match=message) as caught:
         Ingest(source, "s.yaml", query=query)
     assert PASSWORD not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT x AS limit FROM t", "SELECT a FROM t WHERE c = 'limit 9'", "SELECT a, offset FROM t"]
+)
+def test_words_like_limit_may_be_names_and_texts(query: str) -> None:
+    assert Ingest("sqlite:///a.db", "s.yaml", query=query).query == query
 
 
 def test_what_spark_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +323,7 @@ def test_init_drafts_a_schema_from_a_database(
 
 
 @pytest.mark.process
-def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path) -> None:
+def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with server() as folder:
         url = f"postgresql+psycopg://owner@/postgres?host={folder}"
         engine = create_engine(url)
@@ -331,5 +345,15 @@ def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path) ->
                 Database(url, words).read(SCHEMA)
             assert SECRET not in str(caught.value)
         assert len(database.columns()) == 6
+        no_row_can_come = Database(
+            url, "SELECT 1 / (a - a) AS n, x, seen::date AS seen, c, a > 1 AS b FROM visits -- all"
+        )
+        assert no_row_can_come.columns() == ["n", "x", "seen", "c", "b"]
+        kinds, _ = guesses_of(no_row_can_come)
+        assert list(kinds.values()) == ["integer", "numeric", "date", "categorical", "boolean"]
+        monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=5s -c default_transaction_read_only=off -c jit=on")
+        names = ("statement_timeout", "default_transaction_read_only", "jit")
+        settings = Database(url, "SELECT " + ", ".join(f"current_setting('{name}') AS {name}" for name in names))
+        assert settings.first(1) == [("5s", "on", "off")]
     with pytest.raises(DataError, match="postgres: cannot be reached: "):
         database.columns()

@@ -26,6 +26,7 @@ from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 from likeness.preflight.downstream_checks import check_ahead
+from likeness.preflight.faults import examine
 from likeness.release.released import load_released
 from likeness.stages import categories, ingest, settings
 
@@ -162,3 +163,9 @@ def test_why_rows_have_to_come_is_said(project: Path, keys: tuple[str, ...], val
     with pytest.raises((DataError, ParamsError), match=reason):
         CliRunner().invoke(app, ["sql"], catch_exceptions=False)
         check_ahead(Project.load(project))
+
+
+def test_check_says_that_a_column_cannot_be_counted(project: Path) -> None:
+    change(project, query="SELECT 'u' AS job, CAST(1 AS bit) AS x, sick FROM staff")
+    (fault,) = examine(project).faults
+    assert "rows have to come here: column 'x': its type" in fault.text

@@ -13,6 +13,12 @@ from likeness.release.released import Released, load_folder
 from likeness.release.sums.backends import counted_tables, is_counted
 from likeness.release.sums.over_parts import check_splits
 
+_WHAT_LEAVES = """-- These statements read, and write nothing. Each begins with the same steps, which hash rows.
+-- Answers hold the largest fault of each column, numbers of rows, sums of their hashes, and counts of cells. They hold
+-- no row, and only those texts of private categories that are released. Names and types of columns come too.
+-- Above a query stands SHA-256 of its statements, without the last semicolon.
+"""
+
 
 def sql() -> None:
     """Print the SQL that types, hashes and counts the rows where they are. It runs none of it and spends nothing.
@@ -24,6 +30,7 @@ def sql() -> None:
     project = Project.load()
     if (rows := project.rows_there) is None:
         raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
+    say(_WHAT_LEAVES)
     say("-- fingerprint and ingest\n" + "\n".join(f"{survey};" for survey in rows.surveys))
     for place, column in enumerate(project.written_schema.open_columns, start=1):
         say(f"\n-- {query_name(place)}: {rows.digest_of_texts(column.name)}\n{rows.statements.texts(column.name)};")

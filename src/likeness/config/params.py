@@ -20,6 +20,10 @@ _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a sl
     r"^[a-z0-9+]{2,}:/(?!/)",
     re.IGNORECASE,
 )
+# At the end of a query: rows that others decide.
+_CUT = re.compile(
+    r"\b(limit\s+\w+|offset\s+\d+(\s+rows?)?|fetch\s+(first|next)\b[\s\w]*)\s*(--[^\n]*\s*)*$", re.IGNORECASE
+)
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
 DATABASES = ("sqlite:", "duckdb:", "spark:", "postgres", "mysql", "mariadb", "oracle", "mssql")
@@ -245,6 +249,12 @@ class Ingest(Section):
             raise ParamsError(
                 f"ingest.{wrong} must be the name of a table, or one SELECT (or WITH ... SELECT) without a semicolon, "
                 "while ingest.source is a database"
+            )
+        cut = next((key for key, query in queries.items() if _CUT.search(query)), None)
+        if cut is not None:
+            raise ParamsError(
+                f"ingest.{cut} must not end with LIMIT, OFFSET or FETCH: other rows then decide whether a row is used. "
+                "Choose rows by what is in each, as WHERE year = 2024"
             )
 
 

@@ -77,6 +77,8 @@ def examine(root: Path = Path()) -> Examined:
             if mapping.get(section) is not None and getattr(project.params.ingest, key) is not None:
                 names = [mapping.get("person"), *needed_of(columns_of(mapping, section))]
                 faults += _header_faults(project, key, names)[1]
+    if not faults:
+        faults += map(of_params, _refused(lambda: project.rows_there))
     faults += _ledger_faults(project, notes)
     if not faults:
         schema, words = project.public_schema, "the names suggest a rule; write it if the codebook says so"

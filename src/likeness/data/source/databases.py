@@ -4,6 +4,7 @@ A database has no order of rows, so their content decides it: equal rows always 
 password. Messages quote a driver only while connecting, where no row can be in its text.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,8 +30,9 @@ from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
 
 _ROWS = 16_384  # rows of a chunk
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
-# Read only, and with the meaning of texts and numbers in SQL that PostgreSQL has by default.
-_SESSION = "-c default_transaction_read_only=on -c standard_conforming_strings=on -c extra_float_digits=1"
+# Read only, and with the meaning of texts and numbers in SQL that PostgreSQL has by default. Its compiler takes minutes
+# for a long statement.
+_SESSION = "-c default_transaction_read_only=on -c standard_conforming_strings=on -c extra_float_digits=1 -c jit=off"
 _ROLE = "Run the query there, with a role that may only read."
 T = TypeVar("T")
 Ask = Callable[[str], list[tuple[Any, ...]]]
@@ -76,7 +78,7 @@ class Database:
         Raises:
             DataError: the database cannot be reached, or refuses the query.
         """
-        return self._answer(_names)
+        return self._described(_names)
 
     def first(self, count: int) -> list[tuple[Any, ...]]:
         """The first ``count`` rows of the answer.
@@ -198,14 +200,20 @@ class Database:
                 name: (str(there), code) for name, there, code in zip(_names(result), result.keys(), codes, strict=True)
             }
 
-        return self._answer(found)
+        return self._described(found)
 
-    def _answer(self, use: Callable[[CursorResult[Any]], T]) -> T:
-        """Apply a function to the answer."""
+    def _described(self, use: Callable[[CursorResult[Any]], T]) -> T:
+        """Apply a function to the answer without its rows: PostgreSQL would send the first one with the names."""
+        # No injection: it is the query of params.yaml.
+        empty = f"SELECT * FROM (\n{self.statement}\n) AS likeness_source LIMIT 0"  # noqa: S608
+        return self._answer(use, empty if self.dialect == "postgres" else "")
+
+    def _answer(self, use: Callable[[CursorResult[Any]], T], statement: str = "") -> T:
+        """Apply a function to the answer of the query, or of another statement."""
 
         def asked(connection: Connection) -> T:
             options = {"stream_results": True, "max_row_buffer": _ROWS, "no_parameters": True}
-            return use(connection.execution_options(**options).exec_driver_sql(self.statement))
+            return use(connection.execution_options(**options).exec_driver_sql(statement or self.statement))
 
         return self._used(asked)
 
@@ -262,7 +270,8 @@ class Database:
             address = f"file:{quote(str(self._file().resolve()))}?mode=ro"
 
             return create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool)
-        read_only = {"options": _SESSION, "connect_timeout": 10}
+        options = f"{os.environ.get('PGOPTIONS', '')} {_SESSION}".strip()  # of one key the last value counts
+        read_only = {"options": options, "connect_timeout": 10}
         return create_engine(self.url, poolclass=NullPool, hide_parameters=True, connect_args=read_only)
 
     def _chunks(

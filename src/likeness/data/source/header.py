@@ -4,6 +4,7 @@ A Parquet file tells types, and no row of it is read. A CSV or Excel file has on
 kind is then a word that depends on rows, which is why a draft marks it, and why a person has to confirm it.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -29,6 +30,15 @@ _PLAIN = FileFormat()
 _ROWS = 1000
 # How CSV files of such columns are written.
 _TRUTHS = {"bool": {"False", "True"}, "int64": {"0", "1"}, "float64": {"0.0", "1.0"}}
+_TYPES = {
+    r"(u?(tiny|small|big|huge)?int(eger)?\d*)$": pa.int64(),
+    r"numeric|decimal|float|double|real": pa.float64(),
+    "bool": pa.bool_(),
+    "timestamp": pa.timestamp("s"),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+}
+"""Types of Arrow by words of PostgreSQL, DuckDB and Spark."""
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 
 
@@ -49,6 +59,7 @@ def guesses_of(source: SourcePath | Database, layout: FileFormat = _PLAIN) -> tu
     """A guess of each column's kind, one of the kinds of a schema, and the word of its dtype where one is said.
 
     pandas says a dtype for the empty table of a Parquet file. Of a CSV or Excel file the first rows say true and false.
+    Of a database types say kinds, and no row is read, but for SQLite, whose file is read here anyway.
 
     Raises:
         DataError: there is no such file, it is no table, or its first line does not look like a header: a name is
@@ -58,9 +69,12 @@ def guesses_of(source: SourcePath | Database, layout: FileFormat = _PLAIN) -> tu
         _check_header([field.name for field in parquet_fields(source)], source.name, are_public=True)
         return {name: _kind_of_type(kind) for name, kind in types_of(source).items()}, parquet_dtypes(source)
     if isinstance(source, Database):
-        names, rows = source.columns(), source.first(_ROWS)
+        names = source.columns()
         if len(set(names)) < len(names):
             raise DataError(f"{source.name}: {source.key} gives a name twice. Rename columns in it with AS.")
+        if source.dialect != "sqlite":  # whose columns may hold anything
+            return {name: _kind_of_word(word) for name, (_, word) in source.types().items()}, {}
+        rows = source.first(_ROWS)
         texts = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
         return {name: _kind_of_cells([row[index] for row in texts]) for index, name in enumerate(names)}, {}
     chunk = next(_chunks(source, layout, _ROWS))
@@ -189,6 +203,13 @@ def _present(cells: Sequence[str]) -> set[str]:
 def _kind_of_type(kind: Any) -> str:
     kinds = KINDS.values()
     return next((one.name for one in kinds if any(getattr(pa.types, test)(kind) for test in one.arrow)), "drop")
+
+
+def _kind_of_word(word: str) -> str:
+    """Of a type in the words of a database; texts where it is none of these."""
+    return next(
+        (_kind_of_type(kind) for words, kind in _TYPES.items() if re.match(words, word, re.I)), Categorical.name
+    )
 
 
 def _kind_of_series(empty: "pd.Series[Any]") -> str:

@@ -93,7 +93,7 @@ class Statements:
     split: Split
     unit: People | None = None
     mark: str = "likeness"
-    held_steps: ClassVar[str] = "likeness_(raw|read|typed|rows|parts|rules_.*|cells)"
+    held_steps: ClassVar[str] = "likeness_(raw|read|typed|rows|bounded_.*|parts|rules_.*|cells)"
     """Names of steps that are computed once, though later ones use them several times."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Columns of a row that stand beside its cells."""
