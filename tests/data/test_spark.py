@@ -18,7 +18,9 @@ import pytest
 import test_warehouse as warehouse
 import yaml
 from toys import schema_with
+from typer.testing import CliRunner
 
+from likeness.cli.app import app
 from likeness.core.errors import DataError
 from likeness.core.paths import ProjectPaths
 from likeness.data.private_tables import read_manifest
@@ -156,6 +158,11 @@ def test_a_project_on_two_workers_releases_what_it_releases_of_a_file(
     java.setProperty("spark.executor.memory", "700m")
     spark.stop()
     assert released(root, "spark [0-9a-f]{64}") == expected
+    monkeypatch.chdir(root)
+    printed = CliRunner().invoke(app, ["sql"], catch_exceptions=False).output
+    receipts = [load_released(path).receipt for path in ProjectPaths(root).released_files]
+    assert all(f"-- {one.query}: {one.backend.removeprefix('spark ')}" in printed for one in receipts)
+    assert "-- Python beside the executors sums these rows" in printed
     for cell in ("'8675309!'", "CAST(NULL AS STRING)"):
         query = f"SELECT {cell} AS c FROM parquet.`{tmp_path}/parts` WHERE a > 5"
         with pytest.raises(DataError, match="Spark: column 'c' has a"):
