@@ -114,9 +114,38 @@ def test_a_whole_run_leaves_people_where_they_are(project: Path, monkeypatch: py
             stage(name)
         assert [path.read_bytes() for path in paths.released_files] == released
         assert Ledger.open(locate()).head() == spent
-    settings("sqlite", privacy__population="others", ingest__split={"test_fraction": 0.4, "seed": 99})
-    with pytest.raises(BudgetError, match="accounted under population"):
-        stage("ingest")
+    for place, rows in (("sqlite", "stay"), ("sqlite", "come"), ("files", "come")):
+        split = {"test_fraction": 0.4, "seed": 99}
+        settings(place, rows, privacy__population="others", ingest__split=split)
+        with pytest.raises(BudgetError, match="accounted under population"):
+            stage("ingest")
+
+
+def test_people_who_came_are_known_where_they_stay(project: Path) -> None:
+    """Both tables, and each alone: other events of these people, and another split."""
+    settings("files", "come")
+    for name in ASKED:
+        stage(name)
+    with closing(sqlite3.connect("visits.db")) as connection:
+        connection.execute("CREATE TABLE few AS SELECT * FROM events WHERE cost < 3")
+        connection.execute("CREATE TABLE old AS SELECT patient, sex, MIN(age + 1, 100) AS age FROM people")
+    for tables in ({}, {"ingest__query": "few"}, {"ingest__people": "old"}):
+        split = {"test_fraction": 0.2, "seed": 4}
+        settings("sqlite", privacy__population="others", ingest__split=split, **tables)
+        with pytest.raises(BudgetError, match="accounted under population"):
+            stage("ingest")
+    settings("sqlite", privacy__population="others", ingest__query="few", ingest__people="old")
+    stage("ingest")  # nobody can tell
+
+
+def test_an_event_of_somebody_else_changes_the_fingerprint(project: Path) -> None:
+    settings("sqlite")
+    stage("fingerprint")
+    before = ProjectPaths.source.read_bytes()
+    with closing(sqlite3.connect("visits.db")) as connection, connection:
+        connection.execute("UPDATE events SET patient = 200 WHERE patient = 100")
+    stage("fingerprint")
+    assert ProjectPaths.source.read_bytes() != before
 
 
 def test_histories_that_change_after_ingest_are_not_released(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def ingest_counts(project: "Project", rows: "RowsThere") -> None:
     look = rows.look(ledger.key)
     if rows.unit is not None:
         check_strangers(look.strangers, look.events, rows.unit.name)
-    manifest = manifest_of(params, ledger.id, look.digest, look.count, [look.whole], look.held_out)
+    manifest = manifest_of(params, ledger.id, look.digest, look.count, look.whole, look.held_out)
     ledger.check_owner(manifest["identity"], look.digest, manifest["rows_digests"])
     manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.surveys).encode())
     for prefix, (schema, _) in project.written_model.encoded.items():

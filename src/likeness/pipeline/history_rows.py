@@ -18,7 +18,7 @@ from likeness.data.histories.rows import HistoryRows, digest_of_sets, history_ro
 from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
-from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
+from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
 from likeness.data.source.split import halves, split_by_person
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.ingest import PERSON, SPLIT, manifest_of, read_place
@@ -40,7 +40,7 @@ _Tables = list[
 def read_histories(
     schema: HistorySchema, events: pd.DataFrame, people: pd.DataFrame | None, key: bytes
 ) -> tuple[HistoryRows, list[str]]:
-    """Both row sets of two frames, and the digest of the rows of each frame.
+    """Both row sets of two frames, and the digests of the rows of each frame, as they are given and typed.
 
     Raises:
         DataError: a frame does not fit the schema, or as :func:`strangers`.
@@ -52,7 +52,7 @@ def read_histories(
             sources.append(SourceDigest())
             tables.append(read_frame_people(frame, columns, schema.person, name, sources[-1]))
     strangers(tables, schema.person)
-    return _rows(schema, tables), [source.digest(key) for source in sources]
+    return _rows(schema, tables), [*(source.digest(key) for source in sources), *_typed(schema, tables, key)]
 
 
 def write_histories(
@@ -86,13 +86,22 @@ def write_histories(
         parts[part] = _rows(schema, [(table[of == part], names[of == part]) for (table, names), of in chosen])
     train, held_out = (len(rows.people) for rows in parts.values())
     digest = digest_of_histories(schema, parts["train"], ledger.key)
-    digests = [source.digest(ledger.key) for source in sources]
+    digests = [*(source.digest(ledger.key) for source in sources), *_typed(schema, tables, ledger.key)]
     manifest = manifest_of(params, ledger.id, digest, train, digests, held_out) | {STRANGERS: unknown}
     ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])  # the door does it too, but later
     people = [_marked(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
     following = [_marked(rows.transitions, part, rows.numbers) for part, rows in parts.items()]
     write_private(pd.concat(people, ignore_index=True), paths.table, manifest)
     write_private(pd.concat(following, ignore_index=True), of_rows(paths.table, NEXT), manifest)
+
+
+def _typed(schema: HistorySchema, tables: _Tables, key: bytes) -> list[str]:
+    """The digest of all typed rows of each table, which a database makes too; empty without rows."""
+    schemas = (schema.events, schema.people)[: len(tables)]
+    return [
+        typed_digest(table, columns, key, ordered=False) if len(table) and columns is not None else ""
+        for (table, _), columns in zip(tables, schemas, strict=True)
+    ]
 
 
 def _rows(schema: HistorySchema, tables: _Tables) -> HistoryRows:

@@ -279,7 +279,8 @@ class Project:
         with self.ledger_session.remedy_in_a_clone():
             if self.rows_there is None:
                 return digest_of(self.sources.places, self.ledger.key)
-            return self.rows_there.look(self.ledger.key).whole
+            look = self.rows_there.look(self.ledger.key)
+            return " ".join([*look.whole, look.digest])  # all rows, and whose they are
 
     @cached_property
     def ledger_session(self) -> "LedgerSession":

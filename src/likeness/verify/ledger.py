@@ -51,7 +51,7 @@ _BODIES: dict[str, tuple[set[str], set[str]]] = {
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
-_TABLES = 2  # of a source: people and their events
+_TABLES = 4  # of a source: people and their events, as they are given and typed
 FORMS = {
     **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
     **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),

@@ -76,11 +76,13 @@ class HistoriesThere(RowsThere):
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
         *answers, answer = self._asked(self.surveys)
-        whole = [sums for table, one in zip(self.tables, answers, strict=True) for sums in table.surveyed(one)]
+        whole = []
+        for table, one in zip(self.tables, answers, strict=True):
+            sums = table.surveyed(one)
+            whole.append(table.digest(key, *sums) if any(some.count for some in sums) else "")
         counts, train = self._in([answer])
         numbers = {int(cell): count for _, cell, count in counts}
-        digests = self.digest(key, train), self.tables[0].digest(key, *whole)
-        return Look(*digests, train.count, numbers[2], numbers[0], numbers[1])
+        return Look(self.digest(key, train), tuple(whole), train.count, numbers[2], numbers[0], numbers[1])
 
     def digest(self, key: bytes, *sums: Sums) -> str:
         """The keyed digest of both row sets, see :func:`likeness.data.histories.rows.digest_of_sets`."""

@@ -50,14 +50,14 @@ class Look:
 
     Attributes:
         digest: keyed, of the training rows.
-        whole: keyed, of all rows.
+        whole: keyed, of all rows of each table; empty without rows.
         count: number of training records.
         held_out: number of test records.
         events, strangers: of histories: the number of events, and of those of nobody among the people.
     """
 
     digest: str
-    whole: str
+    whole: tuple[str, ...]
     count: int
     held_out: int
     events: int = 0
@@ -164,7 +164,7 @@ class RowsThere:
             DataError: as :meth:`survey`.
         """
         train, test = self.survey()
-        return Look(self.digest(key, train), self.digest(key, train, test), train.count, test.count)
+        return Look(self.digest(key, train), (self.digest(key, train, test),), train.count, test.count)
 
     def digest(self, key: bytes, *sums: Sums) -> str:
         """The keyed digest of rows: a database has no order of rows."""
