@@ -131,20 +131,22 @@ def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privac
     pairs = {"kept": [["c", "y", 0.5, 0.4], ["d", "y", 0.02, 0.01]], "not_kept": [["c", "age", 0.3, 0.01]]}
     found = {
         **pairs,
-        "unknown": 13,
+        "unknown": 14,
         "small": 0.1,
-        "unknown_pairs": [["age", "y"]],
+        "unknown_pairs": [["age", "e"], ["age", "y"]],
         "detectable": [0.04, 0.31],
-        "rules": [],
+        "rules": [["c", "y"], ["age", "e"]],
         "cut": cut,
     }
     page = render({**privacy, "relations": found}, "", {}, section())
     for words in (
         "c × y: kept, 0.50",
         "c × age: not kept, 0.30",
-        "unknown: 13. Of the kept pairs, near 0 in both the release and the model: 1. Noise",
+        "Kept: 2, not kept: 1, of a public rule: 1, unknown: 13. Of the kept",
+        "Of the kept pairs, near 0 in both the release and the model: 1. Noise",
         "Noise hides relations weaker than 0.04 (|r| or Cramér's V) in half of the pairs",
         "and weaker than 0.31 in the worst one.",
+        "Do not read age × y, and 12 more (see",  # each pair is in one list
         "The release counts 10 tables of three or more columns, each with y. Noise alone moves",
         "The synthetic rows differ from none of them by more than",
         "money has no value outside 0 to 40.5.",

@@ -199,6 +199,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
     """What a reader may believe, ready to print; None where the account says nothing."""
     if not found:
         return None
+    found = _once(found)
     listed = {word: found[key] for key, word in VERDICTS.items() if found[key] or key != "rules"}
     verdicts = [*((word, len(pairs)) for word, pairs in listed.items()), ("unknown", found["unknown"])]
     lists = [
@@ -222,7 +223,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
         "judged": len(pairs),
         "small": found["small"],
         "verdicts": verdicts,
-        "unknown": pair_names(found["unknown_pairs"][:3], found["unknown"]) if found["unknown"] else "",
+        "unknown": pair_names(found["unknown_pairs"][:3], found["unknown"]) if found["unknown_pairs"] else "",
         "detectable": found["detectable"],
         "lists": lists,
         "maps": [verdict_map(group, found) for group in names if len(group) > 1],
@@ -230,6 +231,17 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
         "words": RELATIONS,
         "cut": cut_lines(found),
     }
+
+
+def _once(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with each pair in one list: one of a public rule has its verdict or, without one, stands under rules.
+
+    The statement lists a pair twice. Its words are sealed, because the verifier compares them to the letter.
+    """
+    judged = [pair[:2] for key in ("kept", "not_kept") for pair in found[key]]
+    rules = [pair for pair in found["rules"] if pair not in judged]
+    unknown = [pair for pair in found["unknown_pairs"] if pair not in rules]
+    return {**found, "rules": rules, "unknown": found["unknown"] - len(rules), "unknown_pairs": unknown}
 
 
 def _verdict(word: str, is_small: bool) -> str:
