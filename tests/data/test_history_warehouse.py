@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,23 @@ def asked(
 def test_sql_and_python_make_the_same_row_sets(scheme: str, tmp_path: Path) -> None:
     for place in CASES:
         check(f"{scheme}:///{tmp_path}/t.db", case(place), place)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{0: "5 7,6 7"}, {0: "4,5 6,9000"}, {0: "4,5 2", -2: "0 3,2 3"}, {-2: "0 3,9 9"}, {-4: "0 1"}],
+    ids=["two more", "beyond the table", "half a person", "too many of a person", "another question"],
+)
+def test_counts_that_contradict_each_other_are_refused(wrong: dict[int, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    database, answer = Database("sqlite:///none.db", "events"), {0: "4,5 7", -2: "0 3,2 8"}
+    there = HistoriesThere.of(case(35).schema, [database, database], SPLIT, 1)
+    monkeypatch.setattr(HistoriesThere, "statements", SimpleNamespace(counts=lambda *_: [""]))
+    monkeypatch.setattr(HistoriesThere, "_asked", lambda *_: [[*answer.items()]])
+    (counts,), _ = there.counts([(Cells(0, 2),)], 5, True)
+    assert counts.tolist() == [[0, 0], [0, 0], [1, 7], [0, 0], [0, 0]]
+    answer.update(wrong)
+    with pytest.raises(DataError, match=r"counts of cells contradict the number of rows|counts what nobody asked"):
+        there.counts([(Cells(0, 2),)], 5, True)
 
 
 def test_why_histories_have_to_come_is_said() -> None:

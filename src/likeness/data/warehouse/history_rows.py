@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
+from likeness.core.errors import DataError
 from likeness.data.histories.rows import digest_of_sets
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.source.databases import Database
+from likeness.data.warehouse.edges import Axis
 from likeness.data.warehouse.histories import HistoryStatements, reasons_against
 from likeness.data.warehouse.rows import MOST_COLUMNS, Look, RowsThere, Sums, summed
 from likeness.data.warehouse.statements import People, Split
@@ -68,6 +73,28 @@ class HistoriesThere(RowsThere):
         """The statements of :meth:`look`."""
         own = self.statements.survey()
         return [*(table.statements.survey() for table in self.tables), own]
+
+    def counts(
+        self, tables: Sequence[Sequence[Axis]], num_groups: int, by_class: bool
+    ) -> tuple[list[NDArray[np.int64]], Sums]:
+        """The counts of rows in each cell, by the number m of rows of their person, as those of rows.
+
+        Raises:
+            DataError: as there; or another number of rows lies in the cells of a table than the database says, or of m
+                rows of a person, whose number is no multiple of m.
+        """
+        counts, sums = super().counts(tables, num_groups, by_class)
+        rows = np.zeros(num_groups, np.int64)
+        given = {m: pairs.count for m, pairs in sums.shares} if self.place else {1: sums.count}
+        wrong = any(not 0 < m < num_groups or count % m for m, count in given.items())
+        if not wrong:
+            rows[[*given]] = [*given.values()]
+        if wrong or any((table.sum(axis=1) != rows).any() for table in counts):
+            raise DataError(
+                f"{self.database.name}: counts of cells contradict the number of rows. Nothing was released, and the "
+                "cost of this query stays on record. Check the database."
+            )
+        return counts, sums
 
     def look(self, key: bytes) -> Look:
         """What a run knows of the people, as of rows.

@@ -246,6 +246,8 @@ class RowsThere:
         sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
         counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
         for place, cell, count in answer:
+            if not 0 <= place < len(counts):
+                raise DataError(f"{self.database.name}: the database counts what nobody asked. Check the database.")
             if 0 <= int(cell) < counts[place].size:
                 counts[place].flat[int(cell)] = count
         return counts, sums
