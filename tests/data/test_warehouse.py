@@ -587,6 +587,15 @@ def test_columns_that_differ_in_case_only_have_to_come(scheme: str, tmp_path: Pa
     ]
 
 
+@pytest.mark.parametrize("name", ["likeness_raw", '"Likeness_events_source"'])
+def test_a_table_that_is_called_as_a_step_has_to_come(name: str, tmp_path: Path) -> None:
+    """In SQLite and DuckDB the step would be read in its place."""
+    rows = visits(f"duckdb:///{tmp_path}/t.db").there
+    named = Database(rows.database.url, f"SELECT v.* FROM visits AS v, (SELECT 1) AS {name}")
+    (reason,) = replace(rows, database=named).reasons
+    assert reason == "ingest.query has a name that begins with likeness_, as steps here. Name a view otherwise"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("other", ["snowflake", "bigquery"])
 def test_the_parser_of_another_warehouse_reads_the_statements(other: str, tmp_path: Path) -> None:

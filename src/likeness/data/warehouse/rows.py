@@ -1,5 +1,6 @@
 """Rows that stay in a database: what is asked there, and the few numbers that come back."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -121,6 +122,10 @@ class RowsThere:
         if self.unit is not None and self._forms[self.unit.name] not in ("text", "whole", "any"):
             reasons.append((self.unit.name, "it names people and holds neither texts nor whole numbers"))
         many = [f"the schema has over {MOST_COLUMNS} columns"] if len(self.schema.columns) > MOST_COLUMNS else []
+        if re.search(r"\blikeness_", self.database.query, re.IGNORECASE):
+            many.append(
+                f"{self.database.key} has a name that begins with likeness_, as steps here. Name a view otherwise"
+            )
         many += rules.reasons_against(self.schema.constrained)
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
