@@ -140,7 +140,9 @@ def test_rows_that_change_after_ingest_are_not_released(project: Path) -> None:
     run(project, ASKED[:4])
     with duckdb.connect(str(project / "rows.duckdb")) as connection:
         connection.execute("UPDATE staff SET x = 0.5 WHERE x = (SELECT MIN(x) FROM staff)")
-    with pytest.raises(DataError, match=r"rows\.duckdb: the rows changed since they were ingested\. Nothing was spent"):
+    with pytest.raises(
+        DataError, match=r"rows\.duckdb: the rows changed since they were ingested\. Nothing more was spent"
+    ):
         categories.main(Project.load(project))
     assert "reserve" not in {record.kind for record in Project.load(project).ledger.records()}
     assert not ProjectPaths(project).category_files

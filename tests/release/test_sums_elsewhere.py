@@ -89,7 +89,9 @@ def test_sums_of_parts_elsewhere_are_the_sum_of_the_rows(spark: None, method: st
 
 def test_other_rows_than_those_on_record_are_not_summed(spark: None) -> None:
     others = replace(SUMMED, digest="0" * 64)
-    with pytest.raises(DataError, match=r"the rows changed since they were ingested\. Nothing was spent on this query"):
+    with pytest.raises(
+        DataError, match=r"the rows changed since they were ingested\. Nothing more was spent on this query"
+    ):
         others.check()
     with pytest.raises(DataError, match="Nothing was released, and the cost of this query stays on record"):
         exact_sum(query(), others)
@@ -109,7 +111,7 @@ def test_a_fault_beside_an_executor_tells_no_cell(spark: None, monkeypatch: pyte
     versions = iter([("1",), *[("2",)] * 9])
     monkeypatch.setattr(summed_rows, "_software", lambda: next(versions))
     with pytest.raises(
-        DataError, match=r"an executor has another version of Python, .* Nothing was spent on this query"
+        DataError, match=r"an executor has another version of Python, .* Nothing more was spent on this query"
     ):
         SUMMED.check()
 

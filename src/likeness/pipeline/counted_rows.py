@@ -44,7 +44,10 @@ def ingest_counts(project: "Project", rows: "RowsThere") -> None:
         write_private(table, of_rows(project.paths.table, prefix), manifest)
 
 
-CHARGED, UNSPENT = "Nothing was released, and the cost of this query stays on record", "Nothing was spent on this query"
+CHARGED, UNSPENT = (
+    "Nothing was released, and the cost of this query stays on record",
+    "Nothing more was spent on this query",
+)
 
 
 @dataclass(frozen=True)
