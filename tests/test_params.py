@@ -1,5 +1,6 @@
 """params.yaml: what ships loads; everything else is refused by name."""
 
+import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
@@ -143,6 +144,20 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     assert content["method"] == "marginals" and content["privacy"]["population"] is None
     section = {key: value for key, value in defaults(METHODS["marginals"]).items() if value}
     assert params_from({**content, **NEEDED}) == params_from({**NEEDED, "marginals": section})
+
+
+def test_a_project_with_open_questions_can_look_settings_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = changed(EVERY, ("privacy", "epsilon"), 0.3)
+    for names in (("privacy", "population"), ("ingest", "unit", "max_rows")):
+        Path("params.yaml").write_text(yaml.safe_dump(changed(content, names, None)))
+        text = printed()
+        assert yaml.safe_load(text)["privacy"]["epsilon"] == 0.3
+        assert re.search(rf"^ +{names[-1]}: null +# \? ", text, re.MULTILINE)
+        assert text.count("# ? ") == 1
+    Path("params.yaml").write_text(yaml.safe_dump(changed(content, ("privacy", "epsilon"), -1)))
+    with pytest.raises(ParamsError, match=r"^params\.yaml: privacy\.epsilon must be greater than 0"):
+        CliRunner().invoke(app, ["params"], catch_exceptions=False)
 
 
 def test_every_key_says_what_it_means() -> None:

@@ -2,18 +2,23 @@
 
 import typing
 from dataclasses import is_dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from likeness.config.edit import section_in
 from likeness.config.explain import defaults, with_help
-from likeness.config.load import read_params
+from likeness.config.load import checked, read_content
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import choices
 from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolved
 from likeness.methods.plugins import installed
+
+_QUESTIONS = {("privacy",): ("population", "?"), ("ingest", "unit"): ("max_rows", 1)}
+"""What `likeness init` leaves to a person, by section: the key, and a value in its place."""
 
 
 def params(
@@ -26,9 +31,7 @@ def params(
         here = ProjectPaths.params
         values = {**defaults(Params), "method": DEFAULT, DEFAULT: defaults(METHODS[DEFAULT])}
         if here.exists():
-            given = read_params(here)
-            values = resolved(given)
-            values[given.method]["expert"] = (given.sections.get(given.method) or {}).get("expert", {})
+            values = _settings_of(here)
         typer.echo(with_help(Params, values, known_methods()))
         return
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
@@ -41,3 +44,28 @@ def params(
         typer.echo(with_help(Params, values, known_methods()).lstrip("\n"))
     else:
         typer.echo(with_help(Params, {section: defaults(Params)[section]}).lstrip("\n"))
+
+
+def _settings_of(path: Path) -> dict[str, Any]:
+    """All settings of a project. What a person has yet to decide is null: who decides looks settings up.
+
+    Raises:
+        ParamsError: a setting is wrong.
+    """
+    content, undecided = read_content(path), list[tuple[tuple[str, ...], str]]()
+    for places, (key, instead) in _QUESTIONS.items():
+        section: Any = content
+        for place in places:
+            section = section_in(section, place)
+        if section and section.get(key) is None:
+            section[key] = instead
+            undecided.append((places, key))
+    given = checked(content, path)
+    values = resolved(given)
+    values[given.method]["expert"] = (given.sections.get(given.method) or {}).get("expert", {})
+    for places, key in undecided:
+        section = values
+        for place in places:
+            section = section[place]
+        section[key] = None
+    return values

@@ -32,7 +32,15 @@ def read_params(path: Path | str = ProjectPaths.params) -> Params:
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
     """
-    content = read_content(path)
+    return checked(read_content(path), path)
+
+
+def checked(content: Mapping[str, Any], path: Path | str) -> Params:
+    """Settings from the content of the file at ``path``, which messages name.
+
+    Raises:
+        ParamsError: as :func:`read_params`.
+    """
     try:
         return params_from(content)
     except ParamsError as error:
