@@ -16,11 +16,11 @@ from test_warehouse import PEOPLE, write
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.histories.rows import HistoryRows, history_rows
+from likeness.data.histories.rows_there import HistoriesThere
 from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.split import split_by_person
-from likeness.data.warehouse.history_rows import HistoriesThere
 from likeness.data.warehouse.statements import Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals

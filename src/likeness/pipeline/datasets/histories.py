@@ -100,8 +100,8 @@ class Histories(DataModel):
 
     def there(self, sources: "Sources", complete: Schema | None = None, place: int = 0) -> "RowsThere":
         """The rows of one row set, which two queries give."""
+        from likeness.data.histories.rows_there import HistoriesThere
         from likeness.data.source.databases import Database
-        from likeness.data.warehouse.history_rows import HistoriesThere
         from likeness.pipeline.staying_rows import split_there
 
         databases = [place for place in sources.places if isinstance(place, Database)]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.data.histories.rows import digest_of_sets
 from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.statements import HistoryStatements, reasons_against
 from likeness.data.source.databases import Database
 from likeness.data.warehouse.edges import Axis
-from likeness.data.warehouse.histories import HistoryStatements, reasons_against
 from likeness.data.warehouse.rows import MOST_COLUMNS, Look, RowsThere, Sums, summed
 from likeness.data.warehouse.statements import People, Split
 
