@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import test_history_warehouse as histories
 import test_warehouse as warehouse
 import yaml
 from toys import schema_with
@@ -92,6 +93,10 @@ def test_spark_maps_rows_by_the_rules_of_their_schema(spark: SparkSession) -> No
 
 def test_spark_counts_private_categories_by_their_hashes(spark: SparkSession) -> None:
     warehouse.check_texts(SPARK)
+
+
+def test_spark_makes_the_row_sets_of_histories(spark: SparkSession) -> None:
+    histories.check(SPARK, histories.case(22), 22, 1)  # a question takes it ten seconds
 
 
 def project(root: Path, schema: dict[str, Any], method: str) -> Path:

@@ -179,7 +179,6 @@ def test_histories_that_change_after_ingest_are_not_released(project: Path, monk
             {"query": "SELECT NULL AS patient, day, state, cost FROM events"},
             "'patient' of ingest.unit must hold a text",
         ),
-        ({"source": "spark://"}, "Spark makes no rows of histories"),
     ],
 )
 def test_why_people_cannot_stay_is_said(project: Path, changed: dict[str, str], message: str) -> None:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.data.histories.rows import digest_of_sets
 from likeness.data.histories.schema import HistorySchema
+from likeness.data.histories.spark_statements import SparkHistoryStatements
 from likeness.data.histories.statements import HistoryStatements, reasons_against
 from likeness.data.source.databases import Database
 from likeness.data.warehouse.edges import Axis
 from likeness.data.warehouse.rows import MOST_COLUMNS, Look, RowsThere, Sums, summed
+from likeness.data.warehouse.spark import SPARK
 from likeness.data.warehouse.statements import People, Split
 
 
@@ -53,7 +55,7 @@ class HistoriesThere(RowsThere):
     @cached_property
     def reasons(self) -> list[str]:
         """Why the rows must come, as those of tables."""
-        reasons = reasons_against(self.history, self.database.dialect)
+        reasons = reasons_against(self.history)
         if any(len(rows.columns) > MOST_COLUMNS for rows in self.history.row_sets.values()):
             reasons.append(f"a row of events that follow each other has over {MOST_COLUMNS} columns")
         return reasons or [reason for table in self.tables for reason in table.reasons]
@@ -66,7 +68,8 @@ class HistoriesThere(RowsThere):
             DataError: the rows must come.
         """
         self.check_reasons()
-        return HistoryStatements.about(self.history, self.place, [table.statements for table in self.tables])
+        make = SparkHistoryStatements if self.database.dialect == SPARK.name else HistoryStatements
+        return make.about(self.history, self.place, [table.statements for table in self.tables])
 
     @property
     def surveys(self) -> list[str]:

@@ -39,10 +39,9 @@ _BESIDE = {"n": "LEAD", "b": "LAG"}
 Steps = list[tuple[str, str]]
 
 
-def reasons_against(history: HistorySchema, dialect: str) -> list[str]:
+def reasons_against(history: HistorySchema) -> list[str]:
     """Why a database cannot make the row sets as Python does; empty where it can."""
-    reasons = [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained)]
-    return ["Spark makes no rows of histories", *reasons] if dialect == "spark" else reasons
+    return [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained)]
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,15 @@ class HistoryStatements(Statements):
 
     def survey(self) -> str:
         """As :meth:`sums`. Table -4 has the number of events, of strangers among them, and of test people."""
+        return self._joined([], [*self._beside_them(), *self._whole()])
+
+    def _beside_them(self) -> list[str]:
+        """The questions of table -4."""
         known = f"EXISTS (SELECT 1 FROM {_PEOPLE}_rows AS a WHERE a.p = b.p)" if self._linked else "1 = 1"
         strangers = f"FROM {_EVENTS}_rows AS b WHERE NOT {known}"
         held_out = f"FROM (SELECT DISTINCT p FROM {self._marked[-1].mark}_parts WHERE train = 0) AS people"
         counts = (f"FROM {_EVENTS}_rows", strangers, held_out)
-        asked = [f"SELECT -4 AS part, '{place}' AS cell, COUNT(*) AS count {rest}" for place, rest in enumerate(counts)]
-        return self._joined([], [*asked, *self._whole()])
+        return [f"SELECT -4 AS part, '{place}' AS cell, COUNT(*) AS count {rest}" for place, rest in enumerate(counts)]
 
     def modeled(self) -> tuple[Steps, dict[str, str]]:
         """The names of the values of modeled columns. The steps to them are among those of every statement."""

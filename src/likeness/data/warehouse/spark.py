@@ -5,7 +5,7 @@ distribution, by ``reflect``: NFC in ICU, and in Jackson the fewest digits of a 
 back. Java before version 19 prints more digits of some.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
 
@@ -71,6 +71,7 @@ _WORDS |= {
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
     "L_NAN": "ISNAN(@0)",
     "L_NEAR": "RINT(@0)",
+    "L_EVEN": "RINT(@0)",
     "L_WHOLE": "CAST(@0 AS BIGINT)",
     "L_DIV": "((@0) DIV (@1))",
     "L_ODD": f"(LENGTH(@0) > {MOST_LETTERS} OR @0 RLIKE r'[{_of_re2(_HARMFUL)}]')",
@@ -121,12 +122,12 @@ class SparkStatements(Statements):
         self, steps: Sequence[tuple[str, str]], start: int, tables: Sequence[Sequence[tuple[str, int]]]
     ) -> str:
         places = [(place, flat(axes)) for place, axes in enumerate(tables, start)]
-        rows = self._written(steps, f"SELECT *, {', '.join(_named_limbs())} FROM likeness_cells")
+        rows = self._written(steps, f"SELECT *, {', '.join(named_limbs())} FROM likeness_cells")
         return self._summed(rows, places, "BIGINT")
 
     def texts(self, name: str) -> str:
         """As :meth:`Statements.texts`, in one pass over the rows."""
-        hashed = [f"L_SHA({self._text(name)[0]}) AS g", *_named_limbs()]
+        hashed = [f"L_SHA({self._text(name)[0]}) AS g", *named_limbs()]
         rows = self._written([], f"SELECT {', '.join(hashed)} FROM likeness_parts WHERE train = 1")
         return self._summed(rows, [(0, "g")], "STRING")
 
@@ -137,7 +138,7 @@ class SparkStatements(Statements):
         """
         steps, modeled = self.modeled()
         cells = [f"L_FLOAT({value}) AS c_{k}" for k, value in enumerate(modeled.values())]
-        return self._written(steps, f"SELECT {', '.join([*cells, *_named_limbs()])} FROM likeness_units")
+        return self._written(steps, f"SELECT {', '.join([*cells, *named_limbs()])} FROM likeness_units")
 
     def _summed(self, rows: str, places: Sequence[tuple[int, str]], cell_type: str) -> str:
         """The statement of the sums.
@@ -149,19 +150,34 @@ class SparkStatements(Statements):
         """
         parts = [*((place, cell, "1") for place, cell in places), (-2, "0", "1")]
         parts += [(-1, str(k), f"l_{k}") for k in range(LIMBS)]
-        listed = ",\n".join(
-            f"NAMED_STRUCT('part', {place}, 'cell', CAST({cell} AS {cell_type}), 'count', CAST({count} AS BIGINT))"
-            for place, cell, count in parts
-        )
-        each = f"SELECT INLINE(ARRAY(\n{listed}\n)) FROM (\n{rows}\n)"
-        joined = "SELECT part, CONCAT(cell, ' ', SUM(count)) AS counts FROM"
-        sums, by = f"{joined} (\n{each}\n)", "GROUP BY part, cell"
-        if self.unit is not None:
-            sums = (
-                f"{sums} {by} HAVING cell IS NOT NULL UNION ALL {joined} (\n{self._written([], self._most_rows())}\n)"
-            )
-        return f"{sums} {by} HAVING cell IS NOT NULL"
+        sums = added([given(rows, parts, cell_type)])
+        if self.unit is None:
+            return sums
+        return f"{sums} UNION ALL {added([self._written([], self._most_rows())])}"
 
 
-def _named_limbs() -> list[str]:
+def given(rows: str, parts: Iterable[tuple[int, str, str]], cell_type: str) -> str:
+    """A query that makes rows of table, cell and count of each row.
+
+    Args:
+        rows: query of the rows.
+        parts: what each row gives: table, cell and count.
+        cell_type: type of a cell.
+    """
+    listed = ",\n".join(
+        f"NAMED_STRUCT('part', {place}, 'cell', CAST({cell} AS {cell_type}), 'count', CAST({count} AS BIGINT))"
+        for place, cell, count in parts
+    )
+    return f"SELECT INLINE(ARRAY(\n{listed}\n)) FROM (\n{rows}\n)"
+
+
+def added(queries: Iterable[str]) -> str:
+    """A statement that adds up the counts of queries for table, cell and count."""
+    rows = "\nUNION ALL\n".join(queries)
+    counts = "SELECT part, CONCAT(cell, ' ', SUM(count)) AS counts"
+    return f"{counts} FROM (\n{rows}\n) GROUP BY part, cell HAVING cell IS NOT NULL"
+
+
+def named_limbs() -> list[str]:
+    """The limbs of a hash, as columns ``l_k``."""
     return [f"{limb} AS l_{k}" for k, limb in enumerate(limbs())]
