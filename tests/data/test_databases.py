@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -344,6 +345,17 @@ def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path, mo
             with pytest.raises(DataError, match=r"refuses ingest\.query") as caught:
                 Database(url, words).read(SCHEMA)
             assert SECRET not in str(caught.value)
+        for words, name in (("SELECT Wardd FROM visits", "wardd"), ("SELECT v.wardd, a FROM visits v", "v.wardd")):
+            for ask in (Database(url, words).columns, partial(Database(url, words).read, SCHEMA)):
+                with pytest.raises(DataError, match=rf"\(UndefinedColumn\)\. It has no column '{name}'\. Correct"):
+                    ask()
+        made = """SELECT query_to_xml('SELECT "8675309" FROM visits', true, false, '')::text"""  # by a function
+        with pytest.raises(DataError, match=r"\(UndefinedColumn\)\. Run the query there"):
+            Database(url, made).first(1)
+        monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=20ms")
+        with pytest.raises(DataError, match=r"\(QueryCanceled\)\. The server ended the query: by its statement_time"):
+            Database(url, "SELECT pg_sleep(5) AS a").first(1)
+        monkeypatch.delenv("PGOPTIONS")
         assert len(database.columns()) == 6
         no_row_can_come = Database(
             url, "SELECT 1 / (a - a) AS n, x, seen::date AS seen, c, a > 1 AS b FROM visits -- all"

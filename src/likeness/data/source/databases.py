@@ -228,7 +228,7 @@ class Database:
                 cause = getattr(error, "orig", None) or error
                 refusal = DataError(
                     f"{self.name}: the database refuses {self.key}, or a row of its answer ({type(cause).__name__}). "
-                    f"{remedy}"
+                    f"{_reason(cause, self.query) or remedy}"
                 )
                 transient(refusal, cause)
         # Raised outside the except block: the driver's error may quote a row, and must not be its cause.
@@ -284,6 +284,22 @@ class Database:
             yield cells_of(names, list(zip(*rows, strict=True)), wanted, self.name, source, self.key)
         if empty:
             yield cells_of(names, [[] for _ in names], wanted, self.name, key=self.key)
+
+
+def _reason(cause: Any, query: str) -> str:
+    """What an error code of PostgreSQL says, with the remedy; empty for others. It quotes a name of the query only."""
+    state = getattr(cause, "sqlstate", None)
+    if state == "57014":
+        return (
+            "The server ended the query: by its statement_timeout, or a person did. Raise it for this role, or set "
+            "PGOPTIONS='-c statement_timeout=0'."
+        )
+    if state == "42703" and cause.diag.statement_position:  # else a function asked, and the name may be a value
+        found = re.search(r'["»]([^"«]+)["«]|(\w+\.\w+)', cause.diag.message_primary or "")
+        name = (found[1] or found[2]) if found else ""
+        if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query, re.IGNORECASE):
+            return f"It has no column '{name}'. Correct the query."
+    return ""
 
 
 def _names(result: CursorResult[Any]) -> list[str]:
