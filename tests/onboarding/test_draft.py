@@ -303,6 +303,23 @@ def test_the_split_column_is_no_data(clone: Path) -> None:
         assert yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["split"]["column"] == split
 
 
+def test_an_answer_about_people_stays(clone: Path) -> None:
+    """Else a row would be protected, and not a person."""
+    (clone / "own.csv").write_text("who,age\n1,42\n1,43\n")
+    (clone / "other.csv").write_text("age\n42\n")
+    before = edited(Path("params.yaml").read_text(), {"ingest.unit": {"column": "who", "max_rows": 4}}, {})
+
+    def unit_after(*options: str) -> object:
+        (clone / "params.yaml").write_text(before)
+        run(*options)
+        return yaml.safe_load((clone / "params.yaml").read_text())["ingest"]["unit"]
+
+    assert unit_after("own.csv") == unit_after("own.csv", "--name", "b", "--person", "who")
+    assert unit_after("own.csv", "--name", "c") == {"column": "who", "max_rows": 4}
+    assert yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]["who"]["kind"] == "drop"
+    assert unit_after("other.csv") is None  # another table has no such column
+
+
 def test_a_persons_answer_about_the_split_stays(clone: Path) -> None:
     (clone / "own.csv").write_text("age,Split,part\n42,train,a\n43,test,b\n")
     (clone / "other.csv").write_text("age\n42\n")

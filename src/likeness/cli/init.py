@@ -120,9 +120,16 @@ def init(
     table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
     if table.layout.separator == ";" and "decimal" not in given:
         say(_DECIMAL.format(table=table.place))
+    ingest = section_in(read_content(_PARAMS), "ingest")  # readable, or refused
+    now, bound = section_in(ingest, "split"), ingest.get("unit")
+    if person is None and people is None and order is None and isinstance(bound, Mapping):
+        person = next((each for each in table.kinds if each == bound.get("column")), None)
+        if person is not None:
+            say(f"As before, column {person} names people (ingest.unit of params.yaml).")
+    is_kept = person is not None and isinstance(bound, Mapping) and person == bound.get("column")
+    kept = bound["max_rows"] if is_kept else None
     words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
-    now = section_in(section_in(read_content(_PARAMS), "ingest"), "split")  # readable, or refused
-    about, unit = f" There, {words}." if table.images is None else "", person
+    about, unit = f" There, {words}." if table.images is None and not kept else "", person
     if people is not None or order is not None:
         alone = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
         draft, people = _draft_of_histories(table, people, person, order, alone)
@@ -135,7 +142,7 @@ def init(
     text = _PARAMS.read_text(encoding="utf-8")
     place = text, table.place, table.query, target.as_posix(), person, split, table.layout
     settings = partial(draft_params, *place, people=people, unit=unit, images=table.images is not None)
-    drafted = settings()  # complete, or refused before the first question
+    drafted = settings(kept if unit is not None else None)  # complete, or refused before the first question
     if columns is not None and not _filled(columns, draft):
         return
     if nullable is not None:
