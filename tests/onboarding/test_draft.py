@@ -318,6 +318,8 @@ def test_an_answer_about_people_stays(clone: Path) -> None:
     assert unit_after("own.csv", "--name", "c") == {"column": "who", "max_rows": 4}
     assert yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]["who"]["kind"] == "drop"
     assert unit_after("other.csv") is None  # another table has no such column
+    before = edited(before, {"ingest.unit": {"column": "who"}}, {})
+    assert unit_after("own.csv", "--name", "d") == {"column": "who", "max_rows": None}
 
 
 def test_a_persons_answer_about_the_split_stays(clone: Path) -> None:

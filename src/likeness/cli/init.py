@@ -127,7 +127,7 @@ def init(
         if person is not None:
             say(f"As before, column {person} names people (ingest.unit of params.yaml).")
     is_kept = person is not None and isinstance(bound, Mapping) and person == bound.get("column")
-    kept = bound["max_rows"] if is_kept else None
+    kept = ingest["unit"].get("max_rows") if is_kept else None
     words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
     about, unit = f" There, {words}." if table.images is None and not kept else "", person
     if people is not None or order is not None:
