@@ -121,6 +121,9 @@ DATES = ["2020-01-02", "0999-06-10", "1969-12-31", "9999-12-31"]
 DAYS = [*DATES, *MIDNIGHTS, "02.01.2020", "2020-13-01", "2020-1-2", "0001-01-01", "", "u", *NUMBERS[:2]]
 MOMENTS = ["1969-12-31 23:59:59.5", "2003-11-29 17:45:00", "0999-06-10 01:02:03.999999", "2020-01-02 00:00:00"]
 REALS = ["0", "-0.0", "nan", "inf", "-inf", "0.1", "5e-324", "1e300", "-9", "1e15", "123456789012345680", "1e-5", "2.5"]
+REALS += ["4.95338931420484e17", "-6.126077814900646e16", "4.58752e27", "1.7976931348623157e308"]  # the first three lie
+SINGLES = ["0.1", "1e-5", "16777216", "nan", "-9", "3.4028235e38"]  # midway between two floats, and four of these
+SINGLES += ["343126.125", "-64311768", "186675008", "1508.65625"]
 TINY = {"kind": "numeric", "lower": -1e-3, "upper": 1e-3}
 DATE = {"lower": "0900-01-01", "upper": "2030-01-01", "nullable": True}
 CATEGORIES = ["\\", "u", "é", "o'k", "a b", "2021-05-05", "1", "-0.5", "None", "Å"]
@@ -150,7 +153,7 @@ TABLES = [  # type in DuckDB and PostgreSQL, hostile cells of it, and kinds of c
         ["categories", "integer", "huge", "open"],
     ),
     ("double precision", REALS, ["integer", "numeric", "tiny", "huge"]),
-    ("real", ["0.1", "1e-5", "16777216", "nan", "-9", "3.4e38"], ["numeric", "huge"]),
+    ("real", SINGLES, ["numeric", "huge"]),
     ("boolean", ["true", "false"], ["categories", "boolean", "other"]),
     ("date", DATES, ["date", "datetime"]),
     ("timestamp", MOMENTS, ["date", "datetime"]),

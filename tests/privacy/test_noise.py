@@ -47,17 +47,17 @@ def test_neighbors_in_the_vector_are_independent() -> None:
 
 # No function of its own is sent to a process: one that is spawned could not import it from a program without a file.
 MANY_PROCESSES = """
-import multiprocessing
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 import numpy as np
 from likeness.privacy.noise import add_discrete_gaussian
 
-draw, zeros = partial(add_discrete_gaussian, scale=2.0**50), np.zeros(16, dtype=np.int64)
-drawn = [draw(zeros)]  # a generator that has begun: a copy of its state would repeat what comes next
-for method, count in (("fork", 4), ("spawn", 2)):
-    with multiprocessing.get_context(method).Pool(2, maxtasksperchild=1) as pool:
-        drawn += pool.map(draw, [zeros] * count, chunksize=1)
-print(*np.concatenate([*drawn, draw(zeros)]))
+zeros = np.zeros(16, dtype=np.int64)
+drawn = [add_discrete_gaussian(zeros, 2.0**50)]  # a copy of a generator that has begun would repeat what comes next
+for method in ["fork"] * 4 + ["spawn"] * 2:
+    with ProcessPoolExecutor(1, get_context(method)) as pool:  # it forks before it has threads, which may hold locks
+        drawn.append(pool.submit(add_discrete_gaussian, zeros, 2.0**50).result())
+print(*np.concatenate([*drawn, add_discrete_gaussian(zeros, 2.0**50)]))
 """
 
 

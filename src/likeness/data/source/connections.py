@@ -14,8 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from likeness.core.errors import DataError
 
 # Its page at port 4040 and its event logs show how many rows each step has, and its messages may quote a cell. Its
@@ -89,20 +87,9 @@ class _Connection(ABC):
         """Names of the columns of the answer."""
         return [column[0] for column in self.cursor.description]
 
-    def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
-        """The next rows. A number of 32 bits stays one: its text has fewer digits."""
-        single = [str(column[1]).lower() == "float" for column in self.cursor.description]
-        return [
-            tuple(
-                np.float32(cell) if short and cell is not None else cell
-                for short, cell in zip(single, row, strict=True)
-            )
-            for row in self._next(count)
-        ]
-
     def partitions(self, count: int) -> Iterator[list[tuple[Any, ...]]]:
         """All rows, by so many."""
-        while rows := self.fetchmany(count):
+        while rows := [tuple(row) for row in self._next(count)]:
             yield rows
 
 

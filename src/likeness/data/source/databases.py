@@ -29,6 +29,7 @@ from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
 
 _ROWS = 16_384  # rows of a chunk
+_SINGLE = ("float", "700")  # float32, as DuckDB and Spark name it, and its number in PostgreSQL
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
 # Read only, and with the meaning of texts and numbers in SQL that PostgreSQL has by default. Its compiler takes minutes
 # for a long statement.
@@ -86,7 +87,7 @@ class Database:
         Raises:
             DataError: as :meth:`columns`.
         """
-        return self._answer(lambda result: [tuple(row) for row in result.fetchmany(count)])
+        return self._answer(lambda result: list(zip(*next(_columns(result, count), ()), strict=True)))
 
     def read(
         self,
@@ -279,9 +280,9 @@ class Database:
     ) -> Iterator[pd.DataFrame]:
         """Wanted columns as raw cells; one empty chunk without rows."""
         names, empty = _names(result), True
-        for rows in result.partitions(_ROWS):
+        for cells in _columns(result, _ROWS):
             empty = False
-            yield cells_of(names, list(zip(*rows, strict=True)), wanted, self.name, source, self.key)
+            yield cells_of(names, cells, wanted, self.name, source, self.key)
         if empty:
             yield cells_of(names, [[] for _ in names], wanted, self.name, key=self.key)
 
@@ -300,6 +301,17 @@ def _reason(cause: Any, query: str) -> str:
         if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query, re.IGNORECASE):
             return f"It has no column '{name}'. Correct the query."
     return ""
+
+
+def _columns(result: CursorResult[Any], count: int) -> Iterator[list[Sequence[Any]]]:
+    """The columns of so many rows at a time. A number of 32 bits stays one: its text has fewer digits."""
+    described = result.cursor.description if result.cursor is not None else ()
+    short = [str(column[1]).lower() in _SINGLE for column in described]
+    for rows in result.partitions(count):
+        yield [
+            [cell if cell is None else np.float32(cell) for cell in column] if is_short else column
+            for is_short, column in zip(short, zip(*rows, strict=True), strict=True)
+        ]
 
 
 def _names(result: CursorResult[Any]) -> list[str]:

@@ -238,6 +238,7 @@ def framed(column: Column, value: str) -> str:
         texts = [f"{len(text.encode())}:{text}" for text in column.categories]
         cases = " ".join(f"WHEN {place} THEN {literal(text)}" for place, text in enumerate(texts))
         return f"CASE {value} {cases} ELSE '-' END"
-    function = {"date": "L_DAY", "datetime": "L_MOMENT", "time": "L_TIME", "numeric": "L_EXACT"}.get(column.kind)
+    exact = "L_EXACT" if max(map(abs, column.bounds)) < 1e16 else "L_LARGE"
+    function = {"date": "L_DAY", "datetime": "L_MOMENT", "time": "L_TIME", "numeric": exact}.get(column.kind)
     text = f"CAST({value} AS TEXT)" if function is None else f"{function}({value})"
     return f"COALESCE(CAST(LENGTH({text}) AS TEXT) || ':' || {text}, '-')"

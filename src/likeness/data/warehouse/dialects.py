@@ -8,13 +8,14 @@ functions of our own process in SQLite.
 ``L_TEXT(x)``                          the normal form of a text (:func:`likeness.core.text.normal_text`)
 ``L_PLAIN(x)``                         a decimal as text, without zeros at the end of its fraction
 ``L_DECIMAL(x)``, ``L_PARSE(t)``       the float64 nearest to a decimal, to a text; NULL where a text is no number
-``L_SINGLE(x)``                        the float64 of the fewest digits of a float32
+``L_SINGLE(x)``                        the float64 of a float32 (:func:`likeness.data.source.python_cells.text_of`)
 ``L_FLOAT('0.1')``, ``L_NAN(v)``       a float64 by its text; whether one is not a number
 ``L_NEAR(v)``                          a nearest whole number
 ``L_EVEN(v)``                          the nearest whole number, of two the even one
 ``L_WHOLE(v)``                         the whole part of a number
 ``L_DIV(n, n)``                        the whole part of a quotient of whole numbers from 0 on
-``L_EXACT(v)``                         the text of a float64 in a row (``Numeric.exact_texts``)
+``L_EXACT(v)``                         the text of a float64 below 1e16 in a row (``Numeric.exact_texts``)
+``L_LARGE(v)``                         the same of any float64
 ``L_ODD(t)``                           whether a normal text can be no category that is released
 ``L_BYTES(t)``                         the number of bytes of a text
 ``L_FOLD(t)``                          a text in lower case, where ASCII has it (:func:`likeness.core.text.folded`)
@@ -124,11 +125,49 @@ def _mixed(shift: int, factor: int) -> str:
     return f"(CAST({bits} AS NUMERIC) + CASE WHEN {bits} < 0 THEN {_END} ELSE 0 END) * {factor} % {_END}"
 
 
+def whole_or(text: str, kind: str) -> str:
+    """The float64 of a float32: itself where it is a whole number below 2^53, else that of a text.
+
+    Args:
+        text: of the float32, with the fewest digits.
+        kind: type of a float64.
+    """
+    whole = f"ABS(@0) < {2**53} AND @0 = ROUND(@0)"
+    return f"CASE WHEN {whole} THEN CAST(@0 AS {kind}) ELSE CAST({text} AS {kind}) END"
+
+
+def _fewest(kind: str, written: str) -> dict[str, str]:
+    """The words that need the fewest digits of a float which are read back.
+
+    PostgreSQL and DuckDB print more digits where the shortest decimal lies midway between two floats. DuckDB does so
+    with a float32 that lies midway between two decimals, too. Such a float is c · 10^k with a whole c of few digits,
+    and 5^k divides a whole number of one bit more than its own. So k is at most 10 for a float32, 23 for a float64.
+
+    Args:
+        kind: type of a float64.
+        written: a number with some digits after the first one, the nearest such.
+    """
+
+    def digits(kind: str, counts: range, least: str, end: str) -> str:
+        texts = " ".join(
+            f"WHEN CAST({text} AS {kind}) = @0 THEN {text}" for count in counts for text in [written % (count - 1)]
+        )
+        return (
+            f"CASE WHEN ABS(@0) < {least} OR ABS(@0) >= {end} THEN CAST(@0 AS TEXT) {texts} ELSE CAST(@0 AS TEXT) END"
+        )
+
+    return {
+        "L_LARGE": _TEXTS["L_EXACT"].replace("CAST(@0 AS TEXT)", digits(kind, range(15, 17), "1e16", "1e39")),
+        "L_SINGLE": whole_or(digits("REAL", range(6, 9), "1e3", "1e19"), kind),
+    }
+
+
 _POSTGRES_HALF, _DUCKDB_HALF = "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)", "CAST('0x' || @0 AS BIGINT)"
-_POSTGRES = _TEXTS | {
+_POSTGRES = {
+    **_TEXTS,
+    **_fewest("DOUBLE PRECISION", "LTRIM(TO_CHAR(@0, RPAD('9.', %d + 2, '9') || 'EEEE'))"),
     "L_TEXT": _normal("NORMALIZE(@0, NFC)"),
     "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
-    "L_SINGLE": "CAST(CAST(@0 AS TEXT) AS DOUBLE PRECISION)",
     "L_PARSE": f"CASE WHEN @0 ~ '{_NUMBER}' THEN CAST(@0 AS DOUBLE PRECISION) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE PRECISION)",
     "L_NAN": "(@0 = CAST('NaN' AS DOUBLE PRECISION))",
@@ -152,10 +191,11 @@ _POSTGRES = _TEXTS | {
     "L_START": _started(_POSTGRES_HALF, "NUMERIC"),
     **{f"L_MIX_{shift}": _mixed(shift, factor) for shift, factor in MIXING},
 }
-_DUCKDB = _TEXTS | {
+_DUCKDB = {
+    **_TEXTS,
+    **_fewest("DOUBLE", "PRINTF('%%.%de', @0)"),
     "L_TEXT": _normal("NFC_NORMALIZE(@0)", _of_re2),
     "L_DECIMAL": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
-    "L_SINGLE": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
     "L_PARSE": f"CASE WHEN REGEXP_MATCHES(@0, '{_NUMBER}') THEN CAST(LTRIM(@0, '+') AS DOUBLE) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
     "L_NAN": "ISNAN(@0)",
@@ -218,6 +258,7 @@ _IN_PROCESS: dict[str, Callable[..., Any]] = {
     "L_PARSE": _parsed,
     "L_FLOAT": float,
     "L_EXACT": _exact,
+    "L_LARGE": _exact,
     "L_ODD": lambda text: text is not None and fault_of(text, MOST_LETTERS) != "",
     "L_BYTES": lambda text: None if text is None else len(text.encode()),
     "L_EVEN": lambda number: None if number is None else float(np.rint(number)),

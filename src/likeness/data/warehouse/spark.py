@@ -14,7 +14,18 @@ import sqlglot
 from likeness.core.text import _SPACES, _UNSEEN
 from likeness.data.source.cells import MOST_LETTERS
 from likeness.data.source.row_digests import MIXING
-from likeness.data.warehouse.dialects import _DATE, _END, _HARMFUL, _NUMBER, _TEXTS, Dialect, _of_re2, _person, _started
+from likeness.data.warehouse.dialects import (
+    _DATE,
+    _END,
+    _HARMFUL,
+    _NUMBER,
+    _TEXTS,
+    Dialect,
+    _of_re2,
+    _person,
+    _started,
+    whole_or,
+)
 from likeness.data.warehouse.statements import LIMBS, Statements, flat, limbs
 
 _WIDE = "DECIMAL(38, 0)"
@@ -62,11 +73,14 @@ _PLAIN = f"TRANSLATE(@0, {_written(_SPACES + ''.join(_UNSEEN))}, '{' ' * len(_SP
 _NFC = f"REFLECT('com.ibm.icu.text.Normalizer', 'compose', {_PLAIN}, FALSE)"
 _WORDS = {name: _of_spark(text) for name, text in _TEXTS.items()}
 _WORDS |= {
-    "L_EXACT": _WORDS["L_EXACT"].replace("CAST(@0 AS STRING)", f"LOWER({_digits('Double', _DOUBLES)})"),
+    **dict.fromkeys(
+        ("L_EXACT", "L_LARGE"),
+        _WORDS["L_EXACT"].replace("CAST(@0 AS STRING)", f"LOWER({_digits('Double', _DOUBLES)})"),
+    ),
     "L_TEXT": f"CASE WHEN OCTET_LENGTH(VALIDATE_UTF8(@0)) > CHAR_LENGTH(@0) "
     f"THEN {_ASCII.replace('@0', _NFC)} ELSE {_ASCII} END",
     "L_DECIMAL": "CAST(CAST(@0 AS STRING) AS DOUBLE)",
-    "L_SINGLE": f"CAST({_digits('Float', _FLOATS)} AS DOUBLE)",
+    "L_SINGLE": whole_or(_digits("Float", _FLOATS), "DOUBLE"),
     "L_PARSE": f"CASE WHEN @0 RLIKE '{_NUMBER}' THEN TRY_CAST(@0 AS DOUBLE) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
     "L_NAN": "ISNAN(@0)",
