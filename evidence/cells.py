@@ -91,8 +91,11 @@ def hostile(rows: int) -> Iterator[tuple[str, dict[str, Any], Any]]:
     yield "float64", HUGE, np.where(np.isfinite(bits), bits, 0.5)
     yield "float64 midway", HUGE, midway(draw, rows)
     yield "float32", HUGE, draw.integers(0, np.float32(np.inf).view(np.uint32), rows, np.uint32).view(np.float32)
-    ends = np.array([1e3, 1e19], np.float32).view(np.uint32)
-    yield "float32 from 1e3 to 1e19", HUGE, draw.integers(*ends, rows, np.uint32).view(np.float32)
+    ends = np.array([2e-4, 1e19], np.float32).view(np.uint32)
+    yield "float32 from 2e-4 to 1e19", HUGE, draw.integers(*ends, rows, np.uint32).view(np.float32)
+    powers = draw.integers(0, 13, rows)
+    some = draw.integers(0, np.minimum(10**9 // 5**powers, 2**24), rows) | 1
+    yield "float32 of nine digits", HUGE, (some / 2.0**powers).astype(np.float32)
     whole = draw.integers(-(2**62), 2**62, rows) >> draw.integers(0, 62, rows)
     yield "integers", {"kind": "integer", "lower": -(10**12), "upper": 10**12}, whole
     days = np.datetime64("0950-01-01") + draw.integers(0, 390_000, rows).astype("timedelta64[D]")

@@ -136,16 +136,20 @@ def whole_or(text: str, kind: str) -> str:
     return f"CASE WHEN {whole} THEN CAST(@0 AS {kind}) ELSE CAST({text} AS {kind}) END"
 
 
-def _fewest(kind: str, written: str) -> dict[str, str]:
+def _fewest(kind: str, written: str, least: str) -> dict[str, str]:
     """The words that need the fewest digits of a float which are read back.
 
-    PostgreSQL and DuckDB print more digits where the shortest decimal lies midway between two floats. DuckDB does so
-    with a float32 that lies midway between two decimals, too. Such a float is c · 10^k with a whole c of few digits,
-    and 5^k divides a whole number of one bit more than its own. So k is at most 10 for a float32, 23 for a float64.
+    PostgreSQL and DuckDB print more digits where the shortest decimal lies midway between two floats. Such a decimal is
+    c · 10^k with a whole c of few digits, and 5^k divides a whole number of one bit more than a float has. So k is at
+    most 10 for a float32, 23 for a float64.
+
+    DuckDB prints more digits of a float32 that lies midway between two decimals, too. Such a float is k / 2^j and has
+    nine digits. So 5^j is below 10^9, and the float is at least 2^-12.
 
     Args:
         kind: type of a float64.
         written: a number with some digits after the first one, the nearest such.
+        least: below it no digits of a float32 are too many, unless it is a whole number.
     """
 
     def digits(kind: str, counts: range, least: str, end: str) -> str:
@@ -158,14 +162,14 @@ def _fewest(kind: str, written: str) -> dict[str, str]:
 
     return {
         "L_LARGE": _TEXTS["L_EXACT"].replace("CAST(@0 AS TEXT)", digits(kind, range(15, 17), "1e16", "1e39")),
-        "L_SINGLE": whole_or(digits("REAL", range(6, 9), "1e3", "1e19"), kind),
+        "L_SINGLE": whole_or(digits("REAL", range(6, 9), least, "1e19"), kind),
     }
 
 
 _POSTGRES_HALF, _DUCKDB_HALF = "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)", "CAST('0x' || @0 AS BIGINT)"
 _POSTGRES = {
     **_TEXTS,
-    **_fewest("DOUBLE PRECISION", "LTRIM(TO_CHAR(@0, RPAD('9.', %d + 2, '9') || 'EEEE'))"),
+    **_fewest("DOUBLE PRECISION", "LTRIM(TO_CHAR(@0, RPAD('9.', %d + 2, '9') || 'EEEE'))", "9e15"),
     "L_TEXT": _normal("NORMALIZE(@0, NFC)"),
     "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
     "L_PARSE": f"CASE WHEN @0 ~ '{_NUMBER}' THEN CAST(@0 AS DOUBLE PRECISION) END",
@@ -193,7 +197,7 @@ _POSTGRES = {
 }
 _DUCKDB = {
     **_TEXTS,
-    **_fewest("DOUBLE", "PRINTF('%%.%de', @0)"),
+    **_fewest("DOUBLE", "PRINTF('%%.%de', @0)", "2e-4"),
     "L_TEXT": _normal("NFC_NORMALIZE(@0)", _of_re2),
     "L_DECIMAL": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
     "L_PARSE": f"CASE WHEN REGEXP_MATCHES(@0, '{_NUMBER}') THEN CAST(LTRIM(@0, '+') AS DOUBLE) END",
