@@ -164,3 +164,6 @@ def test_categories_and_declared_columns_are_cells_too(name: str) -> None:
     if name == "categories of objects":
         mixed = read_frame(pd.DataFrame({"c": COLUMNS[name]([date(2020, 1, 1), datetime(2020, 1, 1, 17)])}), schema)
         assert mixed["c"].tolist() == ["2020-01-01", "2020-01-01 17:00:00"]
+    if name == "categories":
+        short = read_frame(pd.DataFrame({"c": COLUMNS[name](list(np.float32([0.1, 0.3])))}), schema)
+        assert short["c"].tolist() == ["0.1", "0.3"]

@@ -122,7 +122,7 @@ DAYS = [*DATES, *MIDNIGHTS, "02.01.2020", "2020-13-01", "2020-1-2", "0001-01-01"
 MOMENTS = ["1969-12-31 23:59:59.5", "2003-11-29 17:45:00", "0999-06-10 01:02:03.999999", "2020-01-02 00:00:00"]
 REALS = ["0", "-0.0", "nan", "inf", "-inf", "0.1", "5e-324", "1e300", "-9", "1e15", "123456789012345680", "1e-5", "2.5"]
 REALS += ["1.7976931348623157e308"]
-SINGLES = ["0.1", "1e-5", "16777216", "nan", "-9", "3.4028235e38"]
+SINGLES = ["0.1", "1e-5", "16777216", "nan", "-9", "3.4028235e38", "1.2582912e17"]
 # Some databases print more digits of these than are read back.
 REALS += ["4.95338931420484e17", "-6.126077814900646e16", "4.58752e27"]
 SINGLES += ["343126.125", "-64311768", "186675008", "1508.65625", "46.1484375", "0.000244140625"]
@@ -154,6 +154,7 @@ TABLES = [  # type in DuckDB and PostgreSQL, hostile cells of it, and kinds of c
         ["0", "-9", "-0.50", "1.00", "99999999999999999.0123456789"],
         ["categories", "integer", "huge", "open"],
     ),
+    ("numeric(2,2)", ["0.50", "-0.5", "0", "-0.07"], ["categories", "open", "numeric"]),
     ("double precision", REALS, ["integer", "numeric", "tiny", "huge"]),
     ("real", SINGLES, ["numeric", "huge"]),
     ("boolean", ["true", "false"], ["categories", "boolean", "other"]),
@@ -291,10 +292,17 @@ def test_postgresql_makes_the_same_of_each_hostile_cell_and_counts_the_same(tmp_
             connection.exec_driver_sql("ALTER DATABASE postgres SET standard_conforming_strings = off")
             connection.exec_driver_sql("ALTER DATABASE postgres SET extra_float_digits = 0")
             connection.exec_driver_sql("CREATE TABLE lists AS SELECT ARRAY['u'] AS c, 1 AS k")
+            for name in ("to_char(date, text)", "to_timestamp(bigint)", "div(numeric, integer)"):  # of other people
+                connection.exec_driver_sql(f"CREATE FUNCTION {name} RETURNS text LANGUAGE sql AS $$ SELECT 'u' $$")
         engine.dispose()
         schema = schema_with({"k": {"kind": "integer", "lower": 0, "upper": 1}, "c": KINDS["other"]})
         lists = RowsThere(Database(url, "lists"), schema, ALL)
         assert lists.reasons == [f"column 'c': its type has no text that is the same in each database. {CAST}"]
+        words = Database(url, "SELECT 'JA' AS c, 1 AS k")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PGCLIENTENCODING", "LATIN1")
+            booleans = schema_with({"k": {"kind": "integer", "lower": 0, "upper": 1}, "c": KINDS["words"]})
+            assert RowsThere(words, booleans, ALL).survey()[0].count == 1
         check_cells(tmp_path, url)
         check_counts(url)
         check_people(url)
@@ -590,6 +598,26 @@ def test_columns_that_differ_in_case_only_have_to_come(scheme: str, tmp_path: Pa
     assert replace(rows, database=turned).reasons == [
         f"column '{name}': another name differs in case only" for name in "xX"
     ]
+
+
+def test_duckdb_reads_as_python_what_no_other_database_has(tmp_path: Path) -> None:
+    """Infinite dates, and a text with a NUL."""
+    tables: list[tuple[str, list[Any]]] = [
+        ("date", ["infinity", "-infinity", "2020-01-02"]),
+        ("timestamp", ["infinity", "-infinity"]),
+        ("text", ["é\0x", "\0é", "u\0"]),
+    ]
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as duck:
+        fill(duck, tables)
+    for place, kinds in enumerate((["date", "datetime"], ["date", "datetime"], ["other", "open"])):
+        assert compare(f"duckdb:///{tmp_path}/t.duckdb", f"t{place}", kinds) > 3
+
+
+def test_a_function_that_hides_one_of_duckdb_makes_rows_come(tmp_path: Path) -> None:
+    rows = visits(f"duckdb:///{tmp_path}/t.db").there
+    with duckdb.connect(str(tmp_path / "t.db")) as duck:
+        duck.execute("CREATE MACRO printf(a, b) AS 'u'; CREATE MACRO ours(a) AS a")
+    assert rows.reasons == ["the database has a function printf of its own, in place of DuckDB's. Rename it"]
 
 
 @pytest.mark.parametrize("name", ["likeness_raw", '"Likeness_events_source"'])

@@ -272,7 +272,7 @@ class Database:
 
             return create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool)
         options = f"{os.environ.get('PGOPTIONS', '')} {_SESSION}".strip()  # of one key the last value counts
-        read_only = {"options": options, "connect_timeout": 10}
+        read_only = {"options": options, "connect_timeout": 10, "client_encoding": "utf8"}
         return create_engine(self.url, poolclass=NullPool, hide_parameters=True, connect_args=read_only)
 
     def _chunks(

@@ -226,7 +226,7 @@ def raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
     if values.dtype == "object":
         return python_texts(values)
     if isinstance(values.dtype, pd.CategoricalDtype):
-        texts = python_texts(values.cat.categories)
+        texts = python_texts(values.cat.categories.array)
         return None if texts is None else pd.Series(texts.array.take(values.cat.codes.to_numpy(), allow_fill=True))
     with contained():
         return arrow_cells({"": pa.Array.from_pandas(values)})[""]

@@ -24,11 +24,11 @@ from likeness.data.booleans import FALSE_WORDS, NUMBERS, TRUE_WORDS
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import day_of
 from likeness.data.schema.kinds.categories import whole_text
+from likeness.data.warehouse.dialects import DAYS, LAST_SECOND, SECONDS
 
 FAULTS = ("", "not whole", "unreadable", "missing")
 """What may be wrong with a cell; of several faults the last counts. See :func:`likeness.data.source.cells.refusal`."""
 _TEXTS = ("text", "any")
-_DAYS, _SECONDS = (-719_162, 2_932_896), 86_400  # 0001-01-01 to 9999-12-31; in a day
 _UNKNOWN = "\0"  # the text of no category
 
 
@@ -109,9 +109,10 @@ def raw(column: Column, form: str, source: str) -> str:
     }
     if column.kind == "date" and form == "moment":  # another time of day than midnight is no date
         day = f"CAST({source} AS DATE)"
-        return f"CASE WHEN CAST({day} AS TIMESTAMP) <> {source} THEN {_DAYS[1] + 1} ELSE L_DAYS({day}) END"
+        other = f"CAST({day} AS TIMESTAMP) <> {source} OR L_SECONDS({source}) = {LAST_SECOND}"  # an infinite one
+        return f"CASE WHEN {other} THEN {DAYS[1] + 1} ELSE L_DAYS({day}) END"
     if column.kind == "datetime" and form == "date":
-        return f"CAST({numbers[form]} AS BIGINT) * {_SECONDS}"
+        return f"CAST({numbers[form]} AS BIGINT) * {SECONDS}"
     return numbers[form]
 
 
@@ -140,9 +141,9 @@ def read(column: Column, form: str, cell: str) -> str:
         number = cell
     if column.type.numeric_source:
         return f"{number} + 0.0"  # one zero, whatever its sign
-    first, last = _DAYS if column.kind == "date" else (day * _SECONDS for day in (_DAYS[0], _DAYS[1] + 1))
+    first, last = DAYS if column.kind == "date" else (day * SECONDS for day in (DAYS[0], DAYS[1] + 1))
     if column.kind == "time":
-        first, last = 0, _SECONDS - 1
+        first, last = 0, SECONDS - 1
     elif column.kind == "datetime":
         last -= 1
     return f"CASE WHEN {number} BETWEEN {first} AND {last} THEN CAST({number} AS DOUBLE PRECISION) END"

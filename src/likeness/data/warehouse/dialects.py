@@ -97,6 +97,9 @@ def _of_re2(pattern: str) -> str:
     return re.sub(r"\\(?:u(\w{4})|U(\w{8}))", r"\\x{\1\2}", pattern)
 
 
+DAYS, SECONDS = (-719_162, 2_932_896), 86_400
+"""0001-01-01 and 9999-12-31; in a day."""
+LAST_SECOND = (DAYS[1] + 1) * SECONDS - 1
 _DECIMALS = "^[-+]?([0-9]*[.,][0-9]+|[0-9]+([.,][0-9]*)?[eE][-+][0-9]+)$"
 _END = 2**64
 
@@ -121,7 +124,7 @@ def _started(half: str, wide: str) -> str:
 def _mixed(shift: int, factor: int) -> str:
     """A step of :func:`likeness.data.source.row_digests.mixed`. Only signed numbers of PostgreSQL have bits."""
     signed = f"CAST(CASE WHEN @0 >= {2**63} THEN @0 - {_END} ELSE @0 END AS BIGINT)"
-    bits = f"({signed} # CAST(DIV(@0, {2**shift}) AS BIGINT))"
+    bits = f"({signed} # CAST(DIV(@0, CAST({2**shift} AS NUMERIC)) AS BIGINT))"
     return f"(CAST({bits} AS NUMERIC) + CASE WHEN {bits} < 0 THEN {_END} ELSE 0 END) * {factor} % {_END}"
 
 
@@ -136,7 +139,7 @@ def whole_or(text: str, kind: str) -> str:
     return f"CASE WHEN {whole} THEN CAST(@0 AS {kind}) ELSE CAST({text} AS {kind}) END"
 
 
-def _fewest(kind: str, written: str, least: str) -> dict[str, str]:
+def _fewest(kind: str, written: Callable[[int], str], least: str) -> dict[str, str]:
     """The words that need the fewest digits of a float which are read back.
 
     PostgreSQL and DuckDB print more digits where the shortest decimal lies midway between two floats. Such a decimal is
@@ -148,28 +151,30 @@ def _fewest(kind: str, written: str, least: str) -> dict[str, str]:
 
     Args:
         kind: type of a float64.
-        written: a number with some digits after the first one, the nearest such.
+        written: the nearest number with so many digits after the first one.
         least: below it no digits of a float32 are too many, unless it is a whole number.
     """
 
-    def digits(kind: str, counts: range, least: str, end: str) -> str:
-        texts = " ".join(
-            f"WHEN CAST({text} AS {kind}) = @0 THEN {text}" for count in counts for text in [written % (count - 1)]
-        )
-        return (
-            f"CASE WHEN ABS(@0) < {least} OR ABS(@0) >= {end} THEN CAST(@0 AS TEXT) {texts} ELSE CAST(@0 AS TEXT) END"
-        )
+    def digits(kind: str, start: str, end: str, *counts: int) -> str:
+        *texts, last = (written(count - 1) for count in counts)  # the last is always read back
+        cases = " ".join(f"WHEN CAST({text} AS {kind}) = @0 THEN {text}" for text in texts)
+        return f"CASE WHEN ABS(@0) < {start} OR ABS(@0) >= {end} THEN CAST(@0 AS TEXT) {cases} ELSE {last} END"
 
     return {
-        "L_LARGE": _TEXTS["L_EXACT"].replace("CAST(@0 AS TEXT)", digits(kind, range(15, 17), "1e16", "1e39")),
-        "L_SINGLE": whole_or(digits("REAL", range(6, 9), least, "1e19"), kind),
+        "L_LARGE": _TEXTS["L_EXACT"].replace("CAST(@0 AS TEXT)", digits(kind, "1e16", "1e39", 15, 16, 17)),
+        "L_SINGLE": whole_or(digits("REAL", least, "1e19", 6, 7, 8, 9), kind),
     }
+
+
+def _ended(text: str, first: int, last: int) -> str:
+    """The number of a date or time of DuckDB, where an infinite one is the first or last: its driver gives that."""
+    return f"CASE WHEN ISINF(@0) THEN CASE WHEN @0 < DATE '1970-01-01' THEN {first} ELSE {last} END ELSE {text} END"
 
 
 _POSTGRES_HALF, _DUCKDB_HALF = "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)", "CAST('0x' || @0 AS BIGINT)"
 _POSTGRES = {
     **_TEXTS,
-    **_fewest("DOUBLE PRECISION", "LTRIM(TO_CHAR(@0, RPAD('9.', %d + 2, '9') || 'EEEE'))", "9e15"),
+    **_fewest("DOUBLE PRECISION", lambda digits: f"LTRIM(TO_CHAR(@0, '9.{'9' * digits}EEEE'))", "9e15"),
     "L_TEXT": _normal("NORMALIZE(@0, NFC)"),
     "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
     "L_PARSE": f"CASE WHEN @0 ~ '{_NUMBER}' THEN CAST(@0 AS DOUBLE PRECISION) END",
@@ -185,9 +190,9 @@ _POSTGRES = {
     "L_SECONDS": "FLOOR(EXTRACT(EPOCH FROM @0))",
     "L_CLOCK": "FLOOR(EXTRACT(EPOCH FROM @0))",
     "L_DAYS_OF": f"CASE WHEN @0 ~ '{_DATE}' THEN CAST(SUBSTRING(@0 FROM 1 FOR 10) AS DATE) - DATE '1970-01-01' END",
-    "L_DAY": "TO_CHAR(DATE '1970-01-01' + CAST(@0 AS INTEGER), 'YYYY-MM-DD')",
-    "L_MOMENT": "TO_CHAR(TO_TIMESTAMP(@0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')",
-    "L_TIME": "TO_CHAR(TO_TIMESTAMP(@0) AT TIME ZONE 'UTC', 'HH24:MI:SS')",
+    "L_DAY": "TO_CHAR(CAST(DATE '1970-01-01' + CAST(@0 AS INTEGER) AS TIMESTAMP), 'YYYY-MM-DD')",
+    "L_MOMENT": "TO_CHAR(TO_TIMESTAMP(CAST(@0 AS DOUBLE PRECISION)) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')",
+    "L_TIME": "TO_CHAR(TO_TIMESTAMP(CAST(@0 AS DOUBLE PRECISION)) AT TIME ZONE 'UTC', 'HH24:MI:SS')",
     "L_SHA": "ENCODE(SHA256(CONVERT_TO(@0, 'UTF8')), 'hex')",
     "L_ORDER": '(@0 COLLATE "C")',
     "L_HEX": _POSTGRES_HALF,
@@ -197,8 +202,9 @@ _POSTGRES = {
 }
 _DUCKDB = {
     **_TEXTS,
-    **_fewest("DOUBLE", "PRINTF('%%.%de', @0)", "2e-4"),
-    "L_TEXT": _normal("NFC_NORMALIZE(@0)", _of_re2),
+    **_fewest("DOUBLE", lambda digits: f"PRINTF('%.{digits}e', @0)", "2e-4"),
+    "L_TEXT": _normal("NFC_NORMALIZE(REPLACE(@0, CHR(0), CHR(1)))", _of_re2),
+    "L_PLAIN": _TEXTS["L_PLAIN"].replace("CAST(@0 AS TEXT)", r"REGEXP_REPLACE(CAST(@0 AS TEXT), '^(-?)[.]', '\10.')"),
     "L_DECIMAL": "CAST(CAST(@0 AS TEXT) AS DOUBLE)",
     "L_PARSE": f"CASE WHEN REGEXP_MATCHES(@0, '{_NUMBER}') THEN CAST(LTRIM(@0, '+') AS DOUBLE) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE)",
@@ -209,8 +215,8 @@ _DUCKDB = {
     "L_EVEN": "CASE WHEN ABS(@0 - TRUNC(@0)) = 0.5 THEN 2 * ROUND(@0 / 2) ELSE ROUND(@0) END",
     "L_WHOLE": "TRUNC(CAST(@0 AS DOUBLE))",
     "L_DIV": "((@0) // (@1))",
-    "L_DAYS": "DATE_DIFF('day', DATE '1970-01-01', @0)",
-    "L_SECONDS": "DATE_DIFF('second', TIMESTAMP '1970-01-01', @0)",
+    "L_DAYS": _ended("DATE_DIFF('day', DATE '1970-01-01', @0)", *DAYS),
+    "L_SECONDS": _ended("DATE_DIFF('second', TIMESTAMP '1970-01-01', @0)", DAYS[0] * SECONDS, LAST_SECOND),
     "L_CLOCK": "DATE_DIFF('second', TIME '00:00:00', @0)",
     "L_DAYS_OF": f"CASE WHEN REGEXP_MATCHES(@0, '{_DATE}') THEN "
     "DATE_DIFF('day', DATE '1970-01-01', TRY_CAST(SUBSTRING(@0, 1, 10) AS DATE)) END",

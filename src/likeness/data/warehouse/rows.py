@@ -27,6 +27,11 @@ MOST_COLUMNS = 500
 """Columns whose texts SQLite and DuckDB join in one expression."""
 FIELDS = "fault int, records bigint, limbs array<bigint>, made binary"
 """What comes from a part of the rows: a fault, the number of rows, the sums of the limbs of their hashes, and bytes."""
+_SHADOWS = (
+    "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_name IN "
+    "(SELECT function_name FROM duckdb_functions() WHERE internal) ORDER BY function_name"
+)
+"""Names of functions of the database that hide DuckDB's."""
 _DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE, SPARK)}
 
 
@@ -126,6 +131,11 @@ class RowsThere:
             many.append(
                 f"{self.database.key} has a name that begins with likeness_, as steps here. Name a view otherwise"
             )
+        if self.database.dialect == "duckdb":
+            own = self.database.in_snapshot(lambda ask: ask(_SHADOWS), {})
+            many += [
+                f"the database has a function {name} of its own, in place of DuckDB's. Rename it" for (name,) in own
+            ]
         many += rules.reasons_against(self.schema.constrained)
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
