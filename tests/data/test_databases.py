@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,7 +129,8 @@ def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("nowhere", "refuses ingest.query"),
+        ("nowhere", r"refuses ingest.query.*\. It has no table 'nowhere'\. Correct the query"),
+        ("SELECT v.Z FROM visits AS v", r"\. It has no column 'v\.Z'\. Correct the query"),
         ("SELECT a FROM visits", "columns 'x', 'c', 'seen' are missing. ingest.query must give: a, x, c, seen"),
         ("SELECT *, a FROM visits", "column 'a' occurs twice"),
         ("SELECT a, x, '8675309' AS c, seen FROM visits", "'c' has a value that is not among its public"),
@@ -140,7 +142,20 @@ def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
         ("DELETE FROM visits", "refuses ingest.query"),
         ("WITH t AS (SELECT 1) DELETE FROM visits RETURNING a, x, c, seen", "refuses ingest.query"),
     ],
-    ids=["table", "column", "twice", "category", "number", "null", "mixed", "text", "bytes", "delete", "returning"],
+    ids=[
+        "table",
+        "unknown column",
+        "column",
+        "twice",
+        "category",
+        "number",
+        "null",
+        "mixed",
+        "text",
+        "bytes",
+        "delete",
+        "returning",
+    ],
 )
 def test_what_does_not_fit_is_refused_without_a_value(database: Database, query: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
@@ -148,6 +163,23 @@ def test_what_does_not_fit_is_refused_without_a_value(database: Database, query:
     assert "people.db" in str(caught.value) and caught.value.__context__ is None
     assert SECRET not in str(caught.value)
     assert len(database.read(SCHEMA)[0]) == 300  # and nothing was written
+
+
+def test_duckdb_says_which_name_it_does_not_know(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 1 AS a, '8675309' AS c")
+    for query, words in (
+        ("visitz", "It has no table 'visitz'"),
+        ('SELECT a, "Z b" FROM visits', "It has no column 'Z b'"),
+        ("SELECT CAST(c || 'x' AS INTEGER) AS a FROM visits", "Run the query there"),
+        (
+            """SELECT error('Binder Error: Referenced column "' || c || '" not found') AS a FROM visits""",
+            "Run the query",
+        ),
+    ):
+        with pytest.raises(DataError, match=rf"refuses ingest\.query.*\. {words}") as caught:
+            Database(f"duckdb:///{tmp_path}/t.duckdb", query).first(1)
+        assert SECRET not in str(caught.value)
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
@@ -345,9 +377,13 @@ def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path, mo
             with pytest.raises(DataError, match=r"refuses ingest\.query") as caught:
                 Database(url, words).read(SCHEMA)
             assert SECRET not in str(caught.value)
-        for words, name in (("SELECT Wardd FROM visits", "wardd"), ("SELECT v.wardd, a FROM visits v", "v.wardd")):
+        for words, name in (
+            ("SELECT Wardd FROM visits", "column 'wardd'"),
+            ("SELECT v.wardd, a FROM visits v", "column 'v.wardd'"),
+            ("visitz", "table 'visitz'"),
+        ):
             for ask in (Database(url, words).columns, partial(Database(url, words).read, SCHEMA)):
-                with pytest.raises(DataError, match=rf"\(UndefinedColumn\)\. It has no column '{name}'\. Correct"):
+                with pytest.raises(DataError, match=rf"\(Undefined\w+\)\. It has no {name}\. Correct"):
                     ask()
         made = """SELECT query_to_xml('SELECT "8675309" FROM visits', true, false, '')::text"""  # by a function
         with pytest.raises(DataError, match=r"\(UndefinedColumn\)\. Run the query there"):

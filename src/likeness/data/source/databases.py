@@ -34,6 +34,11 @@ _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
 # Read only, and with the meaning of texts and numbers in SQL that PostgreSQL has by default. Its compiler takes minutes
 # for a long statement.
 _SESSION = "-c default_transaction_read_only=on -c standard_conforming_strings=on -c extra_float_digits=1 -c jit=off"
+_STATES = {"42703": "column", "42P01": "table"}
+_UNKNOWN = {  # in the words of SQLite and DuckDB
+    "column": r'^no such column: (.+)|^Binder Error: Referenced column "([^"]+)" not found',
+    "table": r"^no such table: (.+)|^Catalog Error: Table with name (\S+) does not exist",
+}
 _ROLE = "Run the query there, with a role that may only read."
 T = TypeVar("T")
 Ask = Callable[[str], list[tuple[Any, ...]]]
@@ -288,18 +293,23 @@ class Database:
 
 
 def _reason(cause: Any, query: str) -> str:
-    """What an error code of PostgreSQL says, with the remedy; empty for others. It quotes a name of the query only."""
+    """What a driver's error says, with the remedy; empty for most. It quotes a name of the query only."""
     state = getattr(cause, "sqlstate", None)
     if state == "57014":
         return (
             "The server ended the query: by its statement_timeout, or a person did. Raise it for this role, or set "
             "PGOPTIONS='-c statement_timeout=0'."
         )
-    if state == "42703" and cause.diag.statement_position:  # else a function asked, and the name may be a value
-        found = re.search(r'["»]([^"«]+)["«]|(\w+\.\w+)', cause.diag.message_primary or "")
-        name = (found[1] or found[2]) if found else ""
+    if state is None:
+        found = {kind: re.search(pattern, str(cause)) for kind, pattern in _UNKNOWN.items()}
+    elif state in _STATES and cause.diag.statement_position:  # else a function asked, and the name may be a value
+        found = {_STATES[state]: re.search(r'["»]([^"«]+)["«]|(\w+\.\w+)', cause.diag.message_primary or "")}
+    else:
+        return ""
+    for kind, match in found.items():
+        name = (match[1] or match[2]) if match else ""
         if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query, re.IGNORECASE):
-            return f"It has no column '{name}'. Correct the query."
+            return f"It has no {kind} '{name}'. Correct the query."
     return ""
 
 
