@@ -6,6 +6,7 @@
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -27,6 +28,7 @@ from likeness.core.paths import ProjectPaths
 from likeness.data.private_tables import read_manifest
 from likeness.data.source.connections import _ADDRESSES, _HERE, _QUIET
 from likeness.data.source.databases import Database
+from likeness.data.source.row_digests import _sum, row_hashes
 from likeness.data.warehouse.rows import RowsThere
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
@@ -42,6 +44,7 @@ assert shutil.which("java"), "Java is not installed: install Java 17 or newer"
 import pyspark  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
+MOMENTS = ["2023-11-05 05:30:00Z", "2023-11-05 06:30:00Z", "0001-01-01 00:00:00Z", "9999-12-31 23:59:59Z"]
 SPARK, ROOT = "spark://", Path(__file__).parents[2]
 
 
@@ -125,6 +128,26 @@ def released(root: Path, backend: str) -> dict[str, Any]:
         assert re.fullmatch(backend, one.receipt.backend)
         found[one.receipt.query] = one.values.tolist(), replace(one.receipt, backend="")
     return found
+
+
+def test_spark_sends_moments_of_utc_and_refuses_bytes_of_no_letter(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python would show a moment in its own zone, in which an hour comes twice."""
+    cells = ", ".join(f"(CAST('{text}' AS TIMESTAMP))" for text in MOMENTS)
+    database = Database(SPARK, f"SELECT c FROM VALUES {cells} AS t(c)")
+    schema = schema_with({"c": {"kind": "datetime", "lower": "0001-01-01", "upper": "9999-12-31"}})
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        table = database.read(schema)[0]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert sorted(table["c"].astype("str")) == sorted(text.removesuffix("Z") for text in MOMENTS)
+    assert RowsThere(database, schema, warehouse.ALL).survey()[0].total == _sum(row_hashes(table, schema))
+    with pytest.raises(DataError, match=r"refuses ingest\.query, or a row"):
+        Database(SPARK, "SELECT CAST(X'61ff62' AS STRING) AS c").first(1)
 
 
 def test_spark_shows_no_cell_where_it_stops_at_one(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,12 +35,17 @@ _MEANING = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.caseSensitive": "false",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.variable.substitute": "false",
 }
+
+
+_SENT = {"string": "VALIDATE_UTF8({0})", "timestamp": "CAST({0} AS TIMESTAMP_NTZ)"}
+"""How cells are sent to Python, which would show a time in its own zone, and another letter for bytes of none."""
 
 
 class _Connection(ABC):
@@ -152,7 +158,17 @@ class SparkConnection(_Connection):
         return [tuple(row) for row in self._answer.coalesce(_PARTS).mapInArrow(work, fields).collect()]
 
     def _next(self, count: int) -> Sequence[Sequence[Any]]:
-        self._rows = self._rows or self._answer.toLocalIterator()
+        if self._rows is None:
+            kinds = [kind for _, kind in self.cursor.description]
+            answer = self._answer.toDF(*(f"c{place}" for place in range(len(kinds))))
+            answer = answer.selectExpr(
+                *(_SENT.get(kind, "{0}").format(f"c{place}") for place, kind in enumerate(kinds))
+            )
+            zoned = [kind == "timestamp" for kind in kinds]
+            self._rows = (
+                [cell.replace(tzinfo=UTC) if moment and cell else cell for moment, cell in zip(zoned, row, strict=True)]
+                for row in answer.toLocalIterator()
+            )
         return list(islice(self._rows, count))
 
 

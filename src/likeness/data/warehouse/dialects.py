@@ -70,8 +70,8 @@ _FOLDS = {"ß": "ss", "ẞ": "ss", "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ":
 """Letters that folding makes two of ASCII. A test compares them with all of Unicode."""
 _TEXTS = {
     "L_FOLD": reduce(
-        lambda text, pair: f"REPLACE({text}, '{pair[0]}', '{pair[1]}')",
-        [*_FOLDS.items(), ("i\u0307", "i")],
+        lambda text, pair: text.replace("@0", f"REPLACE(@0, '{pair[0]}', '{pair[1]}')"),
+        [("i\u0307", "i"), *_FOLDS.items()],  # the last is done first
         f"TRANSLATE(@0, '{_CAPITALS}İıſ', '{_CAPITALS.lower()}iis')",
     ),
     "L_EXACT": "CASE WHEN @0 = 0 THEN '0e0' ELSE CASE WHEN @0 < 0 THEN '-' ELSE '' END || "
@@ -281,7 +281,7 @@ _IN_PROCESS: dict[str, Callable[..., Any]] = {
     "L_TIME": _written("time"),
     "L_SHA": lambda text: None if text is None else hashlib.sha256(text.encode()).hexdigest(),
     "L_HEX": lambda text: None if text is None else int(text, 16),
-    "L_PERSON": lambda cell: name_of(cell) or None,
+    "L_PERSON": lambda cell: name_of(_text(cell)) or None,
     "L_START": _number,
 }
 

@@ -32,10 +32,14 @@ _WIDE = "DECIMAL(38, 0)"
 _BLANKS = "".join(letter for letter in map(chr, range(0x3000)) if letter.isspace() and letter not in _SPACES)
 _FEWEST = "com.fasterxml.jackson.core.io.schubfach."
 # The least float64 and float32 numbers, of which Java prints two digits though one is read back.
-_DOUBLES = {"4.9E-324": "5E-324", "9.9E-324": "1E-323"}
+_DOUBLES = {"4.9E-324": "5E-324", "9.9E-324": "1E-323", "9.9E-323": "1E-322"}
+_DOUBLES |= {f"{digit}.9E-323": f"{digit + 1}E-323" for digit in range(4, 9)}
 _FLOATS = {"1.4E-45": "1E-45", "2.8E-45": "3E-45", "4.2E-45": "4E-45", "5.6E-45": "6E-45"} | {
     "8.4E-45": "8E-45",
     "9.8E-45": "1E-44",
+    "2.9E-44": "3E-44",
+    "4.1E-44": "4E-44",
+    "9.9E-44": "1E-43",
 }
 
 
