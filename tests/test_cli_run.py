@@ -102,6 +102,7 @@ def test_scores_of_another_table_are_not_shown(folder: Path) -> None:
     account = {
         "private": True, "method": "marginals", "adjacency": "add_remove_one",
         "target": {"epsilon": 1.0, "delta": 1e-5}, "total": {"epsilon": 1.0, "delta": 1e-5},
+        "ledger": {"lifetime": {"spent_epsilon": 2.5, "cap_epsilon": 10.0}},
     }  # fmt: skip
     paths = ProjectPaths(folder)
     metrics = {"scores": {name: {"f1": 0.625} for name in ("synthetic", "real", "shuffled")}}
@@ -115,4 +116,4 @@ def test_scores_of_another_table_are_not_shown(folder: Path) -> None:
     assert scores(paths) is None and "none of this table" in summary_text(paths)
     stages["evaluate"]["deps"][0]["md5"] = "new"
     paths.lock.write_text(json.dumps({"stages": stages}))
-    assert "0.625" in summary_text(paths)
+    assert "0.625" in summary_text(paths) and "about these people: 2.5000 of 10.0000" in summary_text(paths)

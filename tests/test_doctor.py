@@ -94,7 +94,7 @@ def test_a_project_begins_in_any_order_and_a_wrong_label_leaves_none(
     refused = CliRunner().invoke(app, [*start, "nope"])
     assert isinstance(refused.exception, LikenessError) and not (tmp_path / "p").exists()
     begun = CliRunner().invoke(app, [*start, "ward", "--columns", "sheet.csv"])
-    assert begun.exit_code == 0 and f"likeness init {tmp_path}/t.csv --columns {tmp_path}/sheet.csv" in begun.output
+    assert begun.exit_code == 0 and f"init {tmp_path}/t.csv --label ward --columns {tmp_path}/sheet.csv" in begun.output
     assert "ward" in (tmp_path / "sheet.csv").read_text()
     monkeypatch.chdir(tmp_path / "p")
     settings = Path("params.yaml").read_text()

@@ -57,6 +57,12 @@ def test_a_draft_has_names_and_kinds_and_no_value() -> None:
     assert not [text for text in ("8675309", "86.7", "Xq7", "Zork", "Blau", "1867") if text in repr(draft)]
 
 
+def test_a_mistyped_key_is_no_answer() -> None:
+    draft = likeness.draft(FRAME)
+    with pytest.raises(SchemaError, match=r"'lable' is not a key of a schema\. Did you mean label\?"):
+        draft.lable = "smoker"  # type: ignore[attr-defined]
+
+
 def test_the_lines_of_a_terminal_are_answers_in_python_too() -> None:
     draft = likeness.draft(FRAME, "visits")
     draft.source, draft.nullable, draft.label = "codebook", ["cost"], "smoker"

@@ -37,7 +37,7 @@ def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="likeness ledger init"):
         Ledger.open(locate())
     Ledger.create(locate())
-    with pytest.raises(LedgerError, match="exists already"):
+    with pytest.raises(LedgerError, match="It is there: nothing is to be done"):
         Ledger.create(locate())
     assert locate().path.stat().st_mode & 0o777 == 0o700
     assert locate().key_file.stat().st_mode & 0o777 == 0o600
@@ -46,12 +46,12 @@ def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
 def test_python_starts_a_ledger_as_the_command_does(caplog: pytest.LogCaptureFixture) -> None:
     ledger = Ledger.start()
     assert "Back up both" in caplog.text and all(str(place) in repr(ledger) for place in (locate().path, ledger.id))
-    with pytest.raises(LedgerError, match="exists already"):
+    with pytest.raises(LedgerError, match="It is there: nothing is to be done"):
         Ledger.start()
     caplog.clear()
     assert Ledger.start(if_absent=True).id == ledger.id and not caplog.text
     locate().database.unlink()
-    with pytest.raises(LedgerError, match="exists already, or was lost"):
+    with pytest.raises(LedgerError, match="It was lost. Restore it"):
         Ledger.start(if_absent=True)
 
 

@@ -82,7 +82,7 @@ def test_the_same_chain_as_in_sqlite(ledger: Ledger) -> None:
     reopened = Ledger.open(locate())
     assert reopened.records() == ledger.records()
     assert [record.kind for record in ledger.records()] == ["genesis", "cap", "reserve"]
-    with pytest.raises(LedgerError, match="exists already"):
+    with pytest.raises(LedgerError, match="It is there: nothing is to be done"):
         Ledger.create(locate())
 
 

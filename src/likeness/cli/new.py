@@ -1,6 +1,7 @@
 """``likeness new``: a project in any folder."""
 
 import contextlib
+import shlex
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -58,9 +59,13 @@ def new(
             shutil.rmtree(folder)  # what stands in it was written just before
         raise
     finally:
-        if folder.exists() and not any((folder / ProjectPaths.schemas).iterdir()):  # stopped, or a sheet to fill in
-            more = "" if columns is None else f" --columns {sheet}"
-            say(f"{folder} is a project without a table. Then: cd {folder}, likeness init {source}{more}", err=True)
+        if folder.exists() and not any(
+            (folder / ProjectPaths.schemas).glob("*.yaml")
+        ):  # stopped, or a sheet to fill in
+            given = {"--label": label, "--ask": ask, "--columns": sheet}
+            words = [str(word) for key, value in given.items() if value for word in (key, value) if word is not True]
+            again = shlex.join(["likeness", "init", source, *words])
+            say(f"{folder} is a project without a table. Then: cd {folder}, {again}", err=True)
     say(f"{folder}: a project. Go on there: cd {folder}")
 
 

@@ -20,7 +20,7 @@ def summary(as_json: JSON = False) -> None:
 def summary_text(paths: ProjectPaths) -> str:
     """Places of the results, ε spent and headline scores, from the files of the run."""
     privacy, metrics = read_json(paths.privacy), scores(paths)
-    total, target = privacy["total"], privacy["target"]
+    total, target, lifetime = privacy["total"], privacy["target"], privacy["ledger"]["lifetime"]
     pages = [f"{ProjectPaths.report} (public)"] if _is_current(paths, "report") else []
     pages += [f"{ProjectPaths.internal_report} (with real rows: NOT private)"] if metrics is not None else []
     lines = [
@@ -31,6 +31,7 @@ def summary_text(paths: ProjectPaths) -> str:
         "",
         f"method {privacy['method']}, {privacy['adjacency']}: epsilon {_number(total['epsilon'])} spent at delta "
         f"{total['delta']:g} (target {_number(target['epsilon'])})",
+        f"all releases about these people: {_number(lifetime['spent_epsilon'])} of {_number(lifetime['cap_epsilon'])}",
         "",
     ]
     tables = ("synthetic", "real", "shuffled")
@@ -42,7 +43,7 @@ def summary_text(paths: ProjectPaths) -> str:
         for name in values.get(kind, {}).get("synthetic", {})
     ]
     if rows:
-        lines.append(table(("scores on real test rows", *tables), rows))
+        lines.append(table(("scores", *tables), rows))
         lines.append("real: real training rows. shuffled: these with each column shuffled apart.")
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")

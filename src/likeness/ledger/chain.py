@@ -142,10 +142,10 @@ class Chain:
         make_folders(home)
         with locked(home):
             if read_anchor(home) is not None:
-                raise LedgerError(
-                    f"{home.anchor} holds the anchor of a ledger at {home.place}. That ledger exists already, or was "
-                    "lost. Restore it from a backup."
-                )
+                there = f"{home.anchor} holds the anchor of a ledger at {home.place}."
+                if cls.exists(home):
+                    raise LedgerError(f"{there} It is there: nothing is to be done. See it: likeness ledger budget")
+                raise LedgerError(f"{there} It was lost. Restore it from a backup.")
             if home.url is not None and home.database.exists():
                 raise LedgerError(
                     f"{home.database} is a ledger already. A new one at {home.place} would forget what it spent. "

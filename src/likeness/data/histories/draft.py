@@ -29,6 +29,7 @@ class HistoryDraft(SchemaDraft):
     """
 
     _comments = _COMMENTS
+    _keys = (*SchemaDraft._keys, "tables", "most", "fixed", "ends")
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import choices, normal_text
+from likeness.core.text import choices, did_you_mean, normal_text
 from likeness.data.schema.answers import chosen, column_called, read_answer
 from likeness.data.schema.column_draft import BOUNDS, ColumnDraft, Question, python_text
 from likeness.data.schema.column_keys import DROP, NAMES_PERSON
@@ -60,6 +60,8 @@ class SchemaDraft:
         "image": GUESSED,
     }
 
+    _keys: ClassVar[tuple[str, ...]] = ("name", "source", "label", "person", "nullable", "rules", "derived")
+
     def __init__(
         self,
         kinds: Mapping[str, str],
@@ -86,6 +88,16 @@ class SchemaDraft:
         self._columns = {
             column: ColumnDraft(column, kind, (dtypes or {}).get(column)) for column, kind in kinds.items()
         }
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        """Say something of the table.
+
+        Raises:
+            SchemaError: there is no such key, or a rule is broken.
+        """
+        if not key.startswith("_") and key not in self._keys:
+            raise SchemaError(f"'{key}' is not a key of a schema.{did_you_mean(key, self._keys)}")
+        super().__setattr__(key, value)
 
     def __getitem__(self, name: Any) -> ColumnDraft:
         """One column, by its name, or by its label in a frame.
