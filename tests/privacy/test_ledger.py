@@ -51,7 +51,7 @@ def test_python_starts_a_ledger_as_the_command_does(caplog: pytest.LogCaptureFix
     caplog.clear()
     assert Ledger.start(if_absent=True).id == ledger.id and not caplog.text
     locate().database.unlink()
-    with pytest.raises(LedgerError, match="It was lost. Restore it"):
+    with pytest.raises(LedgerError, match=r"It was lost\. Restore it"):
         Ledger.start(if_absent=True)
 
 
