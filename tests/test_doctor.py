@@ -85,6 +85,19 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 1
 
 
+def test_who_stops_at_a_question_of_new_is_told_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        Path("data/schema/t.answers.json").write_text("{}")
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("likeness.cli.new.init", stopped)
+    monkeypatch.setattr("likeness.cli.new.check_terminal", lambda _: None)
+    (tmp_path / "t.csv").write_text("age,ward\n3,a\n")
+    output = CliRunner().invoke(app, ["new", "p", "--table", "t.csv", "--label", "my ward", "--ask"]).output
+    assert f"Then: cd p, likeness init {tmp_path}/t.csv --label 'my ward' --ask" in output
+
+
 def test_a_project_begins_in_any_order_and_a_wrong_label_leaves_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,7 +107,6 @@ TEXTS = [
         "t",
         "yeſ",
         "FALſE",
-        "JAİ\u0307",
         "no",
         "0.0",
         "1",
@@ -133,26 +132,10 @@ DAYS = [
     *NUMBERS[:2],
 ]
 MOMENTS = ["1969-12-31 23:59:59.5", "2003-11-29 17:45:00", "0999-06-10 01:02:03.999999", "2020-01-02 00:00:00"]
-REALS = [
-    "0",
-    "-0.0",
-    "nan",
-    "inf",
-    "-inf",
-    "0.1",
-    "5e-324",
-    "5e-323",
-    "1e300",
-    "-9",
-    "1e15",
-    "123456789012345680",
-    "1e-5",
-    "2.5",
-]
-REALS += ["1.7976931348623157e308"]
+REALS = "0 -0.0 nan inf -inf 0.1 5e-324 5e-323 1e300 -9 1e15 123456789012345680 1e-5 2.5 1.7976931348623157e308"
 SINGLES = ["0.1", "1e-5", "16777216", "nan", "-9", "3.4028235e38", "1.2582912e17", "2.9e-44"]
 # Some databases print more digits of these than are read back.
-REALS += ["4.95338931420484e17", "-6.126077814900646e16", "4.58752e27"]
+REALS = [*REALS.split(), "4.95338931420484e17", "-6.126077814900646e16", "4.58752e27"]
 SINGLES += ["343126.125", "-64311768", "186675008", "1508.65625", "46.1484375", "0.000244140625"]
 TINY = {"kind": "numeric", "lower": -1e-3, "upper": 1e-3}
 DATE = {"lower": "0900-01-01", "upper": "2030-01-01", "nullable": True}
@@ -172,7 +155,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 TABLES = [  # type in DuckDB and PostgreSQL, hostile cells of it, and kinds of columns that it can be
     ("text", [*TEXTS, "random"], ["categories", "boolean", "open"]),
-    ("text", [*TEXTS[:12], "random"], ["other", "words"]),
+    ("text", [*TEXTS[:12], "JAI", "JAİ\u0307", "random"], ["other", "words"]),
     ("text", [*NUMBERS, *NO_NUMBERS], ["integer", "numeric"]),
     ("text", NUMBERS, ["tiny", "huge"]),
     ("text", DAYS, ["date"]),
@@ -485,6 +468,9 @@ def check_people(url: str, nobody: Sequence[str] = NOBODY) -> None:
         train = typed_rows[keep & (parts == "train")]
         assert sums.count == len(train)
         assert counts[0].ravel().tolist() == train["c"].value_counts(sort=False).tolist()
+        if url.startswith("sqlite") and column == "who":  # bytes of a text name the same person
+            blobs = Database(url, "SELECT a, c, CAST(who AS BLOB) AS who FROM stays")
+            assert replace(there, database=blobs).survey() == there.survey()
     for name in nobody:
         query = f"SELECT a, c, CASE WHEN number > 0 THEN who ELSE {name} END AS who FROM stays"
         with pytest.raises(DataError, match=r"'who' of ingest\.unit must hold a text or a whole number in each row"):

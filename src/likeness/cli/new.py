@@ -59,12 +59,12 @@ def new(
             shutil.rmtree(folder)  # what stands in it was written just before
         raise
     finally:
-        if folder.exists() and not any(
-            (folder / ProjectPaths.schemas).glob("*.yaml")
-        ):  # stopped, or a sheet to fill in
-            given = {"--label": label, "--ask": ask, "--columns": sheet}
-            words = [str(word) for key, value in given.items() if value for word in (key, value) if word is not True]
-            again = shlex.join(["likeness", "init", source, *words])
+        has_schema = any((folder / ProjectPaths.schemas).glob("*.yaml"))
+        if folder.exists() and not has_schema:  # stopped, or a sheet to fill in
+            options = ["--label", label] if label else []
+            options += ["--ask"] if ask else []
+            options += ["--columns", str(sheet)] if sheet else []
+            again = shlex.join(["likeness", "init", source, *options])
             say(f"{folder} is a project without a table. Then: cd {folder}, {again}", err=True)
     say(f"{folder}: a project. Go on there: cd {folder}")
 

@@ -45,7 +45,7 @@ _MEANING = {
 
 
 _SENT = {"string": "VALIDATE_UTF8({0})", "timestamp": "CAST({0} AS TIMESTAMP_NTZ)"}
-"""How cells are sent to Python, which would show a time in its own zone, and another letter for bytes of none."""
+"""How cells of a type are sent. Else Python would show a moment in its own zone, and other letters for bad bytes."""
 
 
 class _Connection(ABC):
@@ -162,7 +162,7 @@ class SparkConnection(_Connection):
             kinds = [kind for _, kind in self.cursor.description]
             answer = self._answer.toDF(*(f"c{place}" for place in range(len(kinds))))
             answer = answer.selectExpr(
-                *(_SENT.get(kind, "{0}").format(f"c{place}") for place, kind in enumerate(kinds))
+                *(_SENT.get(kind.split()[0], "{0}").format(f"c{place}") for place, kind in enumerate(kinds))
             )
             zoned = [kind == "timestamp" for kind in kinds]
             self._rows = (
