@@ -3,8 +3,8 @@
 Run: ``python -m evidence.laws [--tables NAME ...] [--draws 3] [--epsilon 1]``. It needs no other data. Each draw is a
 release of its own, in a ledger of the benchmark's own. Codebooks are those of a careful stranger: bounds and
 categories, no decimals, no spikes, no rules. *Rules* is the same with rules that a codebook says. Resumable: a row
-that is in the CSV, of equal
-commit, table, variant, draw and ε, is not run again. At the end it fills evidence/TABLES.md with the latest rows.
+that is in the CSV, of equal commit, table, variant, draw and ε, is not run again. At the end it fills
+evidence/TABLES.md with the latest rows.
 """
 
 import argparse
