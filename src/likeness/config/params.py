@@ -330,18 +330,6 @@ class Evaluate(Section):
         None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
     )
     max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: 20,000 (images: 10,000)")
-    learning_curve_sizes: tuple[int, ...] | None = setting(
-        None,
-        "a list such as [60, 600, 6000]: also score from this many synthetic rows",
-        least=1,
-        rule="null or a list of numbers of rows, each at least 1",
-    )
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        super().__post_init__()
-        rule = "null or a list of numbers of rows, each at least 1"
-        require(self.learning_curve_sizes != (), "evaluate.learning_curve_sizes", self.learning_curve_sizes, rule)
 
 
 @dataclass(frozen=True)

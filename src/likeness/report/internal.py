@@ -24,7 +24,6 @@ from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.distances import at_most
 from likeness.evaluation.histories import discrimination, history_distances, shuffled
 from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
-from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.utility import (
     MOST_TABLE_ROWS,
     auc_error,
@@ -34,7 +33,7 @@ from likeness.evaluation.utility import (
 )
 from likeness.report.compare import Comparison, compare_images, compare_tables
 
-FILES = ("metrics.json", "scores.csv", "marginals.csv", "row_counts.csv")
+FILES = ("metrics.json", "scores.csv", "marginals.csv")
 """The files of :func:`evaluate`, which always writes all of them. Images have pictures beside them."""
 
 
@@ -83,7 +82,7 @@ def evaluate(
             for table, name in ((real_train, "train"), (real_test, "test"), (synthetic, "synthetic"))
         )
     tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, settings.seed)}
-    scores, by_rows = _scores(tables, real_test, schema, settings, classifiers, max_rows, shape)
+    scores = _scores(tables, real_test, schema, settings, classifiers, max_rows, shape)
     if shape is None:
         comparison = compare_tables(real_test, tables, schema, settings)
     else:
@@ -105,7 +104,7 @@ def evaluate(
         summary["rules"] = {
             name: violation_counts(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
         }
-    _write(Path(out_dir), summary, scores, by_rows, comparison)
+    _write(Path(out_dir), summary, scores, comparison)
 
 
 def _scores(
@@ -116,19 +115,15 @@ def _scores(
     classifiers: Sequence[str] | None,
     max_rows: int,
     shape: Shape | None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores of the estimators of each table, and of quick ones by the number of synthetic rows.
-
-    Both are empty without a task.
-    """
+) -> pd.DataFrame:
+    """Scores of the estimators of each table; empty without a task."""
     metrics, seed, workers = metrics_of(schema.task), settings.seed, settings.workers
     held_out = at_most(real_test, max_rows, seed, "test")
-    by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
     scores = [pd.DataFrame(columns=["table", "classifier", *metrics, "seconds"])]
     if not metrics:
-        return scores[0], by_rows
-    counts, done = settings.learning_curve_sizes or (), itertools.count(1)  # estimators end in several threads
-    with progress("evaluate", _trainings(tables, schema, counts, classifiers, shape)) as step:
+        return scores[0]
+    done, trainings = itertools.count(1), len(tables) * len(select(schema.task, classifiers, shape))
+    with progress("evaluate", trainings) as step:  # estimators end in several threads
         for name, table in tables.items():
 
             def note(text: str, name: str = name) -> None:
@@ -137,33 +132,19 @@ def _scores(
             limited = at_most(table, max_rows, seed, name)
             rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, classifiers, workers, note, shape)
             scores.append(rows.assign(table=name)[scores[0].columns])
-        if counts:
-            by_rows = scores_by_rows(
-                tables["synthetic"],
-                held_out,
-                schema,
-                seed,
-                counts,
-                QUICK[schema.task],
-                max_workers=workers,
-                progress=lambda text: step(next(done), text),
-                shape=shape,
-            )
-    return pd.concat(scores[1:]), by_rows
+    return pd.concat(scores[1:])
 
 
 def _write(
     out: Path,
     summary: Mapping[str, Any],
     scores: pd.DataFrame,
-    by_rows: pd.DataFrame,
     comparison: Comparison,
 ) -> None:
     """Write :data:`FILES` into a folder, and the pictures of images."""
     make_private_folder(out)
     scores.to_csv(out / "scores.csv", index=False)
     comparison.marginals.to_csv(out / "marginals.csv", index=False)
-    by_rows.to_csv(out / "row_counts.csv", index=False)
     for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
     (out / "metrics.json").write_bytes(json.dumps(summary, indent=1).encode())
@@ -181,18 +162,6 @@ def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str])
         },
         "distances": comparison.distances,
     }
-
-
-def _trainings(
-    tables: Mapping[str, pd.DataFrame],
-    schema: Schema,
-    counts: Sequence[int],
-    classifiers: Sequence[str] | None,
-    shape: Shape | None,
-) -> int:
-    """How many estimators are trained."""
-    few = {count for count in counts if count <= len(tables["synthetic"])}
-    return len(tables) * len(select(schema.task, classifiers, shape)) + len(few) * len(QUICK[schema.task])
 
 
 def evaluate_histories(
