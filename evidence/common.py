@@ -24,7 +24,7 @@ from likeness.core.hashing import json_value
 from likeness.core.rng import public
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
-from likeness.evaluation.distances import image_distances
+from likeness_images.distances import image_distances
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.generators.base import Compute

@@ -16,13 +16,13 @@ from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
-from likeness.evaluation.convnet import STEPS, eye
-from likeness.evaluation.distances import image_distances
-from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
+from likeness_images.convnet import STEPS, eye
+from likeness_images.distances import image_distances
+from likeness_images.pixels import check_shape, halves, mean_images, pixel_marginals, pixels
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.row_counts import scores_by_rows
 from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.report import image_figures
+from likeness_images import figures as image_figures
 from likeness.report.internal import FILES, evaluate
 
 pytestmark = pytest.mark.long
@@ -68,7 +68,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     train, test, synthetic = parts
     settings = Evaluate(learning_curve_sizes=(50, 400, 99_999))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("likeness.evaluation.convnet.STEPS", 150)
+        patch.setattr("likeness_images.convnet.STEPS", 150)
         evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)
     return out
 
@@ -117,7 +117,7 @@ def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: t
 def test_the_network_of_fid_never_sees_the_images_it_compares(
     schema: Schema, parts: tuple[pd.DataFrame, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likeness.evaluation import distances
+    from likeness_images import distances
 
     seen: list[np.ndarray] = []
     compared: list[np.ndarray] = []
