@@ -33,7 +33,7 @@ from likeness.data.warehouse.rows import RowsThere, Sums
 from likeness.data.warehouse.statements import People, Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.low_order_marginals import LowOrderMarginals
+from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.release.query import Query
 from likeness.release.records import AllRecords
 from likeness.release.sums.backends import counted_sum
@@ -161,7 +161,7 @@ def compare(engine: str, url: str, name: str, frame: pd.DataFrame, schema: Schem
         groups = len(schema.classes) if schema.label else 1
         for query in (
             Query("columns", "auxiliary", ColumnMarginals(cells), contributions=AllRecords()),
-            Query("card", "card", LowOrderMarginals(cells[:PANEL_COLUMNS]), groups),
+            Query("pairs", "privatize", PairMarginals(cells[:PANEL_COLUMNS]), groups),
         ):
             sums, records = counted_sum(query, rows)
             same &= bool((sums == lattice_sum(query, rows())).all()) and records == len(rows.train)

@@ -16,9 +16,9 @@ from PIL import Image
 
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.schema.schema import Schema
-from likeness_images.encoded_images import decoded
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_digests import SourceDigest
+from likeness_images.encoded_images import decoded
 from likeness_images.image_forms import npz_bytes, write_png
 
 COLOR, GRAY = (4, 6, 3), (4, 6)

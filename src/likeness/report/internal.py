@@ -22,7 +22,6 @@ from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import Factory, select
 from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.histories import discrimination, history_distances, shuffled
-from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.utility import (
     MOST_TABLE_ROWS,
     at_most,
@@ -33,7 +32,7 @@ from likeness.evaluation.utility import (
 )
 from likeness.report.compare import Comparison, Tables, compare_tables
 
-FILES = ("metrics.json", "scores.csv", "marginals.csv", "row_counts.csv")
+FILES = ("metrics.json", "scores.csv", "marginals.csv")
 """The files of :func:`evaluate`, which always writes all of them. Images have pictures beside them."""
 
 
@@ -75,7 +74,7 @@ def evaluate(
     """
     most = settings.max_rows or most
     tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, settings.seed)}
-    scores, by_rows = _scores(tables, real_test, schema, settings, estimators, most)
+    scores = _scores(tables, real_test, schema, settings, estimators, most)
     comparison = compare(real_test, tables, schema, settings)
     summary = {
         "not_private": True,
@@ -94,7 +93,7 @@ def evaluate(
         summary["rules"] = {
             name: violation_counts(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
         }
-    _write(Path(out_dir), summary, scores, by_rows, comparison)
+    _write(Path(out_dir), summary, scores, comparison)
 
 
 def _scores(
@@ -104,53 +103,37 @@ def _scores(
     settings: Evaluate,
     estimators: Mapping[str, Factory] | None,
     most: int,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores of the estimators of each table, and of quick ones by the number of synthetic rows.
-
-    Both are empty without a task.
-    """
+) -> pd.DataFrame:
+    """Scores of the estimators of each table; empty without a task."""
     metrics, seed, workers = metrics_of(schema.task), settings.seed, settings.workers
     held_out = at_most(real_test, most, seed, "test")
-    by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
     scores = [pd.DataFrame(columns=["table", "classifier", *metrics, "seconds"])]
     if not metrics:
-        return scores[0], by_rows
-    counts, done = settings.learning_curve_sizes or (), itertools.count(1)  # estimators end in several threads
-    with progress("evaluate", _trainings(tables, schema, counts, estimators)) as step:
+        return scores[0]
+    chosen = select(schema.task) if estimators is None else estimators
+    done = itertools.count(1)
+    with progress("evaluate", len(tables) * len(chosen)) as step:  # estimators end in several threads
         for name, table in tables.items():
 
             def note(text: str, name: str = name) -> None:
                 step(next(done), f"{name}: {text}")
 
             limited = at_most(table, most, seed, name)
-            rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, estimators, workers, note)
+            rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, chosen, workers, note)
             scores.append(rows.assign(table=name)[scores[0].columns])
-        if counts:
-            by_rows = scores_by_rows(
-                tables["synthetic"],
-                held_out,
-                schema,
-                seed,
-                counts,
-                QUICK[schema.task],
-                max_workers=workers,
-                progress=lambda text: step(next(done), text),
-            )
-    return pd.concat(scores[1:]), by_rows
+    return pd.concat(scores[1:])
 
 
 def _write(
     out: Path,
     summary: Mapping[str, Any],
     scores: pd.DataFrame,
-    by_rows: pd.DataFrame,
     comparison: Comparison,
 ) -> None:
     """Write :data:`FILES` into a folder, and the pictures of images."""
     make_private_folder(out)
     scores.to_csv(out / "scores.csv", index=False)
     comparison.marginals.to_csv(out / "marginals.csv", index=False)
-    by_rows.to_csv(out / "row_counts.csv", index=False)
     for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
     (out / "metrics.json").write_bytes(json.dumps(summary, indent=1).encode())
@@ -168,19 +151,6 @@ def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str])
         },
         "distances": comparison.distances,
     }
-
-
-def _trainings(
-    tables: Mapping[str, pd.DataFrame],
-    schema: Schema,
-    counts: Sequence[int],
-    estimators: Mapping[str, Factory] | None,
-) -> int:
-    """How many estimators are trained."""
-    few = {count for count in counts if count <= len(tables["synthetic"])}
-    return len(tables) * len(select(schema.task) if estimators is None else estimators) + len(few) * len(
-        QUICK[schema.task]
-    )
 
 
 def evaluate_histories(
