@@ -50,8 +50,6 @@ from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
-from likeness.methods.moments.clusters_map import ClassHalves
-from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.row_set import RowSet
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
@@ -63,6 +61,8 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import Partial
+from likeness_images.moments.clusters_map import ClassHalves
+from likeness_images.moments.cosine_map import CosineMoments
 
 SCHEMA = Schema.from_dict(
     {

@@ -16,12 +16,13 @@ from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
-from likeness.evaluation.convnet import STEPS, eye
-from likeness.evaluation.distances import image_distances
-from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
 from likeness.evaluation.marginals import marginal_table
-from likeness.report import image_figures
 from likeness.report.internal import FILES, evaluate
+from likeness_images import figures as image_figures
+from likeness_images.convnet import STEPS, eye
+from likeness_images.distances import image_distances
+from likeness_images.evaluation import evaluate_images
+from likeness_images.pixels import check_shape, halves, mean_images, pixel_marginals, pixels
 
 pytestmark = pytest.mark.long
 
@@ -65,8 +66,8 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     out = tmp_path_factory.mktemp("images") / "internal"
     train, test, synthetic = parts
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("likeness.evaluation.convnet.STEPS", 150)
-        evaluate(train, test, synthetic, schema, Evaluate(), out, classifiers=("cnn",), shape=SHAPE)
+        patch.setattr("likeness_images.convnet.STEPS", 150)
+        evaluate_images(train, test, synthetic, schema, Evaluate(classifiers=("cnn",)), out)
     return out
 
 
@@ -108,7 +109,7 @@ def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: t
 def test_the_network_of_fid_never_sees_the_images_it_compares(
     schema: Schema, parts: tuple[pd.DataFrame, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likeness.evaluation import distances
+    from likeness_images import distances
 
     seen: list[np.ndarray] = []
     compared: list[np.ndarray] = []

@@ -11,13 +11,13 @@ import pytest
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.details import details, neighbors
-from likeness.evaluation.distances import at_most
 from likeness.evaluation.utility import CLASSIFICATION_METRICS, metrics_of
 from likeness.report import internal
 from likeness.report.files import read_internal
 from likeness.report.internal import FILES, evaluate
 from likeness.report.pages import render_internal
 from likeness.report.rows import internal_rows
+from likeness_images.distances import at_most
 
 pytestmark = pytest.mark.long
 

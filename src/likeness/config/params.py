@@ -314,8 +314,7 @@ class Evaluate(Section):
         bins: cells of a numeric column in marginals.
         max_tuples: 3-way marginals drawn by the seed, and as many 4-way ones.
         workers: classifiers that are trained at the same time; each has its own copy of the table.
-        range_queries: over three columns each.
-        mmd_rows: most rows of a table in the MMD, whose time grows with their square.
+        neighbor_rows: most rows of a table whose nearest neighbors are looked for.
         max_real_rows: most rows of the private table that are looked at, drawn by the seed.
     """
 
@@ -323,8 +322,7 @@ class Evaluate(Section):
     bins: ClassVar[int] = 16
     max_tuples: ClassVar[int] = 200
     workers: ClassVar[int] = 2
-    range_queries: ClassVar[int] = 1000
-    mmd_rows: ClassVar[int] = 5000
+    neighbor_rows: ClassVar[int] = 5000
     max_real_rows: ClassVar[int] = 1_000_000
     classifiers: tuple[str, ...] | None = setting(
         None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"

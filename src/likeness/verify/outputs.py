@@ -25,7 +25,7 @@ from likeness.inference.relations import summary
 from likeness.methods import METHODS
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.synthetic_table import parquet_bytes, plain_bytes, read_synthetic, sample_request
+from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
 from likeness.preflight.forecast import training_seconds
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
@@ -264,7 +264,7 @@ def _plain_name(bundle: Bundle, stem: str) -> str:
 
 def _plain(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
     """A table without Parquet, as the settings say that its source is written."""
-    return plain_bytes(table, bundle.model.tables[stem], bundle.params.ingest.format)
+    return bundle.model.plain_bytes(table, stem, bundle.params.ingest.format)
 
 
 def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
