@@ -16,20 +16,20 @@ from likeness import Synthesizer
 from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.core.errors import BudgetError, LikenessError, ParamsError, PlanError
-from likeness.data.histories.rows import link_violations
-from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
-from likeness.evaluation.histories import history_distances
 from likeness.inference.estimates import Question, estimate
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
 from likeness.pipeline.datasets import model_of
-from likeness.pipeline.histories import _within
 from likeness.privacy.noise import add_discrete_gaussian
-from likeness.report.history_numbers import histories_section
 from likeness.synthesizer.published import Published
+from likeness_histories.generator import _within
+from likeness_histories.measures import history_distances
+from likeness_histories.report import histories_section
+from likeness_histories.row_sets import link_violations
+from likeness_histories.schema import MEMORY, HistorySchema
 
 pytestmark = pytest.mark.long
 

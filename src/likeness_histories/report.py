@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.data.histories.rows import is_end, link_violations, order_numbers
-from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.row_sets import prefix_of
 from likeness.inference.estimates import Answers, Question
 from likeness.release.records import Records
@@ -19,6 +16,9 @@ from likeness.release.released import Released
 from likeness.report.charts import Cell, bar, between, points
 from likeness.report.formats import MOST_LISTED, percent
 from likeness.report.released_numbers import SHOWN, SyntheticCounts, compared, labels, preview, printed, texts
+from likeness_histories.row_sets import is_end, link_violations, order_numbers
+from likeness_histories.rules import GAP
+from likeness_histories.schema import NEXT, HistorySchema
 
 if TYPE_CHECKING:
     from pandas import DataFrame
