@@ -231,7 +231,7 @@ LIES: tuple[Lie, ...] = (
     Lie("the account is no JSON", "account", "cannot be read", p.file(names.PRIVACY, b"{"), seal=S),
     Lie("the account is no number", "form", "cannot be read", p.field("total.rho", math.nan), seal=S),
     Lie("the account has a number of 5,000 digits", "form", "cannot be read",
-        f.edit_file(names.PRIVACY, '"format": 1', f'"format": 1{"0" * 5000}'), seal=S),
+        f.edit_file(names.PRIVACY, '"format": 0', f'"format": 1{"0" * 5000}'), seal=S),
     Lie("the account is nested 100,000 times", "form", "cannot be read",
         p.file(names.PRIVACY, b'{"a":' * 100_000 + b"1" + b"}" * 100_000), seal=S),
     Lie("the ledger has blanks between its words", "form", "ledger.jsonl is not written",

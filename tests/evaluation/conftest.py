@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from likeness.core.format import FORMAT
 from likeness.data.schema.schema import Schema
 
 
@@ -91,7 +92,7 @@ def privacy() -> dict[str, Any]:
         }
 
     return {
-        "format": 1,
+        "format": FORMAT,
         "private": True,
         "method": "pearl",
         "identity": "village-1900",

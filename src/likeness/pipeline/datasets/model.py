@@ -102,7 +102,7 @@ class DataModel(ABC):
 
     @staticmethod
     def linked_draft() -> "Callable[..., SchemaDraft] | None":
-        """What drafts a schema of linked tables, from tables, person, order, name and dtypes; None: it has one table."""
+        """What drafts a schema of linked tables, from tables, person, order, name and dtypes; None: there is one."""
         return None
 
     @property
