@@ -23,4 +23,4 @@ def model_of(schema: Any) -> DataModel:
     for model in MODELS.values():
         if model.serves(schema):
             return model(schema)
-    raise MissingPackageError(f"schema {schema.name} describes no table. {MODELS.remedy}")
+    raise MissingPackageError(f"the schema describes no table. {MODELS.remedy}")
