@@ -16,8 +16,8 @@ from pathlib import Path
 from sqlalchemy import insert
 
 from evidence.common import markdown
-from evidence.fault_field import EPSILON, ROOM, Field, preload
-from evidence.nights import PLACES, database
+from tests.campaigns.fault_field import EPSILON, ROOM, Field, preload
+from tests.campaigns.nights import PLACES, database
 from likeness.core.rng import secret_bytes
 from likeness.ledger.database import RECORDS
 from likeness.ledger.home import locate

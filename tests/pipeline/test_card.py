@@ -9,7 +9,7 @@ import pytest
 from small_project import small_folder, small_settings, stage
 
 from evidence.card import Simulation
-from evidence.honest_bundles import SCHEMA, staff
+from tests.campaigns.honest_bundles import SCHEMA, staff
 from likeness.config.params import Card
 from likeness.core.errors import LedgerError, ParamsError, PlanError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from toys import schema_with
 
-from evidence.hostile_files import files_of, packed_zip
+from tests.campaigns.hostile_files import files_of, packed_zip
 from likeness import HistorySchema, Schema, Synthesizer
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, open_bundle, sums

@@ -1,6 +1,6 @@
 """White-box audit of the door: queries of every method, both adjacencies, the worst record there is.
 
-Run: ``python -m evidence.audit [--draws 200000] [--epsilon 10] [--only QUERY]``. Prints the table of
+Run: ``python -m tests.campaigns.audit [--draws 200000] [--epsilon 10] [--only QUERY]``. Prints the table of
 evidence/AUDIT.md.
 
 For every query of every method as shipped, of what is off as shipped (PEARL's modes, learned bins, named tables and
@@ -35,8 +35,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from evidence.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
-from evidence.audit_options import IN_COLOR, OPTIONS
+from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
+from tests.campaigns.audit_options import IN_COLOR, OPTIONS
 from evidence.common import ONLY_IMAGES
 from likeness.config.explain import defaults
 from likeness.config.params import Card

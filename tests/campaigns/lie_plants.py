@@ -1,4 +1,4 @@
-"""Plants of :mod:`evidence.lies`: false words, numbers, weights and rows in files of a bundle."""
+"""Plants of :mod:`tests.campaigns.lies`: false words, numbers, weights and rows in files of a bundle."""
 
 import json
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from evidence.forgery import (
+from tests.campaigns.forgery import (
     Plant,
     edit_chain,
     edit_json,

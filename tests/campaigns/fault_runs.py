@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from evidence.fault_field import CAP_RHO, QUERIES, ROOT, Field, Grounds
+from tests.campaigns.fault_field import CAP_RHO, QUERIES, ROOT, Field, Grounds
 from likeness.pipeline.dvc_repair import set_aside
 
 LATEST = 25.0  # seconds after its start at which a run is killed at the latest; a whole one takes twice as long

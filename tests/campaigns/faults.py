@@ -1,9 +1,9 @@
 """Fault campaign: hurt the spending stages in every way we know, and see whether a promise breaks.
 
-Run: ``python -m evidence.faults [--kills 200] [--only KIND]``. Resumable: trials in the CSV are not run again.
+Run: ``python -m tests.campaigns.faults [--kills 200] [--only KIND]``. Resumable: trials in the CSV are not run again.
 Results: evidence/results/faults.csv; the table of evidence/FAULTS.md is printed at the end. Clocks, backups and cut
-connections are tried by :mod:`evidence.nights`.
-``python -m evidence.faults lies`` shows lying bundles to the verifier instead: see :mod:`evidence.lies`.
+connections are tried by :mod:`tests.campaigns.nights`.
+``python -m tests.campaigns.faults lies`` shows lying bundles to the verifier instead: see :mod:`tests.campaigns.lies`.
 
 After each trial: no release without an entry, no entry twice, never over the cap; the next run succeeds or says clearly
 why not (no traceback); and the run after it returns the same bytes and is charged nothing.
@@ -24,10 +24,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from evidence import lies
+from tests.campaigns import lies
 from evidence.common import Results, markdown
-from evidence.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
-from evidence.fault_runs import KilledRuns, terminate_flow
+from tests.campaigns.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
+from tests.campaigns.fault_runs import KilledRuns, terminate_flow
 from likeness.privacy.calibration import rho_for
 
 RESULTS = Path("evidence/results/faults.csv")

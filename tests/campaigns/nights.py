@@ -1,6 +1,6 @@
 """A simulated year of nights through the door, and whole runs under Prefect, with faults at random.
 
-Run: ``python -m evidence.nights [--nights 365] [--runs 30]``. Resumable: nights in the CSV are not run again, and a new
+Run: ``python -m tests.campaigns.nights [--nights 365] [--runs 30]``. Resumable: nights in the CSV are not run again, and a new
 ledger goes on with the next. Results: evidence/results/nights.csv; the table of evidence/FAULTS.md is printed.
 
 Each night has other rows, so it is a new release. Nearly half of them are hurt. Then no release may lack its entry,
@@ -26,9 +26,9 @@ import numpy as np
 import pandas as pd
 
 from evidence.common import Results, markdown
-from evidence.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
-from evidence.night_fits import KINDS, Fits
-from evidence.night_runs import OF_POSTGRES, OF_SQLITE, Nights
+from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
+from tests.campaigns.night_fits import KINDS, Fits
+from tests.campaigns.night_runs import OF_POSTGRES, OF_SQLITE, Nights
 from likeness.core import retry
 from likeness.core.errors import LikenessError
 from likeness.data.encoding.layout import encoding_digest

@@ -1,7 +1,7 @@
 """Planted lies: what a bundle may claim that is not so, and the check of ``likeness verify`` that must not believe it.
 
-``python -m evidence.faults lies`` plants each in a copy of an honest bundle, seals it as a forger would
-(:mod:`evidence.forgery`), and prints what the verifier says. tests/pipeline/test_lies.py runs the check of each.
+``python -m tests.campaigns.faults lies`` plants each in a copy of an honest bundle, seals it as a forger would
+(:mod:`tests.campaigns.forgery`), and prints what the verifier says. tests/pipeline/test_lies.py runs the check of each.
 
 Not in the table, because nothing in a bundle could show it: values that are sums of no rows, and a ledger that was made
 up whole.
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from evidence import forgery as f
-from evidence import hostile_files as h
-from evidence import lie_plants as p
-from evidence.honest_bundles import IDENTITY, bundles
-from evidence.ledger_lies import OF_LEDGERS
+from tests.campaigns import forgery as f
+from tests.campaigns import hostile_files as h
+from tests.campaigns import lie_plants as p
+from tests.campaigns.honest_bundles import IDENTITY, bundles
+from tests.campaigns.ledger_lies import OF_LEDGERS
 from likeness.bundle import contents as names
 from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check

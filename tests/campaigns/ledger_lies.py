@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evidence import forgery as f
-from evidence import lie_plants as p
-from evidence.honest_bundles import IDENTITY
+from tests.campaigns import forgery as f
+from tests.campaigns import lie_plants as p
+from tests.campaigns.honest_bundles import IDENTITY
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
 from likeness.bundle.files import Bundle

@@ -1,4 +1,4 @@
-"""Whole nights of :mod:`evidence.nights`: ``python -m flows.synthesize`` on a Prefect server, hurt and run again."""
+"""Whole nights of :mod:`tests.campaigns.nights`: ``python -m flows.synthesize`` on a Prefect server, hurt and run again."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import psutil
 
-from evidence.fault_field import CAP_RHO, ROOT, Field, spend
-from evidence.fault_runs import command
+from tests.campaigns.fault_field import CAP_RHO, ROOT, Field, spend
+from tests.campaigns.fault_runs import command
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 
