@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evidence.common import Results, adjacent, load, score, synthesize
+from evidence.common import adjacent, load, score, synthesize
+from evidence.pages import Results
 from likeness.config.params import Card, Params
 from likeness.methods.base import CLASS_COUNTS, class_counts_query, number_of_records
 from likeness.pipeline.card import CONFUSION, DISTANCES, card_figures, card_queries

@@ -4,12 +4,11 @@ import contextlib
 import dataclasses
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -163,11 +162,9 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
     return rows_from(params, *releases(params, train, draw))
 
 
-def releases(
-    params: Params, train: pd.DataFrame, draw: int, schema: Schema | None = None
-) -> tuple[dict[str, Released], Released]:
-    """Auxiliary statistics and embedding of one noise draw, in a ledger of its own; ``schema``: if it has no file."""
-    project = Project(Path(), params, schema)
+def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, Released], Released]:
+    """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
+    project = Project(Path(), params)
     method, plan = project.method, project.plan
     params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
     with temporary_ledger():

@@ -31,8 +31,8 @@ class Results:
         return rows[(rows[self.keys] == [*values]).all(axis=1)]
 
     def add(self, values: Sequence[object], found: Mapping[str, object]) -> None:
-        """One more, with the commit that made it."""
-        row = {**dict(zip(self.keys, values, strict=True)), "commit": commit(), **found}
+        """One more, with the commit that made it and the day."""
+        row = {**dict(zip(self.keys, values, strict=True)), **origin(), **found}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         pd.concat([self.rows, pd.DataFrame([row])]).to_csv(self.path, index=False, float_format="%.6g")
         print(row, flush=True)
@@ -43,6 +43,11 @@ def processor() -> str:
     about = Path("/proc/cpuinfo")
     lines = about.read_text().splitlines() if about.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), platform.machine())
+
+
+def origin() -> dict[str, str]:
+    """The commit and the day of a row that is made now."""
+    return {"commit": commit(), "date": datetime.date.today().isoformat()}
 
 
 def commit() -> str:

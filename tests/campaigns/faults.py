@@ -24,11 +24,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from evidence.pages import Results, markdown
+from likeness.privacy.calibration import rho_for
 from tests.campaigns import lies
-from evidence.common import Results, markdown
 from tests.campaigns.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
 from tests.campaigns.fault_runs import KilledRuns, terminate_flow
-from likeness.privacy.calibration import rho_for
 
 RESULTS = Path("evidence/results/faults.csv")
 

@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.campaigns.forgery import Plant
-from tests.campaigns.lie_plants import NOTE
 from likeness.bundle import contents as names
 from likeness.bundle.files import pack
+from tests.campaigns.forgery import Plant
+from tests.campaigns.lie_plants import NOTE
 
 
 def instead(name: str, put: Callable[[Path], object]) -> Plant:

@@ -11,6 +11,16 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
+from likeness.bundle import contents as names
+from likeness.bundle.files import Bundle
+from likeness.core.hashing import sha256_bytes
+from likeness.inference.relations import summary
+from likeness.methods.moments.cosine_map import CosineMoments
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.card import card_queries
+from likeness.pipeline.synthetic_table import read_synthetic
+from likeness.release.query import Query
+from likeness.release.released import load_released
 from tests.campaigns.forgery import (
     Plant,
     edit_chain,
@@ -23,16 +33,6 @@ from tests.campaigns.forgery import (
     replace_query,
     set_value,
 )
-from likeness.bundle import contents as names
-from likeness.bundle.files import Bundle
-from likeness.core.hashing import sha256_bytes
-from likeness.inference.relations import summary
-from likeness.methods.moments.cosine_map import CosineMoments
-from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.card import card_queries
-from likeness.pipeline.synthetic_table import read_synthetic
-from likeness.release.query import Query
-from likeness.release.released import load_released
 
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64

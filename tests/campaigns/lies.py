@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from tests.campaigns import forgery as f
-from tests.campaigns import hostile_files as h
-from tests.campaigns import lie_plants as p
-from tests.campaigns.honest_bundles import IDENTITY, bundles
-from tests.campaigns.ledger_lies import OF_LEDGERS
 from likeness.bundle import contents as names
 from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.core.errors import LikenessError
 from likeness.privacy.receipt import MECHANISM
 from likeness.verify import MOST_MINUTES, checks_of
+from tests.campaigns import forgery as f
+from tests.campaigns import hostile_files as h
+from tests.campaigns import lie_plants as p
+from tests.campaigns.honest_bundles import IDENTITY, bundles
+from tests.campaigns.ledger_lies import OF_LEDGERS
 
 OPENED = "opened"
 """In place of a check: the bundle is refused before any check is made."""

@@ -202,7 +202,7 @@ def main() -> int:
     Returns:
         0; 1 if a group is below 95 % or something is broken; 2 if the pattern names no fault.
     """
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.mutants", description="Plant faults, run the tests.")
+    parser = argparse.ArgumentParser(description="Plant faults, run the tests.")
     parser.add_argument("--only", default="", metavar="PATTERN", help="regular expression; of GROUP/NAME")
     parser.add_argument("--list", action="store_true", help="show the faults, run nothing")
     parser.add_argument("--jobs", type=int, default=2, help="copies of the project at work")

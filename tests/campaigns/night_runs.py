@@ -1,4 +1,4 @@
-"""Whole nights of :mod:`tests.campaigns.nights`: ``python -m flows.synthesize`` on a Prefect server, hurt and run again."""
+"""Whole nights of :mod:`nights`: ``python -m flows.synthesize`` on a Prefect server, hurt and run again."""
 
 import contextlib
 import os
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import psutil
 
-from tests.campaigns.fault_field import CAP_RHO, ROOT, Field, spend
-from tests.campaigns.fault_runs import command
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from tests.campaigns.fault_field import CAP_RHO, ROOT, Field, spend
+from tests.campaigns.fault_runs import command
 
 REMEDY = "likeness ledger recover"
 NEW_ROWS = 5

@@ -1,7 +1,7 @@
 """A simulated year of nights through the door, and whole runs under Prefect, with faults at random.
 
-Run: ``python -m tests.campaigns.nights [--nights 365] [--runs 30]``. Resumable: nights in the CSV are not run again, and a new
-ledger goes on with the next. Results: evidence/results/nights.csv; the table of evidence/FAULTS.md is printed.
+Run: ``python -m tests.campaigns.nights [--nights 365] [--runs 30]``. Resumable: nights in the CSV are not run again,
+and a new ledger goes on with the next. Results: evidence/results/nights.csv. It prints the table of evidence/FAULTS.md.
 
 Each night has other rows, so it is a new release. Nearly half of them are hurt. Then no release may lack its entry,
 stand twice or exceed the cap. The next run succeeds by itself, or its message names the one command that helps. The run
@@ -25,10 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results, markdown
-from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
-from tests.campaigns.night_fits import KINDS, Fits
-from tests.campaigns.night_runs import OF_POSTGRES, OF_SQLITE, Nights
+from evidence.pages import Results, markdown
 from likeness.core import retry
 from likeness.core.errors import LikenessError
 from likeness.data.encoding.layout import encoding_digest
@@ -41,6 +38,9 @@ from likeness.pipeline.project import Project
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.request import Dataset
+from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
+from tests.campaigns.night_fits import KINDS, Fits
+from tests.campaigns.night_runs import OF_POSTGRES, OF_SQLITE, Nights
 
 sys.path.insert(0, str(ROOT / "tests"))
 from postgres import server

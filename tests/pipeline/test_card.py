@@ -9,7 +9,6 @@ import pytest
 from small_project import small_folder, small_settings, stage
 
 from evidence.card import Simulation
-from tests.campaigns.honest_bundles import SCHEMA, staff
 from likeness.config.params import Card
 from likeness.core.errors import LedgerError, ParamsError, PlanError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json
@@ -29,6 +28,7 @@ from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.preflight.cost import new_releases
 from likeness.preflight.forecast import forecast
 from likeness.release.released import load_released
+from tests.campaigns.honest_bundles import SCHEMA, staff
 
 BEFORE = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample")
 COLUMNS = {**SCHEMA["columns"], "job": {"kind": "categorical", "categories": ["clerk", "nurse"], "nullable": True}}

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.campaigns.honest_bundles import bundles
-from tests.campaigns.lies import BY_NAME, LIES, OPENED, Lie, judged
 from likeness import verify as verifier
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, open_bundle
@@ -20,6 +18,8 @@ from likeness.bundle.verdict import Check, Wrong, run_check
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
 from likeness.verify import CHECKS, MOST_MINUTES, account, checks_of
+from tests.campaigns.honest_bundles import bundles
+from tests.campaigns.lies import BY_NAME, LIES, OPENED, Lie, judged
 
 pytestmark = pytest.mark.long
 

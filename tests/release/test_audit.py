@@ -17,9 +17,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.campaigns.audit import COLOR, DELTA, Case, Finding, audit, cases
-from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
-from tests.campaigns.audit_options import OPTIONS
 from likeness.config.explain import defaults
 from likeness.core.rng import public
 from likeness.methods import METHODS
@@ -33,6 +30,9 @@ from likeness.privacy.calibration import delta_of_mu
 from likeness.release import door, query, records
 from likeness.release.distances import DistanceQuery
 from likeness.release.sums import clipping
+from tests.campaigns.audit import COLOR, DELTA, Case, Finding, audit, cases
+from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
+from tests.campaigns.audit_options import OPTIONS
 
 pytestmark = pytest.mark.long
 
