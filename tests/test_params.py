@@ -76,7 +76,6 @@ EVERY = {**defaults(Params), "method": "marginals"}
 del EVERY["sections"]
 EVERY["privacy"] |= {**NEEDED["privacy"], "unit": "one person"}
 EVERY["ingest"] |= {**NEEDED["ingest"], "unit": {"column": "pid", "max_rows": 5}}
-EVERY["evaluate"]["card"] = {"share": 0.1}
 EVERY |= {name: {"expert": defaults(method)} for name, method in METHODS.items()}
 
 
@@ -91,7 +90,7 @@ def test_files_without_a_section_projects_and_fits_have_the_same_method(tmp_path
 
 
 def test_only_what_a_person_must_decide_is_needed() -> None:
-    optional = ("ingest.unit.", "evaluate.card.")  # sections that may be null; whoever writes one writes all of it
+    optional = "ingest.unit."  # a section that may be null; whoever writes it writes all of it
     missing = {key.name for key in keys(Params, "") if key.default is None and not key.name.startswith(optional)}
     assert missing == {"method", *(f"{one}.{key}" for one in ("privacy", "ingest") for key in NEEDED[one])}
     params = params_from(NEEDED)

@@ -39,7 +39,7 @@ from likeness.preflight.faults import examine
 pytestmark = pytest.mark.long
 
 STAGES = ("fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize", "train", "sample",
-          "card", "evaluate", "account", "report", "track")  # fmt: skip
+          "evaluate", "account", "report", "track")  # fmt: skip
 METHOD = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
 
 
@@ -221,7 +221,6 @@ def test_the_check_knows_both_tables(project: Path) -> None:
         ({"privacy__unit": "one row is one person"}, "privacy.unit must be who is protected with all their rows"),
         ({"privacy__adjacency": "replace_one", "privacy__num_records": 400}, "the number of records cannot be public"),
         ({"ingest__people": None}, "ingest.people does not go with this schema of histories. Name the table of people"),
-        ({"evaluate__card": {"share": 0.1}}, "evaluate.card does not go with this schema of histories"),
         ({"method": "merf", "merf": {}}, "merf makes no histories"),
     ],
 )

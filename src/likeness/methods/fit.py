@@ -47,7 +47,7 @@ def fit_all(
 ) -> tuple[list[SavedGenerator], list[list[tuple[int, float]]]]:
     """Fit a generator to each row set; return them with the loss curve of each.
 
-    ``released`` holds all releases of the run but those of a card.
+    ``released`` holds all releases of the run.
 
     Raises:
         ReleaseError: see :func:`fit`.

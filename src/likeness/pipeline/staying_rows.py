@@ -53,7 +53,6 @@ def later_reasons_to_come(
                 counted, reason = False, f"query {query.name} asks for {query.contributions.terms}, and Spark sums rows"
     conditions = {
         "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
-        "a quality card looks at rows": params.evaluate.card is not None,
         reason: not counted,
     }
     return [reason for reason, holds in conditions.items() if holds]

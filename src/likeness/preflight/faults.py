@@ -20,7 +20,6 @@ from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
-from likeness.data.schema.rule_proposals import rule_text
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.encoded_images import image_column, is_image_folder
@@ -81,9 +80,8 @@ def examine(root: Path = Path()) -> Examined:
         faults += map(of_params, _refused(lambda: project.rows_there))
     faults += _ledger_faults(project, notes)
     if not faults:
-        schema, words = project.public_schema, "the names suggest a rule; write it if the codebook says so"
+        schema = project.public_schema
         notes += project.method.hints(schema) if isinstance(schema, Schema) else []
-        notes += [f"{words}: {rule_text(spec)}" for spec in schema.proposals()]
     old = outdated_files(root) if project.paths.stages.exists() else []
     if old:
         notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")

@@ -4,7 +4,7 @@ A person gives the number of records, public or approximate. It is never counted
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from likeness.config.params import Params
@@ -12,19 +12,15 @@ from likeness.core.bounds import rows_per_unit
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.images import MOST_ROWS
-from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
+from likeness.methods.base import BYTES_A_COORDINATE, Context, Method
 from likeness.methods.expected import RELATION, Expected
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import STAGE as CARD
-from likeness.pipeline.card import card_measures, planned_card
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import Plan
-from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
-from likeness.release.query import Query
 
 MOST_NOISE = 0.25
 """The rule: the standard error of the noise is at most this part of an average share."""
@@ -246,19 +242,11 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
     """The noise of each query, and the accuracy of what it measures."""
     params, plan, recipe = project.params, project.plan, project.method
     private = frozenset(column.name for column in project.written_schema.open_columns)
-    queries: list[tuple[Context, Query | DistanceQuery]] = [
-        (one.context, one.scoped(query)) for one in row_sets for query in recipe.planned_queries(one.context)
-    ]
-    facts = row_sets[0].context
-    queries += [(facts, query) for query in planned_card(params.evaluate.card, plan, facts)]
+    queries = [(one.context, one.scoped(query)) for one in row_sets for query in recipe.planned_queries(one.context)]
     for context, query in queries:
         square = query.sensitivity_squared(Adjacency(params.privacy.adjacency), plan.unit)
         sensitivity, multiplier = math.sqrt(square) * 2.0**-query.lattice_bits, plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
-        if isinstance(query, DistanceQuery) or query.stage == CARD:
-            measured: Iterable[Measured] = card_measures(query, sigma)
-        else:
-            measured = recipe.measures(query, sigma, context, private)
         measures = tuple(
             Measure(
                 of,
@@ -267,7 +255,7 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
                 None if rows is None else noise / rows,
                 max(1, math.ceil(noise / (MOST_NOISE * average))) if ruled and average else None,
             )
-            for of, noise, average, ruled in measured
+            for of, noise, average, ruled in recipe.measures(query, sigma, context, private)
         )
         yield QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures)
 

@@ -18,8 +18,8 @@ from likeness.release.released import load_released
 def main(project: Project) -> None:
     """Train, save the generator and the loss curve."""
     paths, train = project.paths, project.params.train
-    project.check_known(paths.training_files)
-    released = [load_released(path) for path in paths.training_files]
+    project.check_known(paths.released_files)
+    released = [load_released(path) for path in paths.released_files]
     compute = Compute(train.device, train.threads, train.precision)
     project.method.check_device(compute.device)
     generators, curves = fit_all(project.method, project.row_sets, released, compute)

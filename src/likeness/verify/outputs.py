@@ -16,21 +16,17 @@ from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
-from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG
 from likeness.core.text import fault_of, texts_in
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
-from likeness.data.encoding.layout import encoding_digest
-from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
 from likeness.inference.relations import summary
 from likeness.methods import METHODS
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.card import STAGE, card_queries
 from likeness.pipeline.synthetic_table import parquet_bytes, plain_bytes, read_synthetic, sample_request
 from likeness.preflight.forecast import training_seconds
-from likeness.release.request import check_answer
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 
@@ -102,7 +98,7 @@ def generator(bundle: Bundle) -> str:
 
 def _untrained(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
-    receipts, where = [one.receipt for one in bundle.training_answers], saved.provenance["environment"]
+    receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
     method = bundle.project.method
     auxiliary = rows.auxiliary(bundle.auxiliary)
     blueprint = method.blueprint(rows.context, auxiliary)
@@ -149,7 +145,7 @@ def training(bundle: Bundle) -> str:
         raise Untestable(f"not done: {work}. Allow more: likeness verify --retrain --most-minutes {minutes + 1:.0f}")
     train, weights = bundle.params.train, 0
     compute = Compute(where["device"], train.threads, train.precision)
-    trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.training_answers, compute)
+    trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.answers, compute)
     for rows, again in zip(bundle.row_sets, trained, strict=True):
         weights += _trained_again(SavedGenerator.load(bundle.folder / rows.generator), again)
     return f"trained again: {weights:,} weights, equal to the bit"
@@ -177,7 +173,7 @@ def _work(bundle: Bundle) -> tuple[float, str]:
     """The forecast minutes of a second training, and the work in words: its numbers are those of a stranger."""
     seconds, recipe = 0.0, bundle.project.method
     train: Any = vars(recipe)["train"]
-    coordinates = {one.receipt.query: one.lattice.size for one in bundle.training_answers}
+    coordinates = {one.receipt.query: one.lattice.size for one in bundle.answers}
     for rows in bundle.row_sets:
         sizes = {
             name.removeprefix(rows.prefix): size for name, size in coordinates.items() if name.startswith(rows.prefix)
@@ -309,25 +305,6 @@ def rules(bundle: Bundle) -> str:
     files = ", ".join(f"{stem}.parquet" for stem in tables)
     require(not broken[worst], f"{broken[worst]:,} rows of {files} break the rule {worst}")
     return f"{len(broken)} of the schema; no row of the table breaks one"
-
-
-def card(bundle: Bundle) -> str:
-    """The card is about this table: the questions, computed again from the table, are those that were answered."""
-    answers = {one.receipt.query: one for one in bundle.answers if one.receipt.stage == STAGE}
-    settings = bundle.params.evaluate.card
-    if settings is None:
-        return "the settings ask for no card"
-    rows = forward_transform(read_synthetic(bundle.folder / names.TABLE, bundle.schema), bundle.schema)
-    queries = card_queries(settings, bundle.plan, bundle.facts, bundle.auxiliary, rows)
-    require(
-        sorted(answers) == sorted(query.name for query in queries), "the card answers other queries than the plan's"
-    )
-    for query in queries:
-        try:
-            check_answer(query, encoding_digest(bundle.schema), answers[query.name], query.name)
-        except ReleaseError:
-            raise Wrong(f"{query.name}: answers a question about another table than {names.TABLE}") from None
-    return f"{len(queries)} queries, made again from {names.TABLE}, are those that were answered"
 
 
 def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
