@@ -32,19 +32,19 @@ from torch import Tensor, nn
 from evidence.pages import Results, markdown, on_page, processor
 from likeness import Ledger, Synthesizer
 from likeness.config.training import TrainingSettings
-from likeness.generators import parallel
 from likeness.generators.base import Compute
-from likeness.generators.images import ImageGenerator, ResidualImages
-from likeness.generators.latent import LatentGenerator
-from likeness.generators.objective import EmbeddingObjective, LatentBatches
-from likeness.generators.training import environment, fit_network
-from likeness.methods.hp.hermite_map import HermiteFeatures
-from likeness.methods.hp.mehler import rho_of
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.critic import FrequencyCritic
 from likeness.verify import verify
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.hp.mehler import rho_of
+from likeness_papers.merf.fourier_map import MixedFourierFeatures
+from likeness_papers.networks import parallel
+from likeness_papers.networks.images import ImageGenerator, ResidualImages
+from likeness_papers.networks.latent import LatentGenerator
+from likeness_papers.networks.objective import EmbeddingObjective, LatentBatches
+from likeness_papers.networks.training import environment, fit_network
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.critic import FrequencyCritic
 
 RESULTS = Results(Path("evidence/results/gpu.csv"), ["what", "shape", "device", "precision", "compiled"])
 PAGE = Path("evidence/RESULTS.md")

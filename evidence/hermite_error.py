@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evidence.pages import markdown, on_page
 from evidence.papers import PAGE
 from likeness.core.rng import public
-from likeness.methods.hp.mehler import good_scale, hermite_functions, rho_of
+from likeness_papers.hp.mehler import good_scale, hermite_functions, rho_of
 
 ORDERS, RANDOM, DRAWS = (0, 2, 5, 10, 20), (10, 100, 500), 100
 Numbers = NDArray[np.float64]

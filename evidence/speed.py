@@ -27,22 +27,22 @@ from evidence.pages import Results, processor
 from likeness.config.training import TrainingSettings
 from likeness.core.rng import public
 from likeness.generators.base import Compute
-from likeness.generators.images import ImageGenerator
-from likeness.generators.objective import EmbeddingObjective
-from likeness.generators.training import train
 from likeness.methods import method_from
-from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.objective import MarginalObjective, Singles
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.critic import FrequencyCritic
 from likeness.pipeline.project import Project
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.merf.fourier_map import MixedFourierFeatures
+from likeness_papers.networks.images import ImageGenerator
+from likeness_papers.networks.objective import EmbeddingObjective
+from likeness_papers.networks.training import train
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.critic import FrequencyCritic
 
 RESULTS = Results(Path("evidence/results/speed.csv"), ["what", "size"])
 SIDE, CLASSES, WIDTH, BATCH = 28, 10, 800, 500  # of MNIST, and of the paper's network

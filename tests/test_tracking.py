@@ -37,8 +37,8 @@ PRIVACY: dict[str, Any] = {
 def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An untrained generator of Adult's columns."""
     from likeness.data.encoding.layout import Layout
-    from likeness.generators.tabular import TabularGenerator
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness_papers.networks.tabular import TabularGenerator
 
     folder = tmp_path_factory.mktemp("generator")
     layout = Layout.from_schema(Schema.load(ROOT / "data/schema/adult.yaml"))

@@ -47,7 +47,7 @@ def named(source: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "source",
-    ["from likeness.methods.hp.method import Hp", "import likeness.methods.moments.method", "x = 'pearl'", "'tangent'"],
+    ["from likeness_papers.hp.method import Hp", "import likeness_images.moments.method", "x = 'pearl'", "'tangent'"],
 )
 def test_every_way_to_name_a_method_is_seen(source: str) -> None:
     assert named(source)

@@ -47,8 +47,6 @@ from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
-from likeness.methods.moments.clusters_map import ClassHalves
-from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.row_set import RowSet
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
@@ -60,6 +58,8 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import Partial
+from likeness_images.moments.clusters_map import ClassHalves
+from likeness_images.moments.cosine_map import CosineMoments
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
 from tests.campaigns.audit_options import IN_COLOR, OPTIONS
 

@@ -15,10 +15,10 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_bytes
 from likeness.inference.relations import summary
-from likeness.methods.moments.cosine_map import CosineMoments
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.query import Query
 from likeness.release.released import load_released
+from likeness_images.moments.cosine_map import CosineMoments
 from tests.campaigns.forgery import (
     Plant,
     edit_chain,

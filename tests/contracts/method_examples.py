@@ -9,21 +9,21 @@ from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
-from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.merf_ae.encoded_map import EncodedFourier
-from likeness.methods.moments.clusters_map import ClassHalves
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
-from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.modal_map import Modal
-from likeness.methods.pearl.mode import Modes
-from likeness.methods.pearl.mode_statistics_map import ModeStatistics
-from likeness.methods.pearl.pair_distance_map import PairDistance
+from likeness_images.moments.clusters_map import ClassHalves
+from likeness_images.moments.cosine_map import CosineMoments, CosineNorms
+from likeness_images.moments.levels_map import CosineLevels, LevelCounts
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.merf.fourier_map import MixedFourierFeatures
+from likeness_papers.merf_ae.encoded_map import EncodedFourier
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.modal_map import Modal
+from likeness_papers.pearl.mode import Modes
+from likeness_papers.pearl.mode_statistics_map import ModeStatistics
+from likeness_papers.pearl.pair_distance_map import PairDistance
 
 ONLY_IMAGES = ("merf_ae", "moments")
 NETWORK = {"iterations": 200, "batch_size": 256, "hidden": [32, 32]}

@@ -14,10 +14,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap
 from likeness.features.second_moments import SecondMoments
 from likeness.methods.maps import MAPS
-from likeness.methods.moments.cosine_map import CosineMoments
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.modal_map import Modal
-from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.query import Query
 from likeness.release.sums.lattice_sum import _evaluate
 from likeness.release.sums.products import _factors
@@ -31,6 +27,10 @@ from likeness.testing.maps import (
     cube,
     features_of,
 )
+from likeness_images.moments.cosine_map import CosineMoments
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.modal_map import Modal
+from likeness_papers.pearl.pair_distance_map import PairDistance
 
 SIZED = [("small", EXAMPLES), ("large", LARGE)]
 BOTH = pytest.mark.parametrize(

@@ -23,9 +23,6 @@ from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import EncodedRows
 from likeness.pipeline.sources import Sources
@@ -33,6 +30,9 @@ from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records
 from likeness.release.sums import over_parts as exact
 from likeness.release.sums.over_parts import exact_sum
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.pair_distance_map import PairDistance
 
 ROWS = 400
 WIDTH = Encoder(SCHEMA).layout.width

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from likeness.core.errors import ReleaseError
-from likeness.features.trigonometric import cosine_sine
 from likeness.methods.maps import from_spec
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.networks.trigonometric import cosine_sine
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 
 def test_mean_of_gaussian_records_is_the_known_characteristic_function() -> None:

@@ -8,8 +8,8 @@ import pytest
 from scipy.fft import dctn
 
 from likeness.core.errors import ReleaseError
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis, lowest_frequencies
-from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
+from likeness_images.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis, lowest_frequencies
+from likeness_images.moments.levels_map import CosineLevels, LevelCounts
 
 SHAPE = (6, 9)
 

@@ -6,11 +6,11 @@ from torch.nn.functional import conv2d
 
 from likeness.core.errors import ReleaseError
 from likeness.features.frequencies import INPUT_BITS
-from likeness.features.numerics import on_grid
-from likeness.features.random_network import windows_of, with_one
 from likeness.methods.maps import from_spec
-from likeness.methods.merf_ae.encoded_map import EncodedFourier
-from likeness.methods.merf_ae.encoder import Encoder
+from likeness_papers.merf_ae.encoded_map import EncodedFourier
+from likeness_papers.merf_ae.encoder import Encoder
+from likeness_papers.networks.numerics import on_grid
+from likeness_papers.networks.random_network import windows_of, with_one
 
 SHAPE = (4, 5)
 

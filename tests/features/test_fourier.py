@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from likeness.core.errors import ReleaseError
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
+from likeness_papers.merf.fourier_map import MixedFourierFeatures
 
 
 def test_inner_product_is_the_sum_of_two_kernels() -> None:

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from likeness.core.errors import ReleaseError
-from likeness.methods.hp.hermite_map import HermiteFeatures
-from likeness.methods.hp.mehler import rho_of
 from likeness.methods.maps import from_spec
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.hp.mehler import rho_of
 
 SCALE, LENGTHSCALE = 6.0, 0.1
 RHO = rho_of(SCALE * LENGTHSCALE)

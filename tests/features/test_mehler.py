@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 import pytest
 import torch
 
-from likeness.methods.hp.mehler import (
+from likeness_papers.hp.mehler import (
     SCALES,
     good_scale,
     hermite_functions,

@@ -8,11 +8,11 @@ from torch import Tensor
 from torch.nn.functional import conv1d, conv2d
 
 from likeness.core.errors import ReleaseError
-from likeness.features.means import class_distances
-from likeness.features.numerics import fitting_bits, on_grid, sum_of_squares
-from likeness.features.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
 from likeness.methods.maps import from_spec
-from likeness.methods.ntk.tangent_map import NetworkTangent
+from likeness_papers.networks.means import class_distances
+from likeness_papers.networks.numerics import fitting_bits, on_grid, sum_of_squares
+from likeness_papers.networks.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
+from likeness_papers.ntk.tangent_map import NetworkTangent
 
 NETWORKS = [
     NetworkTangent("fc_1l", (30,), (12,), seed=1),

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from likeness.features.means import outer_features
-from likeness.features.unit_distance import squared_blocks, unit_distances
+from likeness_papers.networks.means import outer_features
+from likeness_papers.networks.unit_distance import squared_blocks, unit_distances
 
 COUNTS = [3, 0, 5]
 SIZES = {"by rows": [(40, 30)], "by residual": [(4, 3)], "by mean": [(1, 6)], "all": [(1, 2), (40, 30), (3, 2), (1, 9)]}

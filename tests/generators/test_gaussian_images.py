@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.isotonic import isotonic_regression
 
-from likeness.methods.moments.brightness import brightness, shares_above
-from likeness.methods.moments.clusters_map import halves
-from likeness.methods.moments.cosine_map import CosineMoments, cosine_basis, turned
-from likeness.methods.moments.estimates import Moments, denoised, joined, mirrored
-from likeness.methods.moments.gaussian_images import GaussianImages
-from likeness.methods.moments.levels_map import CosineLevels
+from likeness_images.moments.brightness import brightness, shares_above
+from likeness_images.moments.clusters_map import halves
+from likeness_images.moments.cosine_map import CosineMoments, cosine_basis, turned
+from likeness_images.moments.estimates import Moments, denoised, joined, mirrored
+from likeness_images.moments.gaussian_images import GaussianImages
+from likeness_images.moments.levels_map import CosineLevels
 
 SHAPE = (6, 9)
 

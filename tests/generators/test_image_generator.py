@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.generators import images
-from likeness.generators.images import ImageGenerator, ResidualImages
+from likeness_papers.networks import images
+from likeness_papers.networks.images import ImageGenerator, ResidualImages
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (8, 8), (5, 7), (1, 3), (5, 7, 3)])

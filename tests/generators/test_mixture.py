@@ -15,11 +15,11 @@ from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.layout import Block, Layout
 from likeness.features.cells import Cells
 from likeness.generators.sampling import systematic
-from likeness.generators.tabular import TabularGenerator
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
 from likeness.methods.marginals.objective import MarginalObjective, Products, Singles, _halves
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.saved_generator import SavedGenerator
+from likeness_papers.networks.tabular import TabularGenerator
 
 COLUMNS = [
     MixtureColumn(Cells(0, 3)),

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 import torch
 
-from likeness.features.means import class_means
-from likeness.generators.objective import EmbeddingObjective, guarded_class_scale, rows_per_class
-from likeness.methods.hp.hermite_map import HermiteFeatures
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.critic import FrequencyCritic
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.networks.means import class_means
+from likeness_papers.networks.objective import EmbeddingObjective, guarded_class_scale, rows_per_class
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.critic import FrequencyCritic
 
 FEATURE = CharacteristicFunction(40, 3, 1.0, seed=0)
 CPU = torch.device("cpu")

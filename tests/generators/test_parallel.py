@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from likeness.generators.parallel import is_first, launched, size, together
 from likeness.methods.saved_generator import GENERATORS
+from likeness_papers.networks.parallel import is_first, launched, size, together
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = r"""
@@ -20,17 +20,17 @@ from pathlib import Path
 import torch
 from likeness.data.encoding.layout import Block, Layout
 from likeness.core.errors import ParamsError
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.critic import FrequencyCritic
-from likeness.generators.objective import EmbeddingObjective, LatentBatches
-from likeness.generators.parallel import average_gradients, is_first, join, share_of_rows, size, together
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.critic import FrequencyCritic
+from likeness_papers.networks.objective import EmbeddingObjective, LatentBatches
+from likeness_papers.networks.parallel import average_gradients, is_first, join, share_of_rows, size, together
 from likeness.config.training import TrainingSettings
-from likeness.generators.images import ImageGenerator, ResidualImages
-from likeness.generators.tabular import TabularGenerator
-from likeness.generators.training import train
-from likeness.methods.pearl.modal_generator import ModalGenerator
-from likeness.methods.pearl.mode import Modes
+from likeness_papers.networks.images import ImageGenerator, ResidualImages
+from likeness_papers.networks.tabular import TabularGenerator
+from likeness_papers.networks.training import train
+from likeness_papers.pearl.modal_generator import ModalGenerator
+from likeness_papers.pearl.mode import Modes
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from likeness.config.training import TrainingSettings
-from likeness.generators.images import ImageGenerator
-from likeness.generators.latent import LatentGenerator
-from likeness.generators.training import train
+from likeness_papers.networks.images import ImageGenerator
+from likeness_papers.networks.latent import LatentGenerator
+from likeness_papers.networks.training import train
 
 CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(iterations=60, batch_size=64, learning_rate=0.01)

@@ -6,7 +6,7 @@ import torch
 
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Block, Layout
-from likeness.generators.tabular import TabularGenerator
+from likeness_papers.networks.tabular import TabularGenerator
 
 LAYOUT = Layout(
     (Block("a", "unit", 0, 1), Block("a", "indicator", 1, 2), Block("b", "onehot", 2, 5), Block("c", "onehot", 5, 7)), 2

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from likeness.methods.moments.cosine_map import cosine_basis, lowest_frequencies
-from likeness.methods.moments.estimates import Moments
-from likeness.methods.moments.gaussian_images import GaussianImages
-from likeness.methods.moments.texture import Texture
+from likeness_images.moments.cosine_map import cosine_basis, lowest_frequencies
+from likeness_images.moments.estimates import Moments
+from likeness_images.moments.gaussian_images import GaussianImages
+from likeness_images.moments.texture import Texture
 
 SHAPE, KNOWN = (6, 9), 20
 

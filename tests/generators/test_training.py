@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from likeness.config.training import TrainingSettings
 from likeness.core.rng import public_seed
-from likeness.generators.objective import LatentBatches
-from likeness.generators.training import _deterministic, _warn_of_busy_cores, environment, train
 from likeness.verify.outputs import _is_origin
+from likeness_papers.networks.objective import LatentBatches
+from likeness_papers.networks.training import _deterministic, _warn_of_busy_cores, environment, train
 
 
 class Square:

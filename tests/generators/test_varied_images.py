@@ -7,13 +7,13 @@ import pytest
 from toys import schema_with
 
 from likeness.methods.base import Context
-from likeness.methods.moments.answers import Answers
-from likeness.methods.moments.cosine_map import lowest_frequencies
-from likeness.methods.moments.gaussian_images import GaussianImages
-from likeness.methods.moments.method import Moments
-from likeness.methods.moments.settings import Privatize, TrainMoments
-from likeness.methods.moments.variety import Variety
-from likeness.methods.moments.warp import Warp
+from likeness_images.moments.answers import Answers
+from likeness_images.moments.cosine_map import lowest_frequencies
+from likeness_images.moments.gaussian_images import GaussianImages
+from likeness_images.moments.method import Moments
+from likeness_images.moments.settings import Privatize, TrainMoments
+from likeness_images.moments.variety import Variety
+from likeness_images.moments.warp import Warp
 
 STRENGTH = 0.05
 

@@ -14,10 +14,10 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS
 from likeness.methods.base import Context
-from likeness.methods.hp.hermite_map import HermiteFeatures
-from likeness.methods.hp.method import Hp
 from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import block_rows, lattice_sum
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.hp.method import Hp
 
 TRAIN = {"iterations": 10, "batch_size": 100, "learning_rate": 0.01, "latent_dim": 4, "hidden": [8]}
 NUMBER = {"kind": "numeric", "lower": 0, "upper": 1}

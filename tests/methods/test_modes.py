@@ -23,12 +23,6 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.constant import Constant
 from likeness.methods.base import Context
-from likeness.methods.pearl.method import Pearl
-from likeness.methods.pearl.modal_generator import ModalGenerator
-from likeness.methods.pearl.modal_map import Modal
-from likeness.methods.pearl.mode import Modes
-from likeness.methods.pearl.mode_statistics_map import ModeStatistics
-from likeness.methods.pearl.modes import maximized
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
@@ -40,6 +34,12 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.verify.receipts import query_again
+from likeness_papers.pearl.method import Pearl
+from likeness_papers.pearl.modal_generator import ModalGenerator
+from likeness_papers.pearl.modal_map import Modal
+from likeness_papers.pearl.mode import Modes
+from likeness_papers.pearl.mode_statistics_map import ModeStatistics
+from likeness_papers.pearl.modes import maximized
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = defaults(Pearl)

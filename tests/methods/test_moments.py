@@ -21,12 +21,20 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
-from likeness.methods.moments import method as moments
-from likeness.methods.moments.answers import median_norm
-from likeness.methods.moments.cosine_map import CosineNorms, cosine_basis
-from likeness.methods.moments.estimates import joined
-from likeness.methods.moments.gaussian_images import GaussianImages
-from likeness.methods.moments.settings import (
+from likeness.privacy.adjacency import Adjacency
+from likeness.release.door import Door
+from likeness.release.query import Query
+from likeness.release.records import Records
+from likeness.release.released import Released, from_bytes, to_bytes
+from likeness.release.request import Dataset, check_answer
+from likeness.verify.noise import noise
+from likeness.verify.receipts import query_again
+from likeness_images.moments import method as moments
+from likeness_images.moments.answers import median_norm
+from likeness_images.moments.cosine_map import CosineNorms, cosine_basis
+from likeness_images.moments.estimates import joined
+from likeness_images.moments.gaussian_images import GaussianImages
+from likeness_images.moments.settings import (
     CLUSTER_COUNTS,
     FIRST,
     LEVEL_COUNTS,
@@ -38,16 +46,8 @@ from likeness.methods.moments.settings import (
     Shares,
     TrainMoments,
 )
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.method import Pearl
-from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import Door
-from likeness.release.query import Query
-from likeness.release.records import Records
-from likeness.release.released import Released, from_bytes, to_bytes
-from likeness.release.request import Dataset, check_answer
-from likeness.verify.noise import noise
-from likeness.verify.receipts import query_again
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.method import Pearl
 
 SHAPE = (6, 9)
 SCHEMA = schema_with(

@@ -81,6 +81,6 @@ def test_missing_keys_have_their_defaults_and_another_method_needs_no_section(
     few |= {"method": "hp", "hp": {"train": {"iterations": 5}}}
     few |= {"pearl": {"train": {"iterations": 5}, "privatize": {"num_frequencies": 9}}}  # of no method in use
     assert rerun(few) == {"settings", "train", "account"}
-    with (folder / "src/likeness/generators/training.py").open("a") as module:
+    with (folder / "src/likeness_papers/networks/training.py").open("a") as module:
         module.write("# of another version\n")
     assert rerun(few) == {"settings", "train", "sample", "account"}

@@ -98,8 +98,8 @@ def test_a_plugin_releases_samples_and_verifies_where_the_auditor_trusts_it(
         ("means = lost:Means", "", "cannot be imported: ModuleNotFoundError"),
         ("means = likeness_means:Means", "Means = 5", "must give a subclass of likeness.methods.Method"),
         ("mean = likeness_means:Means", None, "must give the method the name 'mean'"),
-        ("means = likeness_means:Hp", "from likeness.methods.hp.method import Hp", "must give the method the name"),
-        (None, "from likeness.methods.hp.method import Hp\nclass Means(Hp):\n    name = 'means'", ""),
+        ("means = likeness_means:Hp", "from likeness_papers.hp.method import Hp", "must give the method the name"),
+        (None, "from likeness_papers.hp.method import Hp\nclass Means(Hp):\n    name = 'means'", ""),
         (None, SOURCE.read_text().replace("means_coordinates", "hermite"), "exists: hermite"),
     ],
 )

@@ -23,12 +23,12 @@ from likeness.methods import METHODS
 from likeness.methods.base import Method
 from likeness.methods.maps import MAPS
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
 from likeness.release import door, query, records
 from likeness.release.sums import clipping
+from likeness_papers.merf.fourier_map import MixedFourierFeatures
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 from tests.campaigns.audit import COLOR, DELTA, Case, Finding, audit, cases
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
 from tests.campaigns.audit_options import OPTIONS

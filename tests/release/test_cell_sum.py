@@ -21,12 +21,12 @@ from likeness.features.constant import Constant
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachPerson, EachRecord, Records
 from likeness.release.sums.clipping import to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 COLUMNS = (Cells(0, 3), Cells(3, 4, (0.25, 0.5, 0.75)), Cells(4, 3, (0.5,), missing=True))
@@ -233,8 +233,8 @@ from likeness.release.door import Door
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms
-from likeness.methods.moments.levels_map import CosineLevels, LevelCounts
+from likeness_images.moments.cosine_map import CosineMoments, CosineNorms
+from likeness_images.moments.levels_map import CosineLevels, LevelCounts
 rows = Records(np.eye(4), np.zeros(4, dtype=np.int64))
 images = CosineMoments((2, 2), 3, 1.0, 0.3), CosineNorms((2, 2), 3, 5), CosineLevels((2, 2), 3, 2, 0.5)
 for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2))), *images, LevelCounts((2, 2), 2, 5)):

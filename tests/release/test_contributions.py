@@ -12,10 +12,6 @@ from hypothesis import strategies as st
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.features.base import FeatureMap
 from likeness.features.constant import Constant
-from likeness.methods.moments.clusters_map import ClassHalves
-from likeness.methods.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis
-from likeness.methods.moments.levels_map import CosineLevels
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency, Stability
 from likeness.release.query import Query
 from likeness.release.records import (
@@ -30,6 +26,10 @@ from likeness.release.records import (
 )
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness_images.moments.clusters_map import ClassHalves
+from likeness_images.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis
+from likeness_images.moments.levels_map import CosineLevels
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 

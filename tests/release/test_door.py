@@ -26,7 +26,6 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import Record
 from likeness.ledger.reservation import Reservation
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.noise import add_discrete_gaussian
@@ -40,6 +39,7 @@ from likeness.release.released import from_bytes, to_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_of
 from likeness.release.store import restore
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 ADD = Adjacency.ADD_REMOVE_ONE
 

@@ -16,7 +16,6 @@ from likeness.features.constant import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare, make_plan
 from likeness.release.door import Door
@@ -26,6 +25,7 @@ from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import exact_sum
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 PAIRS = PairMarginals((Cells(0, 3), Cells(3, 4), Cells(7, 2)), (1, 5, 2))

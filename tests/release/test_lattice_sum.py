@@ -14,13 +14,6 @@ from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap
 from likeness.features.constant import Constant
-from likeness.methods.hp.hermite_map import HermiteFeatures
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.modal_map import Modal
-from likeness.methods.pearl.mode import Modes
-from likeness.methods.pearl.mode_statistics_map import ModeStatistics
-from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, PositionPairs, Records
@@ -28,6 +21,13 @@ from likeness.release.sums.blocks import BLOCK
 from likeness.release.sums.clipping import to_lattice
 from likeness.release.sums.lattice_sum import block_rows, lattice_sum
 from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.merf.fourier_map import MixedFourierFeatures
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.modal_map import Modal
+from likeness_papers.pearl.mode import Modes
+from likeness_papers.pearl.mode_statistics_map import ModeStatistics
+from likeness_papers.pearl.pair_distance_map import PairDistance
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 MODES = (Modes(0, False, (0.4, 0.6), (0.2, 0.8), (0.05, 0.1)), Modes(1, False, (0.5, 0.5), (0.3, 0.6), (0.02, 0.2)))

@@ -8,12 +8,12 @@ import pytest
 
 from likeness.core.format import RECIPE
 from likeness.features.base import FeatureMap
-from likeness.methods.hp.hermite_map import HermiteFeatures
-from likeness.methods.merf.fourier_map import MixedFourierFeatures
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.merf.fourier_map import MixedFourierFeatures
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 CHANGED = (
     "The same query on the same rows gives another sum than in earlier releases. If that is meant, raise "

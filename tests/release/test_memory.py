@@ -12,16 +12,16 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
-from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.ntk.tangent_map import NetworkTangent
-from likeness.methods.pearl.characteristic_map import CharacteristicFunction
-from likeness.methods.pearl.pair_distance_map import PairDistance
 from likeness.release.door import _counted, _partitions_counted
 from likeness.release.partition_selection import PartitionQuery, Partitions, counted
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs, Records
 from likeness.release.sums.over_parts import exact_sum
+from likeness_papers.hp.hermite_map import HermiteFeatures
+from likeness_papers.ntk.tangent_map import NetworkTangent
+from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from likeness_papers.pearl.pair_distance_map import PairDistance
 
 WIDTH, ROWS, CHUNKS = 6, 3_000, 6
 PEOPLE = PrivacyUnit("pid", ROWS * CHUNKS)

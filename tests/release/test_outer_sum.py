@@ -13,8 +13,6 @@ from torch import Tensor
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OuterMap, evaluate
-from likeness.features.means import outer_features
-from likeness.methods.ntk.tangent_map import NetworkTangent
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -23,6 +21,8 @@ from likeness.release.sums import products as module
 from likeness.release.sums.clipping import outer_lattice, to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness_papers.networks.means import outer_features
+from likeness_papers.ntk.tangent_map import NetworkTangent
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 FEATURES = [

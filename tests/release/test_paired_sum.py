@@ -13,7 +13,6 @@ from torch import Tensor
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import PairedMap
-from likeness.methods.hp.hermite_map import HermiteFeatures
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -22,6 +21,7 @@ from likeness.release.sums.clipping import paired_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.products import _ExactSum, _paired
 from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness_papers.hp.hermite_map import HermiteFeatures
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 ALL = tuple((i, j) for i in range(4) for j in range(i + 1, 4))

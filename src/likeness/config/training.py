@@ -6,7 +6,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.lazy import torch
 
 SAMPLING = ("argmax", "categorical")
-"""How a category is chosen, see :class:`likeness.generators.tabular.TabularGenerator`."""
+"""How a category is chosen, see :class:`likeness_papers.networks.tabular.TabularGenerator`."""
 
 
 @dataclass(frozen=True)

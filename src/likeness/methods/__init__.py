@@ -1,4 +1,4 @@
-"""Methods: one folder each, and one entry in :data:`METHODS`, their only list.
+"""Methods: that of the core, and those of its wings, found by entry points: :data:`METHODS` is their only list.
 
 A name that the list does not have may be that of a plug-in (:mod:`likeness.methods.plugins`).
 """
@@ -11,18 +11,13 @@ from likeness.config.typed import allowed, build, merged
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import json_value
 from likeness.core.text import did_you_mean, normal_texts
+from likeness.core.wings import Wings
 from likeness.methods import plugins
 from likeness.methods.base import Context, Method
-from likeness.methods.hp.method import Hp
 from likeness.methods.marginals.method import Marginals
-from likeness.methods.merf.method import Merf
-from likeness.methods.merf_ae.method import MerfAe
-from likeness.methods.moments.method import Moments
-from likeness.methods.ntk.method import Ntk
-from likeness.methods.pearl.method import Pearl
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Hp, Marginals, Merf, MerfAe, Moments, Ntk, Pearl)}
-DEFAULT, DEFAULT_OF_IMAGES = Marginals.name, Moments.name
+METHODS: Wings[type[Method]] = Wings(plugins.GROUP, {Marginals.name: Marginals})
+DEFAULT, DEFAULT_OF_IMAGES = Marginals.name, "moments"
 
 __all__ = [
     "DEFAULT",
@@ -52,19 +47,20 @@ def method_named(name: str, key: str = "method") -> type[Method]:
 
     Raises:
         ParamsError: no method has that name, or its plug-in is broken.
-        MissingPackageError: it is a plug-in that nobody here trusts.
+        MissingPackageError: its wing is not installed, or it is a plug-in that nobody here trusts.
     """
+    METHODS.check_installed(name, f"method '{name}'")
     return METHODS[name] if name in METHODS else _plugin(name, key).kind
 
 
 def distribution_of(name: str) -> str:
     """Name and version of the distribution of a plug-in; empty for a method of Likeness."""
-    return "" if name in METHODS else _plugin(name, "method").distribution
+    return "" if METHODS.is_ours(name) else _plugin(name, "method").distribution
 
 
 def code_of(name: str) -> tuple[Path, ...]:
     """Files and folders with the code of a plug-in; none for a method of Likeness."""
-    return () if name in METHODS else _plugin(name, "method").code
+    return () if METHODS.is_ours(name) else _plugin(name, "method").code
 
 
 def _plugin(name: str, key: str) -> plugins.Plugin:

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from likeness.config.params import Params
 from likeness.core.errors import MissingPackageError, ParamsError
+from likeness.core.wings import DISTRIBUTION as OURS
 from likeness.methods.base import Method
 
 GROUP = "likeness.methods"
@@ -49,7 +50,13 @@ def only(names: Collection[str]) -> Iterator[None]:
 
 def installed() -> list[str]:
     """Names of all plug-ins. It imports none."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
+    return sorted({point.name for point in _points()})
+
+
+def _points(**name: str) -> list[EntryPoint]:
+    """The entry points of other distributions."""
+    points = entry_points(group=GROUP, **name)
+    return [one for one in points if one.dist is None or one.dist.metadata["Name"] != OURS]
 
 
 def loaded() -> dict[str, type[Method]]:
@@ -86,7 +93,7 @@ def load(name: str, known: Mapping[str, type[Method]]) -> Plugin:
         ParamsError: several distributions offer it, it cannot be imported, or it is no method of its own.
     """
     if name not in _LOADED:
-        points = list(entry_points(group=GROUP, name=name))
+        points = _points(name=name)
         names = [f"{one.dist.name} {one.dist.version}" for one in points if one.dist is not None]
         offers = ", ".join(sorted(names))
         if len(points) > 1:

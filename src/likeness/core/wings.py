@@ -1,0 +1,82 @@
+"""Wings: packages of this distribution beside the core. Entry points name what they offer, and the core names none.
+
+A wing may be deleted. What it offers is then refused by name, and all else works.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from typing import TypeVar
+
+from likeness.core.errors import MissingPackageError
+
+DISTRIBUTION = "likeness-dp"
+T = TypeVar("T")
+
+
+def _package(point: EntryPoint) -> str:
+    return point.module.partition(".")[0]
+
+
+class Wings(Mapping[str, T]):
+    """What core and wings offer under one group of entry points, by name. A wing is imported when its name is asked."""
+
+    def __init__(self, group: str, core: Mapping[str, T]) -> None:
+        """Read no entry point yet.
+
+        Args:
+            group: of the entry points.
+            core: what the core itself offers, by name.
+        """
+        self._group, self._core = group, dict(core)
+
+    @cached_property
+    def _declared(self) -> dict[str, EntryPoint]:
+        try:
+            points = distribution(DISTRIBUTION).entry_points
+        except PackageNotFoundError:  # a source tree that nobody installed has the core alone
+            return {}
+        return {point.name: point for point in points.select(group=self._group)}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        here = [name for name, point in self._declared.items() if find_spec(_package(point)) is not None]
+        return sorted({*self._core, *here})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._core:
+            self._core[name] = self._declared[name].load()
+        return self._core[name]
+
+    def is_ours(self, name: str) -> bool:
+        """Whether core or a wing offers a name, and be it a wing that is not installed."""
+        return name in self._core or name in self._declared
+
+    def check_installed(self, name: str, what: str) -> None:
+        """Refuse a name whose wing is not installed.
+
+        Args:
+            name: that settings or a file ask for.
+            what: it is, as the beginning of the message.
+
+        Raises:
+            MissingPackageError: its wing is not installed.
+        """
+        if self.is_ours(name) and name not in self:
+            package = _package(self._declared[name])
+            raise MissingPackageError(
+                f"{what} belongs to {package}, a part of Likeness that is not installed here. Run: "
+                f"pip install --force-reinstall --no-deps {DISTRIBUTION}"
+            )

@@ -1,0 +1,1 @@
+"""Images: their files, the method `moments`, and the scores of synthetic images."""

@@ -1,0 +1,1 @@
+"""Networks that the methods train, and the arithmetic of maps that need PyTorch."""
