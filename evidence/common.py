@@ -23,7 +23,6 @@ from likeness.core.hashing import json_value
 from likeness.core.rng import public
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
-from likeness.evaluation.distances import image_distances
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import train_on_synthetic_test_on_real
 from likeness.generators.base import Compute
@@ -40,6 +39,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
+from likeness_images.distances import image_distances
 
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]

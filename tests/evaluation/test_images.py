@@ -16,14 +16,13 @@ from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
-from likeness.evaluation.convnet import STEPS, eye
-from likeness.evaluation.distances import image_distances
-from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
 from likeness.evaluation.marginals import marginal_table
-from likeness.evaluation.row_counts import scores_by_rows
-from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.report import image_figures
 from likeness.report.internal import FILES, evaluate
+from likeness_images import figures as image_figures
+from likeness_images.convnet import STEPS, eye
+from likeness_images.distances import image_distances
+from likeness_images.evaluation import evaluate_images
+from likeness_images.pixels import check_shape, halves, mean_images, pixel_marginals, pixels
 
 pytestmark = pytest.mark.long
 
@@ -66,10 +65,9 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     """One evaluation of images; the tests only read it."""
     out = tmp_path_factory.mktemp("images") / "internal"
     train, test, synthetic = parts
-    settings = Evaluate(learning_curve_sizes=(50, 400, 99_999))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("likeness.evaluation.convnet.STEPS", 150)
-        evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)
+        patch.setattr("likeness_images.convnet.STEPS", 150)
+        evaluate_images(train, test, synthetic, schema, Evaluate(classifiers=("cnn",)), out)
     return out
 
 
@@ -84,12 +82,6 @@ def test_numbers_of_images_tell_good_from_bad(written: Path) -> None:
     assert metrics["scores"]["real"]["accuracy"] > 0.8 > 0.4 > metrics["scores"]["shuffled"]["accuracy"]
     marginals = list(csv.DictReader((written / "marginals.csv").read_text().splitlines()))
     assert len(marginals) == 3 * (65 + 64)  # and not 65 · 64 / 2 pairs
-    by_rows = list(csv.DictReader((written / "row_counts.csv").read_text().splitlines()))
-    assert [(row["rows"], row["classifier"]) for row in by_rows] == [
-        ("50", "logistic_regression"),
-        ("400", "logistic_regression"),
-    ]  # there are not 99,999 rows
-    assert float(by_rows[0]["accuracy"]) < float(by_rows[1]["accuracy"])
 
 
 def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> None:
@@ -117,7 +109,7 @@ def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: t
 def test_the_network_of_fid_never_sees_the_images_it_compares(
     schema: Schema, parts: tuple[pd.DataFrame, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likeness.evaluation import distances
+    from likeness_images import distances
 
     seen: list[np.ndarray] = []
     compared: list[np.ndarray] = []
@@ -195,19 +187,3 @@ def test_pictures_show_both_sides(schema: Schema, parts: tuple[pd.DataFrame, ...
         drawn = [Image.open(io.BytesIO(figure(*sides, SHAPE, CLASSES))) for sides in ((a, a), (a, b), (b, a))]
         assert len({picture.size for picture in drawn}) == 1 and drawn[0].width > 500
         assert len({picture.tobytes() for picture in drawn}) == 3  # each side alone changes the picture
-
-
-def test_the_rows_are_the_first_of_a_public_order(
-    schema: Schema, parts: tuple[pd.DataFrame, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[list[int]] = []
-
-    def spy(table: pd.DataFrame, *_: object) -> pd.DataFrame:
-        seen.append(list(table.index))
-        return pd.DataFrame([{"classifier": "x", **dict.fromkeys(CLASSIFICATION_METRICS, 0.5)}])
-
-    monkeypatch.setattr("likeness.evaluation.row_counts.train_on_synthetic_test_on_real", spy)
-    scores_by_rows(parts[2], parts[1], schema, 0, (60, 20), repeats=2)
-    assert [len(rows) for rows in seen] == [20, 60, 20, 60]
-    assert seen[1][:20] == seen[0] and seen[3][:20] == seen[2]  # more rows contain the fewer
-    assert len({tuple(sorted(rows)) for rows in seen}) == 4 and sorted(seen[1]) != list(range(60))

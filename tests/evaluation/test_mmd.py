@@ -8,8 +8,8 @@ import pytest
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.evaluation import mmd
-from likeness.evaluation.mmd import length_scale, mmd_squared, points
+from likeness_papers.measures import discrepancy as mmd
+from likeness_papers.measures import length_scale, mmd_squared, points
 
 Tables = Callable[..., pd.DataFrame]
 

@@ -13,7 +13,7 @@ from verdicts import verify
 
 @pytest.mark.slow
 def test_the_bundled_digits_become_synthetic_digits(alone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("likeness.evaluation.convnet.STEPS", 100)  # of the network whose features measure distances
+    monkeypatch.setattr("likeness_images.convnet.STEPS", 100)  # of the network whose features measure distances
     (alone.root / "data/raw").mkdir(exist_ok=True)
     shutil.copy(ROOT / "data/raw/digits.npz", alone.root / "data/raw")
     settings = yaml.safe_load((ROOT / "examples/digits/params.yaml").read_text())

@@ -314,8 +314,7 @@ class Evaluate(Section):
         bins: cells of a numeric column in marginals.
         max_tuples: 3-way marginals drawn by the seed, and as many 4-way ones.
         workers: classifiers that are trained at the same time; each has its own copy of the table.
-        range_queries: over three columns each.
-        mmd_rows: most rows of a table in the MMD, whose time grows with their square.
+        neighbor_rows: most rows of a table whose nearest neighbors are looked for.
         max_real_rows: most rows of the private table that are looked at, drawn by the seed.
     """
 
@@ -323,25 +322,12 @@ class Evaluate(Section):
     bins: ClassVar[int] = 16
     max_tuples: ClassVar[int] = 200
     workers: ClassVar[int] = 2
-    range_queries: ClassVar[int] = 1000
-    mmd_rows: ClassVar[int] = 5000
+    neighbor_rows: ClassVar[int] = 5000
     max_real_rows: ClassVar[int] = 1_000_000
     classifiers: tuple[str, ...] | None = setting(
         None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
     )
     max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: 20,000 (images: 10,000)")
-    learning_curve_sizes: tuple[int, ...] | None = setting(
-        None,
-        "a list such as [60, 600, 6000]: also score from this many synthetic rows",
-        least=1,
-        rule="null or a list of numbers of rows, each at least 1",
-    )
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        super().__post_init__()
-        rule = "null or a list of numbers of rows, each at least 1"
-        require(self.learning_curve_sizes != (), "evaluate.learning_curve_sizes", self.learning_curve_sizes, rule)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 INSTEAD = {
     "evaluate.card": " The public page says at no cost what the table keeps. Delete the key.",
+    "evaluate.learning_curve_sizes": " Draw tables of several sizes with sample.rows. Delete the key.",
 }
 """What serves in the place of a setting that some project may still name."""
 

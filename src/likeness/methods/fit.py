@@ -24,7 +24,7 @@ def fit(
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; return the generator, and its loss curve as (iteration, loss).
 
-    On one machine, equal seed, release, threads and processes give equal bits. ``others`` holds other releases that
+    On one machine, equal seed, release, and threads give equal bits. ``others`` holds other releases that
     completed the schema or are about other rows; the generator names them too. ``named`` is that of the rows
     (:class:`~likeness.methods.row_set.RowSet`).
 

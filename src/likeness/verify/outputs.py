@@ -25,7 +25,7 @@ from likeness.inference.relations import summary
 from likeness.methods import METHODS
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.synthetic_table import parquet_bytes, plain_bytes, read_synthetic, sample_request
+from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
 from likeness.preflight.forecast import training_seconds
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
@@ -47,7 +47,6 @@ _ORIGIN = {
     "device": "cpu|cuda|mps",
     "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}",
 }
-_MOST_PROCESSES = 10**6
 _CARD = {"gpu": r"[0-9A-Za-z_ ]{1,40}", "cuda": VERSION, "cudnn": "[0-9]{1,9}"}
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""
@@ -114,17 +113,17 @@ def _trainers(method: str, saved: "SavedGenerator") -> tuple[str, ...]:
 def _is_origin(where: Mapping[str, Any], trainers: Collection[str] = _TRAINERS) -> bool:
     """Whether a training by one of the trainers can have exactly these facts.
 
-    numpy trains on the CPU in one process, and a PyTorch for CPUs has no GPU.
+    numpy trains on the CPU, and a PyTorch for CPUs has no GPU.
     """
     trainer, device = next((name for name in trainers if name in where), ""), where.get("device")
     texts = {trainer: VERSION, **_ORIGIN, **(_CARD if device == "cuda" else {})}
-    if set(where) != {*texts, "processes"} or type(where["processes"]) is not int:
+    if set(where) != set(texts):
         return False
     if not all(isinstance(where[key], str) and re.fullmatch(form, where[key]) for key, form in texts.items()):
         return False
     if trainer == "numpy":
-        return (device, where["processes"]) == ("cpu", 1)
-    return 1 <= where["processes"] < _MOST_PROCESSES and not (device == "cuda" and where[trainer].endswith("+cpu"))
+        return device == "cpu"
+    return not (device == "cuda" and where[trainer].endswith("+cpu"))
 
 
 def training(bundle: Bundle) -> str:
@@ -155,11 +154,8 @@ def _refuse_elsewhere(method: "Method", where: Mapping[str, Any]) -> None:
     """Say that a training cannot be made again here.
 
     Raises:
-        Untestable: this machine lacks the device, or several processes trained.
+        Untestable: this machine lacks the device.
     """
-    if where["processes"] != 1:
-        words = f"{where['processes']} processes trained the generator, and this check trains in one"
-        raise Untestable(f"not done: {words}. Their sums round differently")
     try:
         if where["device"] != "cpu":
             method.check_device(where["device"])
@@ -217,7 +213,7 @@ def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
 def _machine(where: Mapping[str, Any]) -> str:
     trainer = next(f"{name} {where[name]}" for name in _TRAINERS if name in where)
     device = " ".join(str(where[name]) for name in ("device", *_CARD) if name in where)
-    return f"{where['processor']} ({device}), {trainer}, processes: {where['processes']}"
+    return f"{where['processor']} ({device}), {trainer}"
 
 
 def written_by(path: Path) -> str:
@@ -268,7 +264,7 @@ def _plain_name(bundle: Bundle, stem: str) -> str:
 
 def _plain(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
     """A table without Parquet, as the settings say that its source is written."""
-    return plain_bytes(table, bundle.model.tables[stem], bundle.params.ingest.format)
+    return bundle.model.plain_bytes(table, stem, bundle.params.ingest.format)
 
 
 def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
