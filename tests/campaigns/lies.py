@@ -1,6 +1,6 @@
 """Planted lies: what a bundle may claim that is not so, and the check of ``likeness verify`` that must not believe it.
 
-``python -m tests.campaigns.faults lies`` plants each in a copy of an honest bundle, seals it as a forger would
+``python -m tests.campaigns.lies`` plants each in a copy of an honest bundle, seals it as a forger would
 (:mod:`tests.campaigns.forgery`), and prints what the verifier says. tests/pipeline/test_lies.py runs the check of each.
 
 Not in the table, because nothing in a bundle could show it: values that are sums of no rows, and a ledger that was made
@@ -11,7 +11,6 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -517,6 +516,7 @@ LIES: tuple[Lie, ...] = (
 )  # fmt: skip
 
 
+_WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}
 BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES}
 
 
@@ -530,27 +530,24 @@ def judged(lie: Any, honest: dict[str, Path]) -> list[Check]:
             return [Check(OPENED, False, str(refusal))]
 
 
-def campaign(lies: Mapping[str, Any], honest: dict[str, Path]) -> int:
-    """Tell lies, and print what the verifier says of each; 1 if one is believed."""
+def main() -> int:
+    """Tell all lies, and print what the verifier says of each; 1 if one is believed."""
     believed = 0
     print("| lie | verdict | check | what it says |\n| --- | --- | --- | --- |")
-    for name, lie in lies.items():
-        checks = judged(lie, honest)
-        passed = {check.passed for check in checks}
-        code = 1 if False in passed else 3 if None in passed else 0
-        believed += code not in ((1,) if lie.verdict is False else (1, 3))
-        # A bundle with files that do not belong is looked at no further.
-        worst = min(checks, key=lambda one: (False, None, True).index(one.passed))
-        check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), worst)
-        print(f"| {name} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
-    print(f"\n{len(lies)} lies, {believed} believed")
+    with tempfile.TemporaryDirectory() as folder:
+        honest = bundles(Path(folder))
+        for name, lie in BY_NAME.items():
+            checks = judged(lie, honest)
+            passed = {check.passed for check in checks}
+            code = 1 if False in passed else 3 if None in passed else 0
+            believed += code not in ((1,) if lie.verdict is False else (1, 3))
+            # A bundle with files that do not belong is looked at no further.
+            worst = min(checks, key=lambda one: (False, None, True).index(one.passed))
+            check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), worst)
+            print(f"| {name} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
+    print(f"\n{len(BY_NAME)} lies, {believed} believed")
     return int(believed > 0)
 
 
-def main() -> int:
-    """Tell all lies."""
-    with tempfile.TemporaryDirectory() as folder:
-        return campaign(BY_NAME, bundles(Path(folder)))
-
-
-_WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}
+if __name__ == "__main__":
+    raise SystemExit(main())

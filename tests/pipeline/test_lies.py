@@ -1,6 +1,6 @@
 """Lying bundles: each planted lie is found by its check, and each requirement of the verifier is false for one of them.
 
-The lies and the forger's tools are those of ``python -m tests.campaigns.faults lies``.
+The lies and the forger's tools are those of ``python -m tests.campaigns.lies``.
 """
 
 import ast
