@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from postgres import programs, server
+from postgres_server import programs, server
 
 from likeness import Schema, Synthesizer
 from likeness.bundle.files import Bundle
