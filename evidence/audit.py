@@ -4,8 +4,8 @@ Run: ``python -m evidence.audit [--draws 200000] [--epsilon 10] [--only QUERY]``
 evidence/AUDIT.md.
 
 For every query of every method as shipped, of what is off as shipped (PEARL's modes, learned bins, named tables and
-weights, a first look, the network beside moments, clusters), of images in color, of histories, and of the quality card,
-two neighboring tables pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
+weights, a first look, the network beside moments, clusters), of images in color and of histories, two neighboring
+tables pass the real door, ledger and all, and what it computed on the way (scale, receipt) is caught.
 ``tests/release/test_partition_selection.py`` tests private categories instead.
 Then ONE exact sum of either table is noised again and again by the door's own code, and a lower bound on ε is computed
 from the best test of "which table was it?". The bound must stay below the claim, and, so that the audit is known to see
@@ -39,7 +39,6 @@ from evidence.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, varian
 from evidence.audit_options import IN_COLOR, OPTIONS
 from evidence.common import ONLY_IMAGES
 from likeness.config.explain import defaults
-from likeness.config.params import Card
 from likeness.config.typed import build
 from likeness.core.bounds import Part, PrivacyUnit
 from likeness.data.encoding.layout import Layout
@@ -52,12 +51,10 @@ from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import CardQuery, card_shares, planned_card
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release import door
-from likeness.release.distances import DistanceQuery
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachCluster, PositionPairs, Records
 from likeness.release.released import Released, from_bytes
@@ -175,8 +172,8 @@ class Case:
 
     name: str
     adjacency: Adjacency
-    query: CardQuery
-    twin: CardQuery
+    query: Query
+    twin: Query
     schema: Schema = SCHEMA
     most: int = 1
 
@@ -187,9 +184,7 @@ class Case:
 
     @property
     def canary(self) -> "Case":
-        """The same bounds, reached. Distances have no map of their own, and come near their bound as they are."""
-        if isinstance(self.query, DistanceQuery):
-            return self
+        """The same bounds, reached."""
         kind = CanaryCells if isinstance(self.query.feature, CellMap) else Canary
         query = dataclasses.replace(self.query, feature=kind(self.query.feature))
         return Case(f"{self.name} at its bound", self.adjacency, query, query, self.schema, self.most)
@@ -234,7 +229,7 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
             for query in queries_of(name, method, RowSet(context, ""), rows):
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
-    return [*found.values(), *cluster_cases(), *history_cases(), *card_cases()]
+    return [*found.values(), *cluster_cases(), *history_cases()]
 
 
 def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> list[Query]:
@@ -287,26 +282,6 @@ def cluster_cases() -> Iterator[Case]:
         query = Query("by_cluster", "privatize", feature, clusters.num_groups, clusters)
         for adjacency in Adjacency:
             yield Case(f"moments with split classes {feature.name}", adjacency, query, query, IMAGES)
-
-
-def card_cases() -> Iterator[Case]:
-    """The queries of the quality card about a public table, whose rows all stand in one corner."""
-    card, one = Card(share=0.5), _row(_corners(SCHEMA), 0)
-    for adjacency in Adjacency:
-        count = 1000 if adjacency is Adjacency.REPLACE_ONE else None
-        context = Context(SCHEMA, str(adjacency), count, seed=0)
-        plan = make_plan(
-            method="card",
-            identity="people",
-            shares=[dataclasses.replace(share, share=1 / 2) for share in card_shares(card, context)],
-            epsilon=EPSILON,
-            delta=DELTA,
-            adjacency=adjacency,
-            num_records=count,
-        )
-        for query in planned_card(card, plan, context):
-            asked = query.about(query.counts([one]), 1000) if isinstance(query, DistanceQuery) else query
-            yield Case(f"card {query.name}", adjacency, asked, asked)
 
 
 def audit(case: Case, draws: int = 0, epsilon: float = EPSILON, alarm: float = ALARM) -> Finding:
@@ -458,9 +433,7 @@ def _pinned(query: Query, records: Records) -> Query:
     return query
 
 
-def _exact(query: CardQuery, records: Records) -> NDArray[np.int64]:
-    if isinstance(query, DistanceQuery):
-        return query.distances(lattice_sum(query.cells, [records]))
+def _exact(query: Query, records: Records) -> NDArray[np.int64]:
     return lattice_sum(_pinned(query, records), [records])
 
 
@@ -476,14 +449,13 @@ class _Seen:
         """Noise one exact vector many times, by the same call of the door; shape (draws, coordinates)."""
         plan = self.arguments[1]
         many = Partial(np.tile(exact, (draws, 1)), plan.num_records or 0)
-        same = mock.patch.object(DistanceQuery, "distances", lambda query, total: total)  # they are distances
-        with same, mock.patch.object(door, "exact_sum", lambda query, read, engine: many):
+        with mock.patch.object(door, "exact_sum", lambda query, read, engine: many):
             noisy: NDArray[np.int64] = door._draw(*self.arguments, **self.keywords).lattice
         return noisy
 
 
 def _through_the_door(
-    case: Case, query: CardQuery, records: Records, dataset: Dataset, ledger: Ledger, epsilon: float
+    case: Case, query: Query, records: Records, dataset: Dataset, ledger: Ledger, epsilon: float
 ) -> _Seen:
     """A whole release."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
@@ -495,8 +467,7 @@ def _through_the_door(
 
     with mock.patch.object(door, "_draw", spy):
         plan = plan_of(case, len(records.x), epsilon)
-        pinned = query if isinstance(query, DistanceQuery) else _pinned(query, records)
-        data = door.Door(plan, ledger, dataset, lambda: [records]).release(pinned)
+        data = door.Door(plan, ledger, dataset, lambda: [records]).release(_pinned(query, records))
     return _Seen(from_bytes(data, case.name), *calls[0])
 
 

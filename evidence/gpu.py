@@ -7,13 +7,11 @@ the table of evidence/RESULTS.md, and measures nothing.
 
 Rows: milliseconds of a training step of each network on images of 28 × 28 and of 32 × 32 in color, with the flags that
 the product sets, in float32 and bfloat16, as it is and with ``torch.compile``, on the device and on two cores; its peak
-memory on the device; whether a second training has equal bits; what ``verify --retrain`` says; training under torchrun.
+memory on the device; whether a second training has equal bits; what ``verify --retrain`` says.
 """
 
 import argparse
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +23,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-import torch.distributed as dist
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
@@ -37,7 +34,6 @@ from likeness.verify import verify
 from likeness_papers.hp.hermite_map import HermiteFeatures
 from likeness_papers.hp.mehler import rho_of
 from likeness_papers.merf.fourier_map import MixedFourierFeatures
-from likeness_papers.networks import parallel
 from likeness_papers.networks.images import ImageGenerator, ResidualImages
 from likeness_papers.networks.latent import LatentGenerator
 from likeness_papers.networks.objective import EmbeddingObjective, LatentBatches
@@ -181,49 +177,8 @@ def retrained(method: str, name: str, device: torch.device, small: bool, folder:
     return {"equal_bits": float(training.passed is True), "verdict": f"{training.text}; failed: {wrong}"}
 
 
-_TORCHRUN = "import sys; from evidence.gpu import together; together(sys.argv[1], sys.argv[2] == 'True', sys.argv[3])"
-
-
-def together(device: str, small: bool, out: str) -> None:
-    """What torchrun starts: several processes train a few steps; one compares a group of itself with itself alone."""
-    place = torch.device(device)
-    if parallel.launched():
-        trained("convolutional", SHAPES["28 x 28"], place, small)
-        return
-    alone = gradients(place, small)
-    dist.init_process_group("nccl" if place.type == "cuda" else "gloo")
-    Path(out).write_text(str(float((gradients(place, small, group=True) - alone).norm() / alone.norm())))
-    dist.destroy_process_group()
-
-
-def gradients(device: torch.device, small: bool, group: bool = False) -> Tensor:
-    """All of a batch of the residual network, side by side; with the sums of several processes, if wanted."""
-    torch.manual_seed(0)
-    generator, batch = network("residual", SHAPES["28 x 28"]).to(device).train(), 20 if small else 500
-    if group:
-        parallel.join(generator)
-    objective("merf", SHAPES["28 x 28"], batch, device, small).loss(generator).backward()  # type: ignore[no-untyped-call]
-    if group:
-        parallel.average_gradients(generator)
-    return torch.cat([parameter.grad.flatten() for parameter in generator.parameters() if parameter.grad is not None])
-
-
-def torchrun(processes: int, device: torch.device, small: bool, folder: Path) -> Numbers:
-    """Seconds of what torchrun starts; of one process also the largest relative difference that a group makes."""
-    script, out = folder / "together.py", folder / "difference"
-    script.write_text(_TORCHRUN)
-    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), str(script)]
-    paths = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
-    started = time.perf_counter()
-    command = [sys.executable, *words, device.type, str(small), str(out)]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=True, timeout=120)
-    difference: Numbers = {"difference": float(out.read_text())} if processes == 1 else {}
-    return {"seconds": time.perf_counter() - started, "processes": float(processes), **difference}
-
-
 def measurements(device: torch.device, small: bool, folder: Path) -> Iterator[tuple[list[str], Callable[[], Numbers]]]:
     """Every measurement with its keys, the cheapest first."""
-    cores = torch.device("cpu")
     plain = "float32", "no"
     for shape_name, shape in SHAPES.items():
         for name in NETWORKS:
@@ -232,8 +187,6 @@ def measurements(device: torch.device, small: bool, folder: Path) -> Iterator[tu
     for method, name in (("merf", "convolutional"), ("ntk", "residual")):
         keys = [f"verify --retrain, {method}, {name}", "8 x 8", device.type, *plain]
         yield keys, partial(retrained, method, name, device, small, folder)
-    yield ["torchrun, 1 process", "28 x 28", device.type, *plain], partial(torchrun, 1, device, small, folder)
-    yield ["torchrun, 2 processes", "28 x 28", "cpu", *plain], partial(torchrun, 2, cores, small, folder)
     steps = [(method, name, shape) for shape in SHAPES for name in NETWORKS for method in METHODS]
     shown = [each for each in steps if each[1] == "convolutional" or each[0] == "ntk"]
     for place, precision, compiled in _runs(device):
@@ -295,7 +248,7 @@ def main() -> None:
     folder = results.path.parent
     folder.mkdir(parents=True, exist_ok=True)
     ends, left = time.monotonic() + 60 * arguments.minutes, []
-    facts = {name: str(value) for name, value in environment(device).items() if name not in ("device", "processes")}
+    facts = {name: str(value) for name, value in environment(device).items() if name != "device"}
     facts["cores"] = processor()
     for keys, measure in measurements(device, arguments.small, folder):
         if not results.of(*keys).empty or (arguments.small and keys[-1] == "yes"):

@@ -60,7 +60,7 @@ _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 _RELEASE = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize")
-_PUBLISH = ("train", "sample", "card", "account")
+_PUBLISH = ("train", "sample", "account")
 
 
 def bundles(folder: Path) -> dict[str, Path]:
@@ -98,7 +98,6 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
     content["ingest"]["unit"] = {"column": "pid", "max_rows": 2}
     content[method] = {"expert": _SETTINGS[method]}
     content["sample"]["rows"] = 50
-    content["evaluate"]["card"] = {"share": 0.1, "bins": 4}
     with contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):
         staff(identity).to_csv("staff.csv", index=False)
         Path("schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))

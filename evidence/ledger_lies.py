@@ -209,16 +209,6 @@ def raised(**first: Any) -> f.Plant:
     return chain(change)
 
 
-def card_first(found: list[Json]) -> None:
-    """The ledger answered a question about the table before it had the releases that the table was made from."""
-    key = next(r["body"]["key"] for r in found if r.get("kind") == "reserve" and r["body"]["query"] == p.DISTANCES)
-    cards = [record for record in found if record.get("body", {}).get("key") == key]
-    for record in cards:
-        found.remove(record)
-    place = found.index(of("cap", 0)(found)) + 1
-    found[place:place] = [{**record, "time": found[place - 1]["time"]} for record in cards]
-
-
 def with_a_point(found: list[Json]) -> None:
     """A commit names its reservation as 14.0."""
     body = of("commit")(found)["body"]
@@ -366,12 +356,6 @@ OF_LEDGERS: tuple[Told, ...] = (
      another(partial(cheaper, 0.5), p.KEYS)),
     ("another release has a threshold, and counts no categories", COSTS, "another map",
      another(sets(threshold=1 << 40, mechanism="thresholded_discrete_gaussian", delta_keys=1e-7))),
-    ("another card moved by half of what it moves", COSTS, "sensitivity is",
-     another(partial(cheaper, 0.5), p.DISTANCES)),
-    ("another card has one figure of four", COSTS, "dimension is", another(dimension=1, query=p.DISTANCES)),
-    ("another card has a note", COSTS, "another map", another(feature(note=p.NOTE), p.DISTANCES)),
-    ("another card is about the rows of several classes", COSTS, "another map",
-     another(sets(num_groups=2), p.DISTANCES)),
     ("another release of histories counts rows of nobody in particular", COSTS, "no person has several", f.all_of(
         another(sets(unit=None), p.FOLLOWING), chain(of_rows)), _OF_HISTORIES),
     ("another release of histories counts each event at the cost of a person", COSTS, "sensitivity is",
@@ -446,9 +430,6 @@ OF_LEDGERS: tuple[Told, ...] = (
      hidden_reservation, _OF_PEARL),
     ("a release that was given up is published", ENTRIES, "gave this release up", chain(
         lambda found: found.insert(len(found) - 1, _lost(found, "commit")))),
-    ("the better of two cards is shown", ENTRIES, "2 tables with a card", another(lambda body: body.update(
-        slot="1", feature={**body["feature"], "scores": body["feature"]["scores"][::-1]}), p.CONFUSION)),
-    ("a card came before its table", ENTRIES, "before there was one", f.all_of(p.records(card_first), p.renumber)),
     # --- costs that an older copy of the ledger lost
     *((f"a lost record cost {word}", COSTS, "lost cost that is no number, or below 0", recovered(**{key: value}))
       for word, key, value in (("-0.01", "rho", -0.01), ("a text", "rho", "0.01"), ("less delta", "delta_keys", -1e-9),

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from evidence.forgery import (
     edit_chain,
     edit_json,
     edit_receipt,
-    edit_request,
     edit_values,
     hide,
     redraw,
@@ -28,8 +27,6 @@ from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_bytes
 from likeness.inference.relations import summary
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.card import card_queries
-from likeness.pipeline.synthetic_table import read_synthetic
 from likeness.release.query import Query
 from likeness.release.released import load_released
 from likeness_images.moments.cosine_map import CosineMoments
@@ -38,9 +35,8 @@ NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64
 KEYS, COUNTS, COLUMNS, SECOND, EMBEDDING = "categories_1", "class_counts", "columns", "second", "embedding"
 FOLLOWING = "next_embedding"
-DISTANCES, CONFUSION = "card_distances", "card_confusion"
 NUMBERS = ("steps", "histograms", "finer_histograms")
-ALL = (KEYS, COUNTS, *NUMBERS, COLUMNS, "products", SECOND, EMBEDDING, DISTANCES, CONFUSION)
+ALL = (KEYS, COUNTS, *NUMBERS, COLUMNS, "products", SECOND, EMBEDDING)
 
 
 def file(name: str, data: bytes = b"x") -> Plant:
@@ -332,11 +328,6 @@ def digits_of_a_plan(folder: Path) -> None:
     edit_json(folder / names.PLAN_FILE, change)
 
 
-def minus_zero(folder: Path) -> None:
-    """The sign of a zero."""
-    edit_json(folder / names.PRIVACY, lambda value: min(value["card"], key=lambda one: one["low"]).update(low=-0.0))
-
-
 def copied_count(folder: Path) -> None:
     """One value of a release in the place of a value of another."""
     counts = load_released(folder / names.RELEASED / f"{COUNTS}.safetensors").lattice
@@ -364,37 +355,11 @@ def another_query(folder: Path) -> None:
     edit_json(folder / names.PLAN_FILE, change)
 
 
-def another_reference(folder: Path) -> None:
-    """Distances from other public counts than those of the table."""
-    asked = load_released(folder / names.RELEASED / f"{DISTANCES}.safetensors").receipt.feature
-    _asked(folder, DISTANCES, {**asked, "reference": SHA})
-
-
 def relations_follow(folder: Path) -> None:
     """The account states the relations of the generator that is here now, which may show other ones by chance."""
     bundle = Bundle(folder)
     generators = [SavedGenerator.load(folder / rows.generator) for rows in bundle.row_sets]
     field("relations", summary(bundle.row_sets, bundle.answers, generators))(folder)
-
-
-def card_follows(folder: Path) -> None:
-    """The card was asked about the table that is here now, say its receipts and entries."""
-    bundle = Bundle(folder)
-    table, card = read_synthetic(folder / names.TABLE, bundle.schema), bundle.params.evaluate.card
-    assert card is not None
-    for query in card_queries(card, bundle.plan, bundle.facts, bundle.auxiliary, table):
-        _asked(folder, query.name, query.spec())
-
-
-def _asked(folder: Path, query: str, feature: Mapping[str, Any]) -> None:
-    """Another question in receipt, entry, key and account."""
-    edit_receipt(query, feature=dict(feature))(folder)
-    edit_request(query, feature=dict(feature))(folder)
-
-    def change(privacy: dict[str, Any]) -> None:
-        next(one for one in privacy["queries"] if one["query"] == query)["map"] = dict(feature)
-
-    edit_json(folder / names.PRIVACY, change)
 
 
 def half_of_it(folder: Path) -> None:

@@ -43,7 +43,7 @@ from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder
 from likeness.evaluation.utility import shuffle_columns
 from likeness.methods import METHODS
-from likeness.report.image_figures import MOST_CLASSES, grid
+from likeness_images.figures import MOST_CLASSES, grid
 
 RESULTS = Results(Path("evidence/results/papers.csv"), ["data", "method", "epsilon", "adjacency", "draw"])
 PAGE = Path("evidence/RESULTS.md")

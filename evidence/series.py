@@ -22,12 +22,12 @@ from likeness.bundle.extract import chain_extract
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.hashing import sha256_json
 from likeness.features.cells import Cells
-from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.ledger import records as records_of
 from likeness.ledger.first_nights import people_of_tonight
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import Record
+from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.preflight.cost import RUNS_A_YEAR
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho, rho_for
@@ -59,7 +59,7 @@ def nights(years: float, people: int) -> pd.DataFrame:
     count, generator = round(RUNS_A_YEAR["night"] * years), np.random.default_rng(0)
     epsilon = math.floor(1e3 * epsilon_of_rho(rho_for(EPSILON, DELTA) / count.bit_length(), DELTA)) / 1e3
     starts = np.cumsum([0, *SIZES])
-    columns = LowOrderMarginals(tuple(Cells(int(start), size) for start, size in zip(starts, SIZES, strict=False)))
+    columns = PairMarginals(tuple(Cells(int(start), size) for start, size in zip(starts, SIZES, strict=False)))
     records_of._now = FIRST.isoformat
     query, plan, ledger = Query("embedding", "privatize", columns), plan_of(epsilon), Ledger.create(locate())
     ledger.declare_population("people", ADD, EPSILON, DELTA, "pid")
@@ -98,7 +98,7 @@ def nights(years: float, people: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _counts(columns: LowOrderMarginals, x: np.ndarray) -> np.ndarray:
+def _counts(columns: PairMarginals, x: np.ndarray) -> np.ndarray:
     """Exact counts of all cells."""
     places = columns.places(x)
     widths = [part.width for part in columns.parts]

@@ -76,7 +76,6 @@ EVERY = {**defaults(Params), "method": "marginals"}
 del EVERY["sections"]
 EVERY["privacy"] |= {**NEEDED["privacy"], "unit": "one person"}
 EVERY["ingest"] |= {**NEEDED["ingest"], "unit": {"column": "pid", "max_rows": 5}}
-EVERY["evaluate"]["card"] = {"share": 0.1}
 EVERY |= {name: {"expert": defaults(method)} for name, method in METHODS.items()}
 
 
@@ -91,7 +90,7 @@ def test_files_without_a_section_projects_and_fits_have_the_same_method(tmp_path
 
 
 def test_only_what_a_person_must_decide_is_needed() -> None:
-    optional = ("ingest.unit.", "evaluate.card.")  # sections that may be null; whoever writes one writes all of it
+    optional = "ingest.unit."  # a section that may be null; whoever writes it writes all of it
     missing = {key.name for key in keys(Params, "") if key.default is None and not key.name.startswith(optional)}
     assert missing == {"method", *(f"{one}.{key}" for one in ("privacy", "ingest") for key in NEEDED[one])}
     params = params_from(NEEDED)
@@ -243,7 +242,8 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("sample", "rows"), True, r"sample\.rows must be of type int"),
         (("pearl", "train", "hidden"), 128, r"pearl\.train\.hidden must be a list"),
         (("pearl", "auxiliary", "num_pairs"), 1000, r"num_pairs must be a power of two"),
-        (("evaluate", "learning_curve_sizes"), 60, r"evaluate\.learning_curve_sizes must be a list"),
+        (("evaluate", "card"), None, r"evaluate\.card is not a setting\. The public page says at no cost"),
+        (("evaluate", "learning_curve_sizes"), [60], r"sizes is not a setting\. Draw tables of several sizes"),
         (("pearl", "auxiliary", "mixture", "components"), 3, r"shares\.mixture must be between 0 and 1 while .* is 3"),
         (("pearl", "plan", "shares", "mixture"), 0.1, r"shares\.mixture must be 0 while .*components is 1"),
         (("pearl", "auxiliary", "mixture", "columns"), ["age", "age"], r"a list of different names"),

@@ -15,7 +15,6 @@ import yaml
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from typer.testing import CliRunner
-from verdicts import verify
 
 import likeness
 from likeness import Schema, Synthesizer
@@ -25,7 +24,6 @@ from likeness.config.params import LedgerSettings
 from likeness.core.errors import (
     BudgetError,
     DataError,
-    LedgerError,
     LikenessError,
     NotFittedError,
     ParamsError,
@@ -413,42 +411,6 @@ def test_a_first_notebook() -> None:
     beside = synthesizer.sample(where=df[["age", "sex"]].head(20))
     assert beside["age"].tolist() == df["age"].head(20).tolist()
     assert synthetic.dtypes.equals(df.dtypes) and beside.dtypes.equals(df.dtypes)
-
-
-def test_a_card_is_paid_once_and_stands_in_statement_folder_and_bundle(ledger: Ledger, tmp_path: Path) -> None:
-    fitted = small(epsilon=4.0, card={"share": 0.2, "bins": 4}).fit(rows())
-    spent, shares = count(), {query["query"]: query["share"] for query in fitted.privacy["queries"]}
-    assert shares["card_distances"] + shares["card_confusion"] == pytest.approx(0.2)
-    assert sum(shares.values()) == pytest.approx(1) and fitted.privacy["total"]["epsilon"] <= 4
-    assert {"rows", "mean_1_way", "worst_2_way", "balanced_accuracy"} <= set(fitted.card_.index)
-    assert (fitted.card_.low <= fitted.card_.value).all() and (fitted.card_.value <= fitted.card_.high).all()
-    assert "## Quality card" in fitted.statement
-    assert clone(fitted).fit(rows()).card_.equals(fitted.card_) and count() == spent
-    with pytest.raises(LedgerError, match="tables allows 1"):  # another seed draws another table
-        small(epsilon=4.0, card={"share": 0.2, "bins": 4}, seed=1).fit(rows())
-    assert count() == spent
-    fitted.save(tmp_path / "saved")
-    loaded = Synthesizer.load(tmp_path / "saved")
-    assert loaded.card_.equals(fitted.card_)
-    assert loaded.estimate("c").equals(fitted.estimate("c"))
-    with pytest.raises(ParamsError, match="about the table of sample"):
-        loaded.bundle(tmp_path / "other", n=30)
-    loaded.bundle(tmp_path / "bundle")
-    checks = {check.name: check for check in verify(tmp_path / "bundle")}
-    assert checks["card"].passed, checks["card"]
-    assert all(check.passed is not False for check in checks.values())
-
-
-def test_figures_of_a_card_are_about_the_table_of_sample(ledger: Ledger) -> None:
-    """Without noise the distance of the column ``c`` alone is that of its shares."""
-    schema = {**SCHEMA, "columns": {name: SCHEMA["columns"][name] for name in ("c", "y", "o")}}
-    card = {"share": 0.2, "measures": ["mean"]}
-    fitted = small(epsilon=float("inf"), cap=(float("inf"), 1e-5), schema=schema, card=card).fit(rows())
-    real, drawn = rows(), fitted.sample()
-    tables = [one[["c", "y", "o"]].astype(object).where(one.notna(), "missing") for one in (real, drawn)]
-    shares = [[one[name].value_counts(normalize=True) for name in one] for one in tables]
-    differences = [first.sub(second, fill_value=0).abs().sum() / 2 for first, second in zip(*shares, strict=True)]
-    assert fitted.card_.value["mean_1_way"] == pytest.approx(np.mean(differences), abs=1e-4)
 
 
 @pytest.mark.parametrize(

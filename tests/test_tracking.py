@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from likeness.core.errors import ArtifactError, LikenessError, ParamsError
+from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths
 from likeness.data.schema.schema import Schema
@@ -120,61 +120,6 @@ def test_public_numbers_arrive_and_private_ones_stay(
     assert "INFO" not in "".join(capfd.readouterr())  # MLflow has a line for each step of a new database
 
 
-def test_the_generator_is_a_model_that_draws_typed_rows_and_holds_no_pickle(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As somebody else loads it: from the store alone, with MLflow told to refuse pickle."""
-    import mlflow
-    import pandas as pd
-
-    monkeypatch.setenv("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
-    logged = track(Project.load())
-    monkeypatch.chdir(tmp_path)
-    for folder in ("data", "reports"):
-        (project / folder).rename(tmp_path / f"moved-{folder}")
-    before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(logged["uri"])
-    try:
-        model = mlflow.pyfunc.load_model("models:/adult-marginals@newest")
-        assert mlflow.models.get_model_info(logged["model"]).model_uuid == model.metadata.model_uuid
-        by_run = mlflow.models.get_model_info(f"runs:/{logged['run_id']}/generator")
-    finally:
-        mlflow.set_tracking_uri(before)
-    table = model.predict(40)
-    schema = Schema.load(ROOT / "data/schema/adult.yaml")
-    assert list(table.columns) == list(schema.names) and len(table) == 40
-    assert table["age"].dtype == "int64" and table["age"].between(17, 90).all()
-    assert tuple(table["education"].cat.categories) == schema.column("education").categories
-    assert table["education"].cat.ordered  # an ordered column
-    rich = model.predict(pd.DataFrame({"rows": [25]}), params={"where": ["income=>50K"], "seed": 3})
-    assert (rich["income"] == ">50K").all() and len(rich) == 25
-    assert model.predict({"rows": [25]}, params={"where": ["income=>50K"], "seed": 3}).equals(rich)  # the seed decides
-    assert not model.predict(25, params={"where": ["income=>50K"], "seed": 4}).equals(rich)
-    for asked, params, rule in (
-        (0, {}, "from 1 to 1,000,000 in one request"),
-        (1_000_001, {}, "got 1000001. For more, ask again with another seed"),
-        (10**30, {}, "from 1 to 1,000,000"),
-        (float("inf"), {}, "must be a number of rows"),
-        (float("nan"), {}, "must be a number of rows"),
-        (pd.DataFrame({"rows": [10**12]}), {}, "from 1 to 1,000,000"),
-        (pd.DataFrame({"rows": [1, 2]}), {}, "one row and the column 'rows'"),
-        (1, {"where": ["income"]}, "COLUMN=VALUE"),
-        (1, {"where": ["income=much"]}, "sample.where.income must be one of"),
-    ):
-        with pytest.raises(ParamsError, match=rule):
-            model.predict(asked, params=params)
-    assert by_run.model_id and model.metadata.signature.outputs.input_names() == list(schema.names)
-    found = [path for path in (tmp_path / "store/artifacts").rglob("*") if path.is_file()]
-    # Loading has imported the script, and where Python writes compiled modules, it has written one beside it.
-    files = [path for path in found if path.parent.name != "__pycache__"]
-    assert {path.suffix for path in files} <= {
-        ".csv", ".html", ".json", ".md", ".png", ".py", ".safetensors", ".txt", ".yaml", ""
-    }  # fmt: skip
-    assert {"weights.safetensors", "serving.py"} <= {path.name for path in files}
-    # What a pickle begins with (protocol 2 and later), and what MLflow calls the files that it pickles to.
-    assert not [path for path in files if path.read_bytes()[:1] == b"\x80" or path.suffix in (".pkl", ".pickle")]
-
-
 def test_scores_on_real_rows_only_when_asked(project: Path) -> None:
     content = yaml.safe_load((project / "params.yaml").read_text())
     content["tracking"]["internal_metrics"] = True
@@ -224,7 +169,7 @@ def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
     assert run.data.tags["stage.ingest"] == "ran" and run.data.tags["stage.sample"] == "restored"
 
 
-def test_a_run_and_its_metrics_and_files_tell_days(project: Path, tmp_path: Path) -> None:
+def test_a_run_and_its_metrics_tell_days(project: Path) -> None:
     """The schedule tells when a run began: with its end to the second, private stages have seconds again."""
     from mlflow.tracking import MlflowClient
 
@@ -236,8 +181,6 @@ def test_a_run_and_its_metrics_and_files_tell_days(project: Path, tmp_path: Path
         metric.timestamp for name in run.data.metrics for metric in client.get_metric_history(run.info.run_id, name)
     ]
     assert len(times) > 5 and not any(time % 86_400_000 for time in times)
-    (written,) = (tmp_path / "store").rglob("MLmodel")
-    assert len(yaml.safe_load(written.read_text())["utc_time_created"]) == len("2026-01-31")
 
 
 def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_path: Path) -> None:
@@ -251,7 +194,7 @@ def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_
     stored = everything_stored(tmp_path / "store")
     assert b"# statement" in stored
     assert b"<html>" not in stored and b"abababab" not in stored
-    assert b"a public picture" not in stored and not list(tmp_path.rglob("MLmodel"))
+    assert b"a public picture" not in stored and not list((tmp_path / "store").rglob("*.safetensors"))
 
 
 def test_a_run_that_cannot_be_logged_is_marked_failed(project: Path) -> None:

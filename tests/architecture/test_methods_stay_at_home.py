@@ -15,8 +15,6 @@ REGISTRY = ROOT / "src/likeness/methods/__init__.py"
 SHARED_NAMES = {
     "column_marginals",
     "constant",
-    "low_order_marginals",
-    "naive_bayes",
     "tabular",
     "image",
     "residual_images",

@@ -31,7 +31,6 @@ MAY_LOAD = {
     "privatize": {"torch", "sqlalchemy", "pandas"},
     "train": {"torch"},
     "sample": {"torch", "pandas"},
-    "card": {"torch", "sqlalchemy", "pandas"},
     "evaluate": {"pandas", "sklearn", "xgboost", "matplotlib"},
     "account": {"sqlalchemy"},
     "report": {"matplotlib", "pandas", "sklearn"},

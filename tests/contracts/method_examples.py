@@ -9,8 +9,6 @@ from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
-from likeness.features.low_order_marginals import LowOrderMarginals
-from likeness.features.naive_bayes import NaiveBayes
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
@@ -86,14 +84,9 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
         6,
     ),
     "level_counts": (LevelCounts((2, 3), 5, 8), 6),
-    "low_order_marginals": (
-        LowOrderMarginals((Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2))),
-        5,
-    ),
     "mixed_fourier": (MixedFourierFeatures(20, 0.5, 1, numeric=(0, 1), categorical=(2, 3, 4), num_categorical=1), 5),
     "modal": (Modal(5, MODES, CharacteristicFunction(30, 10, 0.4, seed=1)), 5),
     "mode_statistics": (ModeStatistics(MODES), 5),
-    "naive_bayes": (NaiveBayes((Cells(0, 2, (0.5,)), Cells(1, 2)), 2, (-3, 0, -9, -1, -7, -2, -9, 0, -6, -2)), 3),
     "pair_distance": (PairDistance(4), 8),
     "pair_marginals": (
         PairMarginals(
@@ -156,14 +149,9 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
         100,
     ),
     "level_counts": (LevelCounts((6, 6, 3), 4, 64), 108),
-    "low_order_marginals": (LowOrderMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "mixed_fourier": (MixedFourierFeatures(1_000, 0.5, 1, tuple(range(60)), tuple(range(60, 100)), 10), 100),
     "modal": (Modal(100, MANY_MODES, CharacteristicFunction(1_000, 250, 0.4, seed=1)), 100),
     "mode_statistics": (ModeStatistics(MANY_MODES), 100),
-    "naive_bayes": (
-        NaiveBayes(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(60)), 10, tuple(range(-2410, 0))),
-        100,
-    ),
     "pair_distance": (PairDistance(100), 200),
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "pair_products": (

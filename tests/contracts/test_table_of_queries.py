@@ -12,11 +12,9 @@ from method_examples import SMALL
 from test_every_method import context, small
 from toys import plan_with, schema_with
 
-from likeness.config.params import Card
 from likeness.methods import METHODS
 from likeness.methods.maps import MAPS
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import card_shares, planned_card
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import QueryShare
 from likeness.release import records
@@ -108,13 +106,12 @@ def asked(query: AnyQuery, method: str, adjacency: Adjacency) -> Asked:
 
 
 def beside(adjacency: Adjacency) -> list[Asked]:
-    """The queries that every method may have: private categories, and those of a card."""
+    """The query that every method may have: private categories."""
     facts, one = context(adjacency), [QueryShare("q", "privatize", 1.0)]
     columns = {"job": {"kind": "categorical", "categories": "private", "other": "rest"}}
-    selection, card = [QueryShare(query_name(1), STAGE, 0.1, 0.1)], Card(share=0.1)
-    plan = plan_with(one, 1.0, adjacency, facts.num_records, selection=selection, card=card_shares(card, facts))
-    found: list[AnyQuery] = [*partition_queries(schema_with(columns), plan, 10), *planned_card(card, plan, facts)]
-    return [asked(query, ALL, adjacency) for query in found]
+    selection = [QueryShare(query_name(1), STAGE, 0.1, 0.1)]
+    plan = plan_with(one, 1.0, adjacency, facts.num_records, selection=selection)
+    return [asked(query, ALL, adjacency) for query in partition_queries(schema_with(columns), plan, 10)]
 
 
 @cache

@@ -75,5 +75,5 @@ def test_a_loss_that_is_not_finite_is_refused() -> None:
 
 def test_the_origin_names_a_machine() -> None:
     where = environment()
-    assert sorted(where) == ["device", "numpy", "processes", "processor"]
+    assert sorted(where) == ["device", "numpy", "processor"]
     assert re.fullmatch(r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}", where["processor"])

@@ -118,19 +118,6 @@ def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
     assert "PUBLIC" in person.told[0] and "never from the rows" in person.told[0]
 
 
-@pytest.mark.parametrize(("line", "count"), [("", 0), ("2", 1), ("all", 2)])
-def test_rules_that_names_suggest_are_asked_about_once(line: str, count: int) -> None:
-    bounds = {"1 quantity": "1 50", "2 price": "0 100", "3 total": "0 5000", "Rules": line}
-    bounds["4 admitted"] = bounds["5 discharged"] = "2020-01-01 2021-01-01"
-    person = Person({**KNOWN, **bounds, "Column to": "", "Columns that": ""}, {"Rules": ["3"]})
-    found = person.interview(
-        {**dict.fromkeys(("quantity", "price", "total"), "integer"), "admitted": "date", "discharged": "date"}
-    )
-    assert len(found.draft.complete().rules) == count
-    assert [told for told in person.told if told.startswith("  1 {equal: [total, [quantity, price]], kind: product}")]
-    assert len([question for question in person.asked if question.startswith("Rules")]) == 2  # 3 is no number of one
-
-
 def test_the_answers_that_are_shown_are_taken() -> None:
     text = (ROOT / "docs/own-data.md").read_text()
     shown = re.findall(r"^(\d+ (\w+), (\w+): )(.*)$", text, re.MULTILINE)

@@ -76,7 +76,7 @@ def test_missing_keys_have_their_defaults_and_another_method_needs_no_section(
     assert rerun(few) == {"settings"}
     del few["marginals"]  # whose file says more than the defaults: new projects have better values
     assert yaml.safe_load((folder / ProjectPaths.settings).read_text())["evaluate"] == shipped["evaluate"]
-    question = {"plan", "categories", "auxiliary", "privatize", "train", "card", "account"}
+    question = {"plan", "categories", "auxiliary", "privatize", "train", "account"}
     assert rerun({**few, "method": "hp"}) == {"settings", *question}
     few |= {"method": "hp", "hp": {"train": {"iterations": 5}}}
     few |= {"pearl": {"train": {"iterations": 5}, "privatize": {"num_frequencies": 9}}}  # of no method in use

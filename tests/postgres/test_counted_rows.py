@@ -30,7 +30,7 @@ from likeness.release.released import load_released
 from likeness.stages import categories, ingest, settings
 
 ASKED = ["settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"]
-LATER = ["train", "sample", "card", "evaluate", "account", "report"]
+LATER = ["train", "sample", "evaluate", "account", "report"]
 
 
 def run(root: Path, stages: list[str]) -> None:
@@ -140,12 +140,11 @@ def test_rows_that_change_after_ingest_are_not_released(project: Path, url: str)
 @pytest.mark.parametrize(
     ("keys", "value", "reason"),
     [
-        (("evaluate", "card"), {"share": 0.1}, "a quality card looks at rows"),
         (("tracking", "internal_metrics"), True, "tracking.internal_metrics asks for comparisons with real rows"),
         (("method",), "merf", "method merf asks for more than counts of cells"),
         (("ingest", "query"), "SELECT 'u' AS job, CAST(B'1' AS bit) AS x, sick FROM staff", "column 'x': its type"),
     ],
-    ids=["card", "metrics", "method", "type"],
+    ids=["metrics", "method", "type"],
 )
 def test_why_rows_have_to_come_is_said(project: Path, keys: tuple[str, ...], value: object, reason: str) -> None:
     content = yaml.safe_load((project / "params.yaml").read_text())

@@ -22,7 +22,7 @@ from likeness.data.source.split import split_by_person
 from likeness.data.warehouse.statements import Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.low_order_marginals import LowOrderMarginals
+from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.pipeline.counted_rows import CountedRows
 from likeness.pipeline.history_rows import digest_of_histories, strangers
 from likeness.release.query import Query
@@ -179,7 +179,7 @@ def asked(
         x = encoder.expand(encoder.encode(table))
         records = Records(x, np.zeros(len(x), np.int64), persons.astype(np.int64))
         chosen = [cells[at] for at in sorted(draw.choice(len(cells), min(4, len(cells)), replace=False))]
-        for feature in (ColumnMarginals(tuple(cells)), LowOrderMarginals(tuple(chosen))):
+        for feature in (ColumnMarginals(tuple(cells)), PairMarginals(tuple(chosen))):
             yield there, Query("pairs", "auxiliary", feature, contributions=EachPerson()), records
 
 

@@ -35,7 +35,6 @@ from likeness.data.warehouse.statements import People, Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
-from likeness.features.low_order_marginals import LowOrderMarginals
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
@@ -526,7 +525,7 @@ def test_counts_give_the_sums_of_the_rows(url: str) -> None:
         Query("steps", "auxiliary", steps, contributions=together),
         Query("columns", "auxiliary", ColumnMarginals(cells), contributions=together),
         Query("products", "auxiliary", PairProducts(cells, slots, scores), contributions=together),
-        Query("card", "card", LowOrderMarginals(cells), 2),
+        Query("pairs", "privatize", PairMarginals(cells), 2),
         Query("embedding", "privatize", pairs, 2),
     ):
         sums, records = counted_sum(query, rows)

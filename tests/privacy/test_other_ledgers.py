@@ -144,7 +144,7 @@ def test_other_people_and_other_files_are_no_reason(colleague: tuple[str, bytes]
 
 @pytest.mark.long
 def test_a_run_that_stopped_before_it_asked_anything_goes_on(colleague: tuple[str, bytes], command: Command) -> None:
-    """Stages ``categories`` and ``card`` end well where nothing is private and nothing is asked."""
+    """Stage ``categories`` ends well where nothing is private and nothing is asked."""
     lock = yaml.safe_load(locked([{"path": "data/released/categories", "md5": "00.dir", "nfiles": 1}]))
     lock["stages"]["categories"] = lock["stages"].pop("privatize")
     write("dvc.lock", yaml.safe_dump(lock).encode())

@@ -29,7 +29,6 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
 from likeness.release import door, query, records
-from likeness.release.distances import DistanceQuery
 from likeness.release.sums import clipping
 from likeness_papers.merf.fourier_map import MixedFourierFeatures
 from likeness_papers.pearl.characteristic_map import CharacteristicFunction
@@ -63,10 +62,8 @@ def embedding(every_case: list[Case]) -> Case:
 def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> None:
     maps = {str(case.query.feature.spec()["map"]) for case in every_case}
     maps |= {str(case.query.spec()["clusters"]["map"]) for case in every_case if "clusters" in case.query.spec()}
-    assert maps - {"distances"} == set(MAPS), (
-        "a registered map that no method asks for, or a method that the audit does not reach"
-    )
-    assert {case.name.split()[0] for case in every_case} == {*METHODS, "card"}
+    assert maps == set(MAPS), "a registered map that no method asks for, or a method that the audit does not reach"
+    assert {case.name.split()[0] for case in every_case} == {*METHODS}
     # Questions that hang on released medians may be new to an option by their noise, under one adjacency only.
     shipped = [case for case in every_case if " with " not in case.name]
     for adjacency in Adjacency:
@@ -76,7 +73,6 @@ def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> No
 def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> None:
     asked = {case.query.name for case in every_case}
     assert {"histograms", "products", "second", "mixture_1", "mixture_2", "level_counts", "norms"} <= asked
-    assert {"card_distances", "card_confusion"} <= asked
     for adjacency in Adjacency:
         names = " ".join(case.name for case in every_case if case.adjacency is adjacency)
         assert all(f"{method} with {option} " in names for method, option, _ in OPTIONS)
@@ -97,8 +93,6 @@ def test_every_query_holds_with_its_own_map(every_case: list[Case]) -> None:
 
 def canary_of(case: Case) -> object:
     """What its canary hangs on: the parts of a map count by their bounds and signs, and not by what else it is."""
-    if isinstance(case.query, DistanceQuery):
-        return case.name, case.adjacency
     parts = Counter((part.width > 1, part.nonnegative, part.norm_bound_squared) for part in case.query.feature.parts)
     terms = repr(case.query.contributions), case.query.num_groups, type(case.canary.query.feature)
     return frozenset(parts.items()), *terms, case.schema, case.adjacency, case.most
@@ -109,8 +103,6 @@ def kind_of(case: Case) -> object:
 
     Adjacencies share the noise, and differ in the sensitivity, which the test above sees under both.
     """
-    if isinstance(case.query, DistanceQuery):
-        return case.name
     parts, terms = case.query.feature.parts, case.query.contributions
     signs, norms = {(part.width > 1, part.nonnegative) for part in parts}, {part.norm_bound_squared for part in parts}
     ways = type(terms), type(getattr(terms, "contributions", None)), type(case.canary.query.feature)
@@ -118,13 +110,12 @@ def kind_of(case: Case) -> object:
 
 
 def size_of(case: Case) -> int:
-    return 1 if isinstance(case.query, DistanceQuery) else len(case.query.feature.parts)
+    return len(case.query.feature.parts)
 
 
 def check_reached(found: Finding) -> None:
     assert found.failures == (), found.case.name
-    distances = found.case.query.name == "card_distances"  # a record that is replaced keeps its class or a category
-    assert found.reached > 0.9 if distances else found.reached == pytest.approx(1, abs=1e-6), found.case.name
+    assert found.reached == pytest.approx(1, abs=1e-6), found.case.name
 
 
 def test_every_query_holds_at_its_bound(every_case: list[Case]) -> None:
@@ -135,7 +126,7 @@ def test_every_query_holds_at_its_bound(every_case: list[Case]) -> None:
 def canary_of_few_parts(case: Case) -> Case:
     """Its canary with two parts of the first bound, and one of each other bound."""
     canary = case.canary
-    if isinstance(canary.query, DistanceQuery) or size_of(case) < 3:
+    if size_of(case) < 3:
         return canary
     feature = canary.query.feature
     each = {(part.nonnegative, part.norm_bound_squared): part for part in feature.parts}

@@ -24,7 +24,7 @@ def always(outputs: Outputs) -> tuple[str, ...]:
     return (*_TEXTS, *published(outputs))
 
 
-_OUTPUTS = [model.outputs for model in MODELS]
+_OUTPUTS = [model.outputs for model in MODELS.values()]
 ALWAYS = tuple(dict.fromkeys(name for outputs in _OUTPUTS for name in always(outputs)))
 """These names of bundles of all kinds."""
 

@@ -7,7 +7,6 @@ from typing import Any
 from likeness.bundle.contents import CHECKSUMS, LEDGER, PLAN_FILE, PRIVACY, SETTINGS, STATEMENT
 from likeness.core.text import in_markdown
 from likeness.data.schema.schema import Schema
-from likeness.report.statement import trained_on
 
 
 def data_card(privacy: dict[str, Any], schema: Schema) -> str:
@@ -32,7 +31,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         "",
         f"{rows:,} synthetic {'people with their events' if linked else things}; none of them is a person. "
         f"Made by the method `{privacy['method']}` of {privacy.get('plugin', 'Likeness')} from "
-        f"{len(trained_on(privacy))} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
+        f"{len(privacy['queries'])} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
         f"({privacy['adjacency']}, unit: {in_markdown(privacy['unit'])}). [{STATEMENT}]({STATEMENT}) says what that "
         "promises and what it does not.",
         "",

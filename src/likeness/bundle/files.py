@@ -37,7 +37,6 @@ from likeness.ledger.records import Record
 from likeness.methods.base import Context
 from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.project import Project
@@ -135,11 +134,6 @@ class Bundle:
     def answers(self) -> list[Released]:
         """All releases."""
         return list(self.released.values())
-
-    @property
-    def training_answers(self) -> list[Released]:
-        """The releases that the generator was trained on: all but those of the card."""
-        return [one for one in self.answers if one.receipt.stage != CARD]
 
     @property
     def auxiliary(self) -> dict[str, Released]:

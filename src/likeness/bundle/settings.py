@@ -22,7 +22,6 @@ _OF_CSV = ("separator", "decimal", "quote")  # keys of ingest.format by which a 
 def settings_of(project: Project) -> dict[str, Any]:
     """The settings of the run as JSON, without places of a machine."""
     params = project.params
-    card = params.evaluate.card
     value: dict[str, Any] = json_value(
         {
             "format": FORMAT,
@@ -36,7 +35,6 @@ def settings_of(project: Project) -> dict[str, Any]:
             "categories": params.categories,
             "train": params.train,
             "sample": sample_request(params.sample),
-            **({} if card is None else {"card": card}),
             params.method: method_from(params),
         }
     )
@@ -56,7 +54,6 @@ def params_of(settings: Mapping[str, Any]) -> Params:
         **{key: settings[key] for key in ("method", "privacy", "train", "sample", "categories")},
         "ledger": {"attempt": settings["attempt"], "cap": _NO_CAP},
         "ingest": {"source": "", "schema": SCHEMA, "unit": settings["unit"], "format": settings["csv"]},
-        "evaluate": {"card": settings.get("card")},
         "sections": {name: settings[name]},
     }
     return build(Params, sections, "")

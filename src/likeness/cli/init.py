@@ -32,7 +32,8 @@ from likeness.data.schema.kinds import Categorical, Date, Datetime
 from likeness.data.schema.schema import Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.databases import Database
-from likeness.data.source.header import guesses_of, image_layout, layout_of
+from likeness.data.source.formats import format_of
+from likeness.data.source.header import guesses_of, layout_of
 from likeness.data.source.opening import table_name
 from likeness.onboarding.interview import Completed, Interview
 from likeness.onboarding.settings import check_columns, draft_params
@@ -141,7 +142,7 @@ def init(
     target = _new_schema(table.name)
     text = _PARAMS.read_text(encoding="utf-8")
     place = text, table.place, table.query, target.as_posix(), person, split, table.layout
-    settings = partial(draft_params, *place, people=people, unit=unit, images=table.images is not None)
+    settings = partial(draft_params, *place, people=people, unit=unit, of_records=table.settings)
     drafted = settings(kept if unit is not None else None)  # complete, or refused before the first question
     if columns is not None and not _filled(columns, draft):
         return
@@ -180,7 +181,8 @@ class _Source:
         kinds: the guessed kind of each column.
         dtypes: words of dtypes by column, where the file says them.
         database: whether it is a query of one.
-        images: see :func:`likeness.data.source.header.image_layout`.
+        images: see :meth:`likeness.data.source.formats.SourceFormat.layout`; None: its records are no images.
+        settings: keys of params.yaml that its format asks for.
     """
 
     place: str
@@ -191,6 +193,7 @@ class _Source:
     dtypes: dict[str, str]
     database: bool
     images: tuple[tuple[int, ...], int] | None
+    settings: Mapping[str, Any]
 
 
 def _draft_of_table(
@@ -280,9 +283,10 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
     written = place.as_posix() if isinstance(place, Path) else source
-    images = image_layout(place)
-    guesses = guesses_of(place, layout) if images is None else ({}, {})
-    return _Source(written, query, layout_of(place, layout), name, *guesses, of_database, images)
+    if not isinstance(place, Database) and (reader := format_of(place)) is not None:
+        images = reader.layout(place)
+        return _Source(written, query, layout_of(place, layout), name, {}, {}, of_database, images, reader.settings)
+    return _Source(written, query, layout_of(place, layout), name, *guesses_of(place, layout), of_database, None, {})
 
 
 def _new_schema(name: str) -> Path:

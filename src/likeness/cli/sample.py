@@ -11,15 +11,11 @@ from likeness.cli.console import JSON, say, say_json
 from likeness.core.errors import LikenessError
 from likeness.core.files import whole_file
 from likeness.core.remote import ending
-from likeness.pipeline.synthetic_table import plain_bytes
 from likeness.pipeline.where import pairs
 from likeness.synthesizer.published import Published
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from likeness.config.params import FileFormat
-    from likeness.data.schema.schema import Schema
 
 
 def sample(
@@ -55,9 +51,10 @@ def sample(
     written = []
     with open_bundle(path) as folder:
         published = Published.read(folder)
-        forms = [f".{published.model.outputs.plain}", ".parquet", *([""] if published.context.schema.image else [])]
-        if ending(out) not in forms:
-            ends = " or ".join(filter(None, forms)) + (", or be a new folder for PNG files" if "" in forms else "")
+        forms = published.model.endings
+        if ending(out).lstrip(".") not in forms:
+            ends = " or ".join(f".{form}" for form in forms if form)
+            ends += ", or be a new folder" if "" in forms else ""
             raise LikenessError(f"--out {out} must end in {ends}. Give another name.")
         draws: Iterable[Mapping[str, Any]] = (
             [published.tables(rows, seed, given)]
@@ -68,7 +65,7 @@ def sample(
             stem = out.stem if replicates is None else f"{out.stem}_{index}"
             for name, table in tables.items():
                 file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
-                _write(table, file, published.model.tables[name], published.layout)
+                _write(published, table, name, file)
                 facts = {"rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
                 written.append({"file": str(file), **facts})
     if as_json:
@@ -77,15 +74,13 @@ def sample(
         say("\n".join(f"{one['file']}: {one['rows']:,} rows" for one in written))
 
 
-def _write(table: "DataFrame", target: Path, schema: "Schema", layout: "FileFormat") -> None:
-    """Write a table in the form that the name of its file says; images without an ending as a folder of PNG files."""
+def _write(published: Published, table: "DataFrame", name: str, target: Path) -> None:
+    """Write a table in the form that the name of its file says."""
     if not ending(target):
-        from likeness.pipeline.image_forms import write_png
-
-        write_png(table, schema, target)
+        published.model.write_folder(table, name, target)
         return
     with whole_file(target) as part:
         if ending(target) == ".parquet":
             table.to_parquet(part, index=False)
         else:
-            part.write_bytes(plain_bytes(table, schema, layout))
+            part.write_bytes(published.model.plain_bytes(table, name, published.layout))

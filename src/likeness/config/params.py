@@ -38,8 +38,6 @@ NONE, GROWING = "none", "growing"
 """``privacy.series``: each run is about everybody; or each night is about the people who came since another one."""
 COME, STAY = "come", "stay"
 """``ingest.rows``: the rows of a database are read here; or it counts them, and only counts come."""
-MEASURES = ("mean", "worst", "accuracy")
-"""What a card measures: ``evaluate.card.measures``."""
 MOST_ROWS = 10_000
 """Most rows of one person: sums of features and their wider noise stay far from the ends of 64 bits."""
 
@@ -315,27 +313,6 @@ class Sample(Section):
 
 
 @dataclass(frozen=True)
-class Card(Section):
-    """Section ``evaluate.card``: numbers about the synthetic table that may be published, because they have noise."""
-
-    share: float = setting(help="of rho for them, off that of the other queries", above=0, below=1)
-    measures: tuple[str, ...] = setting(
-        MEASURES, "mean and worst total variation of columns and pairs, and accuracy of a classifier of the label"
-    )
-    bins: int = setting(16, "cells of a numeric column, on public edges of equal width", least=2, most=1000)
-    tables: int = setting(
-        1, "of one set of releases that may have a card; each further table pays the share again", least=1
-    )
-
-    def __post_init__(self) -> None:
-        """Check ranges, and the names of the measures."""
-        super().__post_init__()
-        names = list(self.measures)
-        fits = bool(names) and len({*names}) == len(names) and {*names} <= {*MEASURES}
-        require(fits, "evaluate.card.measures", names, f"a list of {', '.join(MEASURES)}, each at most once")
-
-
-@dataclass(frozen=True)
 class Evaluate(Section):
     """Section ``evaluate``.
 
@@ -346,8 +323,7 @@ class Evaluate(Section):
         bins: cells of a numeric column in marginals.
         max_tuples: 3-way marginals drawn by the seed, and as many 4-way ones.
         workers: classifiers that are trained at the same time; each has its own copy of the table.
-        range_queries: over three columns each.
-        mmd_rows: most rows of a table in the MMD, whose time grows with their square.
+        neighbor_rows: most rows of a table whose nearest neighbors are looked for.
         max_real_rows: most rows of the private table that are looked at, drawn by the seed.
     """
 
@@ -355,26 +331,12 @@ class Evaluate(Section):
     bins: ClassVar[int] = 16
     max_tuples: ClassVar[int] = 200
     workers: ClassVar[int] = 2
-    range_queries: ClassVar[int] = 1000
-    mmd_rows: ClassVar[int] = 5000
+    neighbor_rows: ClassVar[int] = 5000
     max_real_rows: ClassVar[int] = 1_000_000
     classifiers: tuple[str, ...] | None = setting(
         None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
     )
     max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: 20,000 (images: 10,000)")
-    learning_curve_sizes: tuple[int, ...] | None = setting(
-        None,
-        "a list such as [60, 600, 6000]: also score from this many synthetic rows",
-        least=1,
-        rule="null or a list of numbers of rows, each at least 1",
-    )
-    card: Card | None = setting(None, "noisy numbers about the table that may be published: {share: .03}")
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        super().__post_init__()
-        rule = "null or a list of numbers of rows, each at least 1"
-        require(self.learning_curve_sizes != (), "evaluate.learning_curve_sizes", self.learning_curve_sizes, rule)
 
 
 @dataclass(frozen=True)
@@ -414,7 +376,7 @@ class Params(Section):
     sections: Mapping[str, Any] = setting(dict, longest=None)
     train: Train = setting(Train(), "what holds for the training of every method")
     sample: Sample = setting(Sample, "the synthetic table")
-    evaluate: Evaluate = setting(Evaluate(), "reads real rows; all but the card stays in reports/internal")
+    evaluate: Evaluate = setting(Evaluate(), "reads real rows; its results stay in reports/internal")
     tracking: Tracking = setting(Tracking(), "one MLflow run for every pipeline run that changed a result")
     schedule: Schedule = setting(Schedule(), "for those who run a Prefect server")
 
@@ -424,11 +386,6 @@ class Params(Section):
             raise ParamsError(
                 "privacy.adjacency is replace_one, but ingest.source is a database: its rows have no fixed order. "
                 "Set privacy.adjacency: add_remove_one, or export a file."
-            )
-        if self.evaluate.card is not None and self.sample.where:
-            raise ParamsError(
-                "evaluate.card compares the table with all training rows, but sample.where asks for some. Set "
-                "sample.where: {}, or evaluate.card: null."
             )
         if self.ingest.unit is None:
             return

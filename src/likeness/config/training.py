@@ -6,7 +6,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.lazy import torch
 
 SAMPLING = ("argmax", "categorical")
-"""How a category is chosen, see :class:`likeness_papers.networks.tabular.TabularGenerator`."""
+"""How a category is chosen from the softmax of a network."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,12 @@ from likeness.core.text import LONGEST, choices, code_points, did_you_mean, exce
 
 T = TypeVar("T")
 
+INSTEAD = {
+    "evaluate.card": " The public page says at no cost what the table keeps. Delete the key.",
+    "evaluate.learning_curve_sizes": " Draw tables of several sizes with sample.rows. Delete the key.",
+}
+"""What serves in the place of a setting that some project may still name."""
+
 
 def setting(
     default: Any = MISSING,
@@ -128,7 +134,8 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
     settings = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in settings:
-            raise ParamsError(f"{_join(where, key)} is not a setting.{choices(key, settings, 'Settings')}")
+            path = _join(where, key)
+            raise ParamsError(f"{path} is not a setting.{INSTEAD.get(path) or choices(key, settings, 'Settings')}")
     hints = typing.get_type_hints(cls)
     values = {}
     for name, item in settings.items():

@@ -92,7 +92,6 @@ class ProjectPaths:
     categories = ProjectPath("data/released/categories")
     auxiliary = ProjectPath("data/released/auxiliary")
     embedding = ProjectPath("data/released/embedding/embedding.safetensors")
-    card = ProjectPath("data/released/card")
     generator = ProjectPath("data/models/generator")
     loss = ProjectPath("data/models/loss.csv")
     synthetic = ProjectPath("data/synthetic/synthetic.parquet")
@@ -120,15 +119,10 @@ class ProjectPaths:
         return sorted(self.auxiliary.glob("*.safetensors"))
 
     @property
-    def training_files(self) -> list[Path]:
-        """Every released file that a generator is trained on, in the order of their stages."""
-        others = sorted(self.embedding.parent.glob(f"*_{self.embedding.name}"))
-        return [*self.category_files, *self.auxiliary_files, self.embedding, *others]
-
-    @property
     def released_files(self) -> list[Path]:
         """Every released file of a run, in the order of its stages."""
-        return [*self.training_files, *sorted(self.card.glob("*.safetensors"))]
+        others = sorted(self.embedding.parent.glob(f"*_{self.embedding.name}"))
+        return [*self.category_files, *self.auxiliary_files, self.embedding, *others]
 
 
 def of_rows(path: Path, prefix: str) -> Path:

@@ -75,8 +75,11 @@ class Wings(Mapping[str, T]):
             MissingPackageError: its wing is not installed.
         """
         if self.is_ours(name) and name not in self:
-            package = _package(self._declared[name])
-            raise MissingPackageError(
-                f"{what} belongs to {package}, a part of Likeness that is not installed here. Run: "
-                f"pip install --force-reinstall --no-deps {DISTRIBUTION}"
-            )
+            raise MissingPackageError(f"{what} is that of a part of Likeness. {self.remedy}")
+
+    @property
+    def remedy(self) -> str:
+        """Which parts of Likeness are not installed, and how to have them, as sentences."""
+        absent = {_package(point) for name, point in self._declared.items() if name not in self}
+        packages = ", ".join(sorted(absent)) or "It"
+        return f"{packages} is not installed here. Run: pip install --force-reinstall --no-deps {DISTRIBUTION}"

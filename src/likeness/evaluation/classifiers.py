@@ -1,7 +1,6 @@
 """The judges of utility: the papers' twelve classifiers, and six regressors, as name -> factory(seed).
 
-Images have three more, which use neighboring pixels: ``cnn``, ``cnn_long`` and ``resnet`` of
-:mod:`likeness.evaluation.convnet`.
+A kind of data set may add estimators of its own (:meth:`likeness.pipeline.datasets.model.DataModel.estimators`).
 
 Settings are those of table 10 in Vinaroz et al. (DP-HP, ICML 2022), for scikit-learn 0.24 and images. Departures, with
 times on Adult (32,561 x 108, one thread):
@@ -18,19 +17,18 @@ times on Adult (32,561 x 108, one thread):
 All estimators run on one thread: :mod:`likeness.evaluation.utility` runs several at a time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from likeness.core.errors import ParamsError
 from likeness.core.extras import need
-from likeness.evaluation.convnet import LONG_STEPS, ConvNet, ResNet
 
 Factory = Callable[[int], Any]
 """From a public seed below 2^32 to an unfitted scikit-learn estimator."""
 
 # Those of all others are scikit-learn's.
-_LIBRARIES = {"cnn": "torch", "cnn_long": "torch", "resnet": "torch", "xgboost": "xgboost"}
+_LIBRARIES = {"xgboost": "xgboost"}
 
 
 def _new(estimator: str, **settings: Any) -> Any:
@@ -89,35 +87,29 @@ REGRESSORS: Mapping[str, Factory] = {
 }
 """Regressors for a numeric label. The papers have none; settings are common ones."""
 
-IMAGE_DEFAULT = ("logistic_regression", "mlp", "cnn")
-"""Default judges of images: the papers' two, and a network that uses neighboring pixels."""
-
-SLOWEST_FIRST = (
-    *("cnn_long", "resnet", "cnn"),
-    *("random_forest", "mlp", "adaboost", "gradient_boosting", "bagging", "xgboost"),
-)
-"""Estimators that start first, so that no long fit runs alone at the end."""
+SLOWEST_FIRST = ("random_forest", "mlp", "adaboost", "gradient_boosting", "bagging", "xgboost")
+"""Estimators that start first, after those of a kind of data set, so that no long fit runs alone at the end."""
 
 
-def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, ...] | None = None) -> dict[str, Factory]:
+def select(
+    task: str,
+    names: Iterable[str] | None = None,
+    more: Mapping[str, Factory] | None = None,
+    default: Sequence[str] | None = None,
+) -> dict[str, Factory]:
     """The registry of a task, or a part of it, in registry order.
 
     Args:
         task: ``classification`` or ``regression``, from the schema.
-        names: wanted names; None: all for a table, and :data:`IMAGE_DEFAULT` for images.
-        shape: height, width and perhaps 3 if rows are images; the registry then has networks.
+        names: wanted names; None: the default.
+        more: estimators that the kind of data set adds.
+        default: names without a wish; None: all.
 
     Raises:
         ParamsError: a name is not in the registry, or the list is empty.
     """
-    registry = dict(CLASSIFIERS if task == "classification" else REGRESSORS)
-    if shape is not None and task == "classification":
-        registry |= {
-            "cnn": lambda seed: ConvNet(shape, seed),
-            "cnn_long": lambda seed: ConvNet(shape, seed, steps=LONG_STEPS),
-            "resnet": lambda seed: ResNet(shape, seed),
-        }
-        names = IMAGE_DEFAULT if names is None else names
+    registry = {**(CLASSIFIERS if task == "classification" else REGRESSORS), **(more or {})}
+    names = default if names is None else names
     if names is None:
         return registry
     wanted = list(names)
@@ -126,16 +118,17 @@ def select(task: str, names: Iterable[str] | None = None, shape: tuple[int, ...]
         fault = f"{unknown[0]!r} is not an estimator" if unknown else "the list is empty"
         raise ParamsError(
             f"params.yaml: evaluate.classifiers: {fault}. Give some of: {', '.join(registry)}. Or null for "
-            f"{'all' if shape is None else ', '.join(IMAGE_DEFAULT)}."
+            f"{', '.join(default or ['all'])}."
         )
     return {name: factory for name, factory in registry.items() if name in wanted}
 
 
-def check_installed(names: Iterable[str]) -> None:
-    """Refuse estimators whose library is not installed.
+def check_installed(estimators: Mapping[str, Factory]) -> None:
+    """Refuse estimators whose library is not installed. A factory may name it as its ``library``.
 
     Raises:
         MissingPackageError: one is missing.
     """
-    for name in names:
-        need(_LIBRARIES.get(name, "sklearn"), f"evaluate: estimator {name}")
+    for name, factory in estimators.items():
+        library = getattr(factory, "library", _LIBRARIES.get(name, "sklearn"))
+        need(library, f"evaluate: estimator {name}")

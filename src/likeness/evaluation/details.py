@@ -7,6 +7,7 @@ row lies nearer to a training row than to a held-out one. Without copies both ar
 half. That is a check of the program. It is no proof of privacy, and no substitute for one.
 """
 
+import math
 from collections.abc import Mapping
 from itertools import combinations, pairwise
 from typing import Any
@@ -15,11 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.distances import at_most
 from likeness.evaluation.marginals import cells, cramers_v, total_variation
-from likeness.evaluation.mmd import points
+from likeness.evaluation.utility import at_most
 
 MOST_MAPPED, MOST_CROSSED, MOST_SHOWN, MOST_GROUPS, MOST_RARE = 60, 3, 10, 12, 20
 RARE = 0.01
@@ -92,6 +93,20 @@ def neighbors(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema
         **{f"median_{name}": float(np.median(each)) for name, each in distances.items()},
         **{f"equal_{name}": float((each < 1e-9).mean()) for name, each in distances.items()},
     }
+
+
+def points(df: pd.DataFrame, schema: Schema) -> NDArray[np.float64]:
+    """Rows as points (n, features + classes), one-hot places divided by √2: two categories that differ are 1 apart."""
+    encoder = Encoder(schema)
+    codes = encoder.encode(df)
+    dense = encoder.expand(codes)
+    for block in encoder.layout.blocks:
+        if block.kind == "onehot":
+            dense[:, block.start : block.stop] *= math.sqrt(0.5)
+    if schema.task != "classification":
+        return dense
+    labels = np.eye(len(schema.classes))[encoder.labels(codes)] * math.sqrt(0.5)
+    return np.concatenate([dense, labels], axis=1)
 
 
 def _labels(schema: Schema, bins: int) -> list[list[str]]:

@@ -18,7 +18,7 @@ the interpreter lock, and threads share the features. Features are float32, (n, 
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -32,8 +32,7 @@ from likeness.core import rng
 from likeness.core.errors import DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.classifiers import SLOWEST_FIRST, Factory, check_installed, select
-from likeness.evaluation.images import Shape
+from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS, SLOWEST_FIRST, Factory, check_installed, select
 
 Array = NDArray[Any]
 
@@ -194,10 +193,9 @@ def train_on_synthetic_test_on_real(
     test_df: pd.DataFrame,
     schema: Schema,
     seed: int,
-    classifiers: Sequence[str] | None = None,
+    estimators: Mapping[str, Factory] | None = None,
     max_workers: int = 2,
     progress: Callable[[str], None] | None = None,
-    shape: Shape | None = None,
 ) -> pd.DataFrame:
     """One row per estimator: ``classifier``, the scores of the task, ``seconds`` (fit and predict, wall clock).
 
@@ -206,17 +204,15 @@ def train_on_synthetic_test_on_real(
         test_df: typed real rows that no model learned from.
         schema: public schema of both.
         seed: public seed of the estimators.
-        classifiers: names from the registry of the task; None: the default of :func:`select`.
+        estimators: by name; None: all of the task.
         max_workers: estimators at a time.
         progress: called with the name of each estimator as it ends, and with no score.
-        shape: height and width if rows are images; None: as in the schema.
 
     Raises:
         DataError: the schema has no label, a table has no rows, or an estimator failed.
-        ParamsError: an estimator is unknown.
         MissingPackageError: the library of an estimator is not installed.
     """
-    chosen = select(schema.task, classifiers, shape or schema.image)
+    chosen = select(schema.task) if estimators is None else estimators
     check_installed(chosen)
     if not len(train_df) or not len(test_df):
         raise DataError("utility: a table has no rows. Give a training and a test table of at least one row.")
@@ -239,7 +235,9 @@ def train_on_synthetic_test_on_real(
             progress(name)
         return {"classifier": name, **scores, "seconds": seconds}
 
-    order = sorted(chosen, key=lambda name: SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST))
+    added = [name for name in chosen if name not in CLASSIFIERS and name not in REGRESSORS]
+    first = [*added, *(name for name in SLOWEST_FIRST if name in chosen)]
+    order = [*first, *(name for name in chosen if name not in first)]
     with threadpool_limits(1), warnings.catch_warnings():
         # Bad synthetic tables give unconverged fits and empty classes, and the warnings may hold values.
         warnings.simplefilter("ignore")
@@ -264,3 +262,11 @@ def shuffle_columns(df: pd.DataFrame, seed: int) -> pd.DataFrame:
         for name in df.columns
     }
     return pd.DataFrame(columns, index=df.index, columns=df.columns)
+
+
+def at_most(table: pd.DataFrame, most: int | None, seed: int, purpose: str) -> pd.DataFrame:
+    """At most ``most`` rows, drawn by the public seed for one purpose, in table order; None: all."""
+    if most is None or len(table) <= most:
+        return table
+    chosen = rng.public(seed, f"evaluation.rows.{purpose}").choice(len(table), most, replace=False)
+    return table.iloc[sorted(chosen)]

@@ -50,7 +50,6 @@ def environment() -> dict[str, Any]:
         "numpy": np.__version__,
         "device": "cpu",
         "processor": f"{platform.machine()} {kernels[0] if kernels else 'unknown'}",
-        "processes": 1,
     }
 
 

@@ -17,11 +17,10 @@ from likeness.methods.base import Context, Method
 from likeness.methods.marginals.method import Marginals
 
 METHODS: Wings[type[Method]] = Wings(plugins.GROUP, {Marginals.name: Marginals})
-DEFAULT, DEFAULT_OF_IMAGES = Marginals.name, "moments"
+DEFAULT = Marginals.name
 
 __all__ = [
     "DEFAULT",
-    "DEFAULT_OF_IMAGES",
     "METHODS",
     "Context",
     "Method",

@@ -24,7 +24,7 @@ def fit(
 ) -> tuple[SavedGenerator, list[tuple[int, float]]]:
     """Build and train; return the generator, and its loss curve as (iteration, loss).
 
-    On one machine, equal seed, release, threads and processes give equal bits. ``others`` holds other releases that
+    On one machine, equal seed, release, and threads give equal bits. ``others`` holds other releases that
     completed the schema or are about other rows; the generator names them too. ``named`` is that of the rows
     (:class:`~likeness.methods.row_set.RowSet`).
 
@@ -47,7 +47,7 @@ def fit_all(
 ) -> tuple[list[SavedGenerator], list[list[tuple[int, float]]]]:
     """Fit a generator to each row set; return them with the loss curve of each.
 
-    ``released`` holds all releases of the run but those of a card.
+    ``released`` holds all releases of the run.
 
     Raises:
         ReleaseError: see :func:`fit`.

@@ -7,11 +7,9 @@ from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap, Map
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
-from likeness.features.low_order_marginals import LowOrderMarginals
-from likeness.features.naive_bayes import NaiveBayes
 from likeness.methods import DEFAULT, METHODS, known_methods, method_named
 
-SHARED: tuple[type[Map], ...] = (ColumnMarginals, Constant, LowOrderMarginals, NaiveBayes)
+SHARED: tuple[type[Map], ...] = (ColumnMarginals, Constant)
 MAPS: dict[str, Any] = {kind.name: kind for kind in (*SHARED, *(m for method in METHODS.values() for m in method.maps))}
 
 

@@ -53,10 +53,9 @@ def installed() -> list[str]:
     return sorted({point.name for point in _points()})
 
 
-def _points(**name: str) -> list[EntryPoint]:
+def _points() -> list[EntryPoint]:
     """The entry points of other distributions."""
-    points = entry_points(group=GROUP, **name)
-    return [one for one in points if one.dist is None or one.dist.metadata["Name"] != OURS]
+    return [one for one in entry_points(group=GROUP) if one.dist is None or one.dist.metadata["Name"] != OURS]
 
 
 def loaded() -> dict[str, type[Method]]:
@@ -93,7 +92,7 @@ def load(name: str, known: Mapping[str, type[Method]]) -> Plugin:
         ParamsError: several distributions offer it, it cannot be imported, or it is no method of its own.
     """
     if name not in _LOADED:
-        points = _points(name=name)
+        points = [one for one in _points() if one.name == name]
         names = [f"{one.dist.name} {one.dist.version}" for one in points if one.dist is not None]
         offers = ", ".join(sorted(names))
         if len(points) > 1:

@@ -20,7 +20,6 @@ from likeness.data.schema.answers import chosen, column_called, read_answer, who
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import KINDS, Boolean, pieces
-from likeness.data.schema.rule_proposals import rule_text
 from likeness.preflight.faults import faults_of
 
 _INTRO = "All you type becomes PUBLIC: from a codebook or law, never from the rows."
@@ -44,7 +43,7 @@ drop: free text            leaves the column out, and says why
 X* as X1                   the answer of X1 for all columns whose names begin with X
 < or < age                 goes back to the question before, or to column age"""
 _BEFORE_COLUMNS = ("source", "label")
-_ONCE = ("label", "codes", "rules", "rows")  # an answer may leave the draft as it is
+_ONCE = ("label", "codes", "rows")  # an answer may leave the draft as it is
 _WORDS = {  # in order, of each question about the table: the question, and what explains it
     "source": (
         "Source of the possible values, as a codebook or law: ",
@@ -69,10 +68,6 @@ _WORDS = {  # in order, of each question about the table: the question, and what
     "codes": (
         "Words for a missing value, as NA, ? (Enter: an empty cell only): ",
         "Which words mean that a value is missing? Separate them by commas: NA, ?. An empty cell always does.",
-    ),
-    "rules": (
-        "Rules that the codebook confirms: all, or numbers (Enter: none): ",
-        "The names suggest these rules. A confirmed rule holds in every synthetic row. Say what the codebook says.",
     ),
     "people": (
         "Name for the people, also for later data: ",
@@ -161,8 +156,6 @@ class Interview:
             text, explained = self._about_column(name) if name != key else _WORDS[key]
             if key == "label":
                 self._show(f"Columns: {self._numbered()}")
-            for number, spec in enumerate(self._draft.offered() if key == "rules" else (), start=1):
-                self._show(f"  {number} {rule_text(spec)}")
             try:
                 line = self._line(text)
                 if line.casefold() in ("?", "help") and (line, key) != ("?", "codes"):

@@ -8,10 +8,10 @@ import yaml
 
 from likeness.config.edit import edited, section_in
 from likeness.config.load import params_from
-from likeness.config.params import ONE_IMAGE, ONE_PERSON, FileFormat, Sample
+from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.core.errors import SchemaError
 from likeness.core.hashing import json_value
-from likeness.methods import DEFAULT, DEFAULT_OF_IMAGES
+from likeness.methods import DEFAULT
 
 _PEOPLE = "a name for the PEOPLE in the data; new versions of the data keep it"
 _MAX_ROWS = "the most rows of one person that are used; public; noise grows with it"
@@ -29,7 +29,7 @@ def draft_params(
     population: str | None = None,
     people: str | None = None,
     unit: str | None = None,
-    images: bool = False,
+    of_records: Mapping[str, Any] = {},
 ) -> str:
     """params.yaml for another table. Only lines about the table, its people and the sample change.
 
@@ -45,7 +45,7 @@ def draft_params(
         population: the name of the people; None is a question.
         people: of histories the table of people, if there is one.
         unit: the column that names people, where the settings say the most rows of a person.
-        images: whether each record is an image. The default method is then that for images.
+        of_records: keys that the format of the source asks for. A method that a person chose stays.
 
     Raises:
         ParamsError: a setting that stays is wrong, or a section is none.
@@ -69,8 +69,8 @@ def draft_params(
     sample, defaults = section_in(content, "sample"), Sample()
     changes |= {f"sample.{key}": json_value(getattr(defaults, key)) for key in ("rows", "where") if key in sample}
     changes |= {} if person is None else {"privacy.unit": ONE_PERSON}
-    changes |= {"privacy.unit": ONE_IMAGE} if images else {}
-    changes |= {"method": DEFAULT_OF_IMAGES} if images and content.get("method") == DEFAULT else {}
+    chosen = content.get("method") != DEFAULT
+    changes |= {key: value for key, value in of_records.items() if not (chosen and key == "method")}
     questions = {"privacy.population": _PEOPLE} if population is None else {}
     questions |= {"ingest.unit": _MAX_ROWS} if bound is not None and max_rows is None else {}
     answered = {**changes, "privacy.population": population or "?"}

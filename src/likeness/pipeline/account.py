@@ -19,7 +19,6 @@ from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Method
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
@@ -121,7 +120,6 @@ def account_of(
         notes(project.method, row_sets, auxiliary_of(released)),
         {one.receipt.query: len(one.keys) for one in released},
         schema.rules,
-        card_figures(project.context_of(schema), {one.receipt.query: one for one in released}),
         summary(row_sets, released, generators),
     )
     return {**account, "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__}}
@@ -180,7 +178,6 @@ def privacy_json(
     facts: Sequence[str] = (),
     keys: Mapping[str, int] | None = None,
     rules: Sequence[Rule] = (),
-    card: Sequence[Mapping[str, Any]] = (),
     relations: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The account as JSON, without the versions of the software.
@@ -196,7 +193,6 @@ def privacy_json(
         facts: see :func:`notes`.
         keys: number of released partitions, by the name of the query.
         rules: of the schema, which every row keeps.
-        card: figures about the table, see :func:`likeness.pipeline.card.card_figures`.
         relations: what a reader may believe, see :func:`likeness.inference.relations.summary`.
     """
     private, plugins = plan.private, sorted({receipt.plugin for receipt in receipts} - {""})
@@ -212,7 +208,6 @@ def privacy_json(
         "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
         "notes": [*_nights(receipts), *facts, *_counted_there(receipts)],
         **({"rules": [rule.text for rule in rules]} if rules else {}),
-        **({"card": card} if card else {}),
         **({"relations": relations} if relations else {}),
         "sample": sample,
         "outputs": outputs if private else {},  # without noise, a digest would reveal exact values

@@ -14,7 +14,6 @@ from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.generators.weights import check_weights
 from likeness.ledger.records import base_attempt
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import partition_queries
@@ -39,7 +38,6 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     check_plan(project, plan)
     _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
-    queries |= {query.name: (query, project.row_sets[0].encoding) for query in project.card_queries}
     for path, one in released.items():
         check_answer(*queries[one.receipt.query], one, str(path))
     _check_generator(project, released)
@@ -107,7 +105,7 @@ def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
 def queries_of(
     project: Project, plan: Plan, row_sets: Iterable[RowSet], auxiliary: Mapping[str, Released]
 ) -> dict[str, tuple[AnyQuery, str]]:
-    """Every query of the settings but those of a card, by name, with the digest of the encoding of its rows.
+    """Every query of the settings by name, with the digest of the encoding of its rows.
 
     Args:
         project: with the settings.
@@ -126,7 +124,7 @@ def queries_of(
 
 
 def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
-    keys = sorted(one.receipt.key for one in released.values() if one.receipt.stage != CARD)
+    keys = sorted(one.receipt.key for one in released.values())
     for name in project.outputs.generators:
         folder = project.root / Outputs.place(name)
         provenance = read_json(folder / "spec.json").get("provenance", {})

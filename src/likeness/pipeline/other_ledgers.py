@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
 
-_SPENDING = ("categories", "auxiliary", "privatize", "card")
-_LISTED = ("categories", "card")  # stages whose folder holds a list, and that alone where nothing was asked
+_SPENDING = ("categories", "auxiliary", "privatize")
+_LISTED = "categories"  # a stage whose folder holds a list, and that alone where nothing was asked
 _DEPTHS = ("", "*/", "*/*/", "*/*/*/")  # where bundles and saved synthesizers may lie in a project
 _BESIDE = _DEPTHS[:2]  # and in a folder that is none: a home folder, or the root of a container
 _MOST_BYTES = 1 << 24  # of an account, or of the head of a released file; what is longer is none
@@ -200,7 +200,7 @@ def _outputs(text: str, population: str) -> list[dict[str, Any]]:
             for settings in stages.get(name, {}).get("params", {}).values()
             if (settings.get("privacy") or {}).get("population") == population
             for out in stages[name]["outs"]
-            if not (name in _LISTED and out.get("nfiles") == 1)
+            if not (name == _LISTED and out.get("nfiles") == 1)
         ]
     return []
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
-    from likeness.pipeline.card import CardQuery
     from likeness.pipeline.datasets.model import DataModel
     from likeness.pipeline.ledger_session import LedgerSession
     from likeness.pipeline.synthetic_table import Request, SyntheticTables
@@ -194,19 +193,6 @@ class Project:
         return SyntheticTables(self.root, self.model.tables, self.params)
 
     @cached_property
-    def card_queries(self) -> "list[CardQuery]":
-        """The queries of the quality card about the synthetic table; none without a card."""
-        card = self.params.evaluate.card
-        if card is None:
-            return []
-        from likeness.data.schema.constrained_tables import forward_transform
-        from likeness.pipeline.card import card_queries
-        from likeness.release.released import load_folder
-
-        (rows,) = (forward_transform(table, self.schema) for table in self.synthetic.typed.values())
-        return card_queries(card, self.written_plan, self.context, load_folder(self.paths.auxiliary), rows)
-
-    @cached_property
     def plan(self) -> "Plan":
         """The plan, from public settings alone.
 
@@ -214,7 +200,6 @@ class Project:
             PlanError: a later stage could not answer it.
         """
         from likeness.methods import distribution_of
-        from likeness.pipeline.card import card_shares
         from likeness.release.partition_selection import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
@@ -232,7 +217,6 @@ class Project:
             num_records=privacy.num_records,
             unit=self.complete_params.ingest.unit,
             selection=[QueryShare(name, STAGE, *parts) for name in names],
-            card=card_shares(self.params.evaluate.card, self.context_of(planned)),
             plugin=distribution_of(self.params.method),
         )
 

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import json
-import os
 import sqlite3
 import sys
 import time
@@ -37,13 +36,11 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     Any other error might quote a private value, so it shows only its type and place, with exit code 3. Its traceback
     goes to ``data/private/errors``. A stage whose connection to a database broke begins again, three times.
     """
-    first = os.environ.get("RANK", "0") == "0"  # of several that torchrun started, one speaks and writes
     paths = ProjectPaths(root)
     show_messages()
     started = time.time()
     try:
-        if first:
-            _announce(name, paths)
+        _announce(name, paths)
         patiently(lambda: main(Project.load(root)))
     except LikenessError as error:
         _fail(name, f"{name}: {error}", 2, paths)
@@ -52,9 +49,8 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
         if refusal is not None:
             _fail(name, f"{name}: {refusal}", 2, paths)
         _fail(name, _keep_private(name, error, paths.failures), 3, paths)
-    if first:
-        marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-        (paths.markers / f"{name}.json").write_bytes(json.dumps(marker).encode())
+    marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
+    (paths.markers / f"{name}.json").write_bytes(json.dumps(marker).encode())
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:

@@ -43,7 +43,6 @@ def later_reasons_to_come(params: "Params", maps: Iterable[type]) -> list[str]:
     counted = all(hasattr(one, "counted_tables") or hasattr(one, "axes") for one in maps)
     conditions = {
         "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
-        "a quality card looks at rows": params.evaluate.card is not None,
         f"method {params.method} asks for more than counts of cells": not counted,
     }
     return [reason for reason, holds in conditions.items() if holds]

@@ -90,23 +90,6 @@ class SyntheticTables:
         places = {name: self.root / Outputs.place(f"{name}.parquet") for name in self.schemas}
         return {name: read_synthetic(places[name], schema) for name, schema in self.schemas.items()}
 
-    @property
-    def plain(self) -> dict[str, bytes]:
-        """CSV or arrays with the rows of their Parquet files, by name."""
-        from likeness.data.encoding.dtypes import in_dtypes
-
-        layout, schemas = self.params.ingest.format, self.schemas.items()
-        return {name: plain_bytes(in_dtypes(self.typed[name], one), one, layout) for name, one in schemas}
-
-
-def plain_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:
-    """A synthetic table without Parquet: as :func:`csv_bytes`, or images as arrays of numpy."""
-    if schema.image is None:
-        return csv_bytes(table, schema, layout)
-    from likeness.pipeline.image_forms import npz_bytes
-
-    return npz_bytes(table, schema)
-
 
 def csv_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:
     """A synthetic table as CSV in UTF-8, written as its source is. The same arguments give the same bytes.

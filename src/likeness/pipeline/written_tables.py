@@ -10,8 +10,9 @@ from likeness.core.files import whole_file
 from likeness.core.hashing import sha256_bytes
 from likeness.core.lazy import pa, pq
 from likeness.core.paths import Outputs
+from likeness.data.encoding.dtypes import in_dtypes
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes, plain_bytes, sample_request
+from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes, sample_request
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,7 +29,7 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
         path = _path(project, f"{name}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(_plain(project, name)) as part:
-            part.write_bytes(plain_bytes(table, project.model.tables[name], project.params.ingest.format))
+            part.write_bytes(project.model.plain_bytes(table, name, project.params.ingest.format))
         with whole_file(path) as part:
             part.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
 
@@ -42,8 +43,9 @@ def check_synthetic(project: Project) -> dict[str, str]:
     """
     for name in project.model.tables:
         _check_lineage(project, name)
-    for name, content in project.synthetic.plain.items():
-        if content != _plain(project, name).read_bytes():
+    for name, typed in project.synthetic.typed.items():
+        table = in_dtypes(typed, project.model.tables[name])
+        if project.model.plain_bytes(table, name, project.params.ingest.format) != _plain(project, name).read_bytes():
             path = _path(project, f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
     places = map(Outputs.place, project.outputs.files)

@@ -23,7 +23,6 @@ from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition, costs_on_record
 from likeness.ledger.records import base_attempt
 from likeness.ledger.series import Series
-from likeness.pipeline.card import paid_keys
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.ledger_session import delta_for_selection
@@ -69,17 +68,12 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
     """
     params, ledger, plan = project.params, project.ledger, project.plan
     rows = dataset or Dataset(plan.identity, "rows to come", params.ledger.attempt, "", plan.unit)
-    records = ledger.records()
-    reserved = {str(record.body["key"]) for record in records if record.kind == "reserve"}
+    reserved = {str(record.body["key"]) for record in ledger.records() if record.kind == "reserve"}
     costs = {query.query: Cost(query.rho, query.delta_keys) for query in plan.queries}
     priced = {key: costs.pop(name) for name, key in _known_keys(project, rows, reserved)}
     section = params.sections.get(params.method)
     for name, cost in costs.items():
-        # The door pays for no more tables of a card than the settings allow.
-        keys = paid_keys(records, plan, rows, name)
-        card = params.evaluate.card
-        all_paid = card is not None and len(keys) >= card.tables
-        priced[keys[-1] if all_paid else sha256_json([plan.digest, section, name])] = cost
+        priced[sha256_json([plan.digest, section, name])] = cost
     return {key: cost for key, cost in priced.items() if key not in reserved}
 
 

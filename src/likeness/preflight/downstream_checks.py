@@ -2,7 +2,7 @@
 
 from likeness.config.params import STAY
 from likeness.core.errors import ParamsError
-from likeness.evaluation.classifiers import check_installed, select
+from likeness.evaluation.classifiers import check_installed
 from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
 from likeness.pipeline.staying_rows import later_reasons_to_come
@@ -38,7 +38,7 @@ def refusals(project: Project) -> list[ParamsError]:
             refused.append(error)
     if params.evaluate.classifiers is not None and schema.task != "none":
         try:
-            select(schema.task, params.evaluate.classifiers, schema.image)
+            project.written_model.estimators(params.evaluate)
         except ParamsError as error:
             refused.append(error)
     stay = params.ingest.rows == STAY and method is not None
@@ -65,6 +65,5 @@ def check_estimators(project: Project) -> None:
     Raises:
         MissingPackageError: the library of one is missing.
     """
-    schema = project.written_schema
-    if schema.task != "none":
-        check_installed(select(schema.task, project.params.evaluate.classifiers, schema.image))
+    if project.written_schema.task != "none":
+        check_installed(project.written_model.estimators(project.params.evaluate))

@@ -14,16 +14,15 @@ from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.core.remote import ending, source_path
+from likeness.core.remote import source_path
 from likeness.core.text import choices
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
-from likeness.data.schema.rule_proposals import rule_text
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
-from likeness.data.source.encoded_images import image_column, is_image_folder
+from likeness.data.source.formats import format_of, format_of_images
 from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.opening import is_text
 from likeness.data.source.parquet_files import texts_without_cells
@@ -81,9 +80,8 @@ def examine(root: Path = Path()) -> Examined:
         faults += map(of_params, _refused(lambda: project.rows_there))
     faults += _ledger_faults(project, notes)
     if not faults:
-        schema, words = project.public_schema, "the names suggest a rule; write it if the codebook says so"
+        schema = project.public_schema
         notes += project.method.hints(schema) if isinstance(schema, Schema) else []
-        notes += [f"{words}: {rule_text(spec)}" for spec in schema.proposals()]
     old = outdated_files(root) if project.paths.stages.exists() else []
     if old:
         notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
@@ -247,7 +245,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     source = source_path(project.root, ingest.source)
     where, columns = source.name if database is None else database.name, dict(columns_of(mapping))
     try:
-        of_images = database is None and (ending(source) == ".npz" or (source.is_dir() and is_image_folder(source)))
+        of_images = database is None and format_of(source) is not None
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
     needed = needed_of(columns.items())
@@ -270,7 +268,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     pixels = [name for name in header if images and name.startswith("pixel_")]
     if images and types and not pixels:
         try:
-            pixels = [image_column(types, where)]
+            pixels = [format_of_images(where).encoded_column(types, where)]
         except DataError as error:
             faults.append(_fault(f"ingest.source: {error}"))
     past = [name for name in header if name not in columns and name not in (split, person, *pixels)]

@@ -4,27 +4,21 @@ A person gives the number of records, public or approximate. It is never counted
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from likeness.config.params import Params
 from likeness.core.bounds import rows_per_unit
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.classifiers import select
-from likeness.evaluation.images import MOST_ROWS
-from likeness.methods.base import BYTES_A_COORDINATE, Context, Measured, Method
+from likeness.methods.base import BYTES_A_COORDINATE, Context, Method
 from likeness.methods.expected import RELATION, Expected
 from likeness.methods.row_set import RowSet
-from likeness.pipeline.card import STAGE as CARD
-from likeness.pipeline.card import card_measures, planned_card
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import Plan
-from likeness.release.distances import DistanceQuery
 from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
-from likeness.release.query import Query
 
 MOST_NOISE = 0.25
 """The rule: the standard error of the noise is at most this part of an average share."""
@@ -36,14 +30,6 @@ _MANY = 10**9  # records with which noise hides no cells of pairs
 _BETTER = 0.95
 _STEP, _MULTIPLICATION = 5e-3, 1.1e-10  # seconds of one core, with the gradient; from evidence/results/papers.csv
 _BASE_BYTES = 0.6e9  # Python with its libraries
-_BYTES_A_CELL = 10  # of the rows, where a stage holds all of them; the source is read in chunks
-_BYTES_DRAWN, _BYTES_JUDGED = 37, 83  # a value of drawn images, and of images that classifiers see
-_JUDGE_START, _JUDGE_SECONDS = (
-    30,
-    15 / 784,
-)  # of images: distances; a classifier and pixel, for 10,000 images on 2 cores
-_EVALUATION_START = 8  # seconds: 36 trainings on few rows, pages and figures, on 2 cores
-_EVALUATION_SECONDS = 37 / (32_561 * 108)  # a row and coordinate: 12 classifiers on tables of Adult's size on 2 cores
 
 
 @dataclass(frozen=True)
@@ -165,10 +151,11 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     queries = tuple(_queries(project, row_sets, rows))
     coordinates = {query.query: query.coordinates for query in queries}
     drawn = params.sample.rows if isinstance(params.sample.rows, int) else rows
-    most = params.evaluate.max_rows or (math.inf if facts.schema.image is None else MOST_ROWS)
-    # Classifiers see the real table twice, once shuffled.
-    scored = None if rows is None or drawn is None else (2 * min(rows, most) + min(drawn, most)) / 3
-    cells = len(facts.schema.columns) * _bytes_a_column(facts, rows or 0, drawn or 0, most)
+    model, numbers = project.written_model, (rows or 0, drawn or 0)
+    cells = len(facts.schema.columns) * model.bytes_a_column(*numbers, params.evaluate)
+    judged = None
+    if rows is not None and drawn is not None and facts.schema.task != "none":
+        judged = model.evaluation_seconds(*numbers, facts.layout.width, params.evaluate)
     many = [_expected(project, recipe, one, plan.rho, _MANY) for one in row_sets]
     expected = [None if rows is None else _expected(project, recipe, one, plan.rho, rows) for one in row_sets]
     return Forecast(
@@ -186,7 +173,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         ),
         memory_bytes=_BASE_BYTES + max(BYTES_A_COORDINATE * max(coordinates.values()), cells),
         training_seconds=training_seconds(recipe, facts, coordinates),
-        evaluation_seconds=None if scored is None or facts.schema.task == "none" else _judged(params, facts, scored),
+        evaluation_seconds=judged,
         categories=categories,
         expected=tuple(one for one in expected if one is not None),
         relation_records=max((math.ceil(_MANY * one.detectable / RELATION) for one in many if one), default=None),
@@ -246,19 +233,11 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
     """The noise of each query, and the accuracy of what it measures."""
     params, plan, recipe = project.params, project.plan, project.method
     private = frozenset(column.name for column in project.written_schema.open_columns)
-    queries: list[tuple[Context, Query | DistanceQuery]] = [
-        (one.context, one.scoped(query)) for one in row_sets for query in recipe.planned_queries(one.context)
-    ]
-    facts = row_sets[0].context
-    queries += [(facts, query) for query in planned_card(params.evaluate.card, plan, facts)]
+    queries = [(one.context, one.scoped(query)) for one in row_sets for query in recipe.planned_queries(one.context)]
     for context, query in queries:
         square = query.sensitivity_squared(Adjacency(params.privacy.adjacency), plan.unit)
         sensitivity, multiplier = math.sqrt(square) * 2.0**-query.lattice_bits, plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
-        if isinstance(query, DistanceQuery) or query.stage == CARD:
-            measured: Iterable[Measured] = card_measures(query, sigma)
-        else:
-            measured = recipe.measures(query, sigma, context, private)
         measures = tuple(
             Measure(
                 of,
@@ -267,26 +246,9 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
                 None if rows is None else noise / rows,
                 max(1, math.ceil(noise / (MOST_NOISE * average))) if ruled and average else None,
             )
-            for of, noise, average, ruled in measured
+            for of, noise, average, ruled in recipe.measures(query, sigma, context, private)
         )
         yield QueryForecast(query.name, query.dimension, sensitivity, multiplier, sigma, measures)
-
-
-def _bytes_a_column(facts: Context, rows: int, drawn: int, most: float) -> float:
-    """Memory of a column of the rows; ``most`` of which are judged."""
-    if facts.schema.image is None:
-        return _BYTES_A_CELL * rows
-    seen = min(max(rows, drawn), most)  # kept as bytes, until images are drawn or judged
-    return max(_BYTES_DRAWN * drawn, 8 * drawn + _BYTES_JUDGED * seen)
-
-
-def _judged(params: Params, facts: Context, scored: float) -> float:
-    """Seconds of an evaluation, of ``scored`` rows on average."""
-    image = facts.schema.image
-    if image is None:
-        return _EVALUATION_START + scored * facts.layout.width * _EVALUATION_SECONDS
-    trainings = 3 * len(select(facts.schema.task, params.evaluate.classifiers, image))  # synthetic, real and shuffled
-    return _JUDGE_START + trainings * _JUDGE_SECONDS * math.prod(image[:2]) * scored / MOST_ROWS
 
 
 def _most_released(params: Params, categories: Sequence[CategoriesForecast], rows: int | None) -> int:

@@ -116,7 +116,6 @@ def make_plan(
     num_records: int | None,
     unit: PrivacyUnit | None = None,
     selection: Sequence[QueryShare] = (),
-    card: Sequence[QueryShare] = (),
     plugin: str = "",
 ) -> Plan:
     """Split the ρ of the target by shares.
@@ -135,7 +134,6 @@ def make_plan(
         num_records: public number of records under ``replace_one``, else None.
         unit: unit of privacy where a person may have several rows.
         selection: partition selections, if there are any.
-        card: queries about the synthetic table, whose shares of all of ρ come off those of the others.
         plugin: name and version of the distribution that holds the method, if it is none of Likeness.
 
     Raises:
@@ -145,12 +143,13 @@ def make_plan(
     from likeness.privacy.calibration import epsilon_left, rho_for  # scipy, without which a training runs
     from likeness.privacy.thresholds import delta_left
 
-    names = [one.query for one in (*selection, *shares, *card)]
+    names = [one.query for one in (*selection, *shares)]
     if len(set(names)) != len(names):
         raise PlanError(f"{method}: two queries of the plan have one name among {', '.join(names)}. Rename one.")
     _check_shares(method, shares)
     _check_people(adjacency, num_records, unit)
-    parts = _within(_within(shares, selection, first=True), card)
+    rest = 1 - math.fsum(share.share for share in selection)
+    parts = [*selection, *(replace(one, share=one.share * rest) for one in shares)]
     total = rho_for(epsilon, delta_left(delta, (delta * one.delta_share for one in parts)))
     total /= math.fsum(one.share for one in parts)  # 1 but for last digits
     queries = tuple(_planned(one, total, delta) for one in parts)
@@ -197,13 +196,6 @@ def _check_people(adjacency: Adjacency, num_records: int | None, unit: PrivacyUn
             f"ingest.unit adds or removes a person with all rows, but privacy.adjacency is {adjacency}. Set "
             "privacy.adjacency: add_remove_one."
         )
-
-
-def _within(shares: Sequence[QueryShare], others: Sequence[QueryShare], first: bool = False) -> list[QueryShare]:
-    """Shares that divide what others leave of ρ, and these, which come last or first."""
-    rest = 1 - math.fsum(share.share for share in others)
-    scaled = [replace(one, share=one.share * rest) for one in shares]
-    return [*others, *scaled] if first else [*scaled, *others]
 
 
 def _planned(one: QueryShare, total: float, delta: float) -> PlannedQuery:

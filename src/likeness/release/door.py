@@ -12,9 +12,6 @@ the ledger before a row is read.
 Categories that nobody knows publicly (:class:`~likeness.release.partition_selection.PartitionQuery`) are counted and
 made noisy in the same way. They are released above a threshold, which costs δ too (:mod:`likeness.privacy.thresholds`).
 
-For a :class:`~likeness.release.distances.DistanceQuery`, f is a vector of distances between the sum and public counts,
-in integers; :mod:`likeness.release.distances` proves its Δ.
-
 A request that has an answer gets the same bytes again and costs nothing: no re-run is a second release.
 """
 
@@ -41,7 +38,6 @@ from likeness.privacy.lattice_error import check_discretization
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
-from likeness.release.distances import DistanceQuery
 from likeness.release.partition_selection import PartitionQuery, Partitions, ReadPartitions, counted, hashed, selected
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -117,8 +113,7 @@ class Door:
             raise ReleaseError(f"{query.name}: the database bounds the rows of people otherwise than plan.json does")
         if isinstance(query, PartitionQuery):
             return self.read.backend_of_texts(query.column)
-        summed = query.cells if isinstance(query, DistanceQuery) else query
-        return self.read.backend(*counted_tables(summed))
+        return self.read.backend(*counted_tables(query))
 
     def request(self, query: AnyQuery) -> tuple[Dataset, dict[str, Any]]:
         """The rows with the attempt of the newest draw, and the request whose digest is the key. It reads no row."""
@@ -217,24 +212,21 @@ def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection
     return dataset
 
 
-def _draw(
-    query: Query | DistanceQuery, plan: Plan, scale: float, read: Read | CountBackend, receipt: Receipt
-) -> Released:
+def _draw(query: Query, plan: Plan, scale: float, read: Read | CountBackend, receipt: Receipt) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
     unit = plan.unit
-    summed = query.cells if isinstance(query, DistanceQuery) else query
-    if summed.by_person and unit is None:
+    if query.by_person and unit is None:
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass. A database bounds and counts them itself.
-    if unit is None or summed.by_person or isinstance(read, CountBackend):
+    if unit is None or query.by_person or isinstance(read, CountBackend):
         # Networks have threads of their own.
-        counts = isinstance(summed.feature, CellMap | ProductsMap)
-        exact = exact_sum(summed, read, threads() if counts else LOCAL)
+        counts = isinstance(query.feature, CellMap | ProductsMap)
+        exact = exact_sum(query, read, threads() if counts else LOCAL)
     else:
         opened = read  # known to open rows
-        exact = exact_sum(summed, lambda: _counted(opened(), unit))
+        exact = exact_sum(query, lambda: _counted(opened(), unit))
     _check_number(plan, exact.records)
-    total = query.distances(exact.total) if isinstance(query, DistanceQuery) else exact.total
+    total = exact.total
     noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total
     return Released(noisy, receipt)
 

@@ -9,12 +9,11 @@ from likeness.core.errors import ReleaseError
 from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value, sha256_json
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
-from likeness.release.distances import DistanceQuery
 from likeness.release.partition_selection import PartitionQuery
 from likeness.release.query import Query
 from likeness.release.released import Released
 
-AnyQuery = Query | PartitionQuery | DistanceQuery
+AnyQuery = Query | PartitionQuery
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ class Internal:
         metrics: ``metrics.json``.
         scores: rows of ``scores.csv``, values as text.
         marginals: rows of ``marginals.csv``, values as text.
-        row_counts: rows of ``row_counts.csv``, values as text; none where nothing was measured.
         figures: PNG bytes by file name without its suffix.
     """
 
@@ -31,7 +30,6 @@ class Internal:
     scores: Sequence[Mapping[str, str]]
     marginals: Sequence[Mapping[str, str]]
     figures: Mapping[str, bytes]
-    row_counts: Sequence[Mapping[str, str]] = ()
 
 
 def read_internal(folder: Path) -> Internal:
@@ -44,7 +42,6 @@ def read_internal(folder: Path) -> Internal:
         metrics=metrics,
         scores=read_rows(folder / "scores.csv", f"{name}/scores.csv"),
         marginals=read_rows(folder / "marginals.csv", f"{name}/marginals.csv"),
-        row_counts=read_rows(folder / "row_counts.csv", f"{name}/row_counts.csv"),
         figures={path.stem: path.read_bytes() for path in sorted(folder.glob("*.png"))},
     )
 

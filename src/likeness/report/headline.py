@@ -12,8 +12,8 @@ from likeness.core.paths import ProjectPaths
 def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """The main numbers of a run: flat, with equal names for every method, nothing of real rows.
 
-    They are epsilon, delta and rho, the ledger's state after the run, and the figures ``card_NAME`` of a quality card.
-    ``final_NAME`` is the last number in a column of ``loss.csv``.
+    They are epsilon, delta and rho, and the ledger's state after the run. ``final_NAME`` is the last number in a column
+    of ``loss.csv``.
     """
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
     ends = {
@@ -28,7 +28,6 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
         "lifetime_epsilon": lifetime["spent_epsilon"],
         "lifetime_cap": lifetime["cap_epsilon"],
         "queries": len(privacy["queries"]),
-        **{f"card_{figure['measure']}": figure["value"] for figure in privacy.get("card", [])},
         **{f"final_{name}": value if math.isfinite(value) else None for name, value in ends.items()},
     }
 

@@ -6,7 +6,7 @@ see :mod:`likeness.report.compare` for their content.
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,20 @@ from likeness.data.histories.rows import HistoryRows, rows_of_tables
 from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.classifiers import select
+from likeness.evaluation.classifiers import Factory, select
 from likeness.evaluation.details import details, neighbors
-from likeness.evaluation.distances import at_most
 from likeness.evaluation.histories import discrimination, history_distances, shuffled
-from likeness.evaluation.images import MOST_ROWS, Shape, check_shape
-from likeness.evaluation.row_counts import QUICK, scores_by_rows
 from likeness.evaluation.utility import (
     MOST_TABLE_ROWS,
+    at_most,
     auc_error,
     metrics_of,
     shuffle_columns,
     train_on_synthetic_test_on_real,
 )
-from likeness.report.compare import Comparison, compare_images, compare_tables
+from likeness.report.compare import Comparison, Tables, compare_tables
 
-FILES = ("metrics.json", "scores.csv", "marginals.csv", "row_counts.csv")
+FILES = ("metrics.json", "scores.csv", "marginals.csv")
 """The files of :func:`evaluate`, which always writes all of them. Images have pictures beside them."""
 
 
@@ -46,10 +44,11 @@ def evaluate(
     settings: Evaluate,
     out_dir: Path | str,
     *,
-    classifiers: Sequence[str] | None = None,
-    max_rows: int | None = None,
-    shape: Shape | None = None,
+    estimators: Mapping[str, Factory] | None = None,
     halved: bool = False,
+    most: int = MOST_TABLE_ROWS,
+    compare: Callable[[pd.DataFrame, Tables, Schema, Evaluate], Comparison] = compare_tables,
+    detailed: bool = True,
 ) -> None:
     """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
 
@@ -64,48 +63,37 @@ def evaluate(
         schema: public schema of all three.
         settings: section ``evaluate`` of params.yaml.
         out_dir: usually ``reports/internal/evaluation``.
-        classifiers: names of the estimators; None: all of the task, for images the usual ones.
-        max_rows: most rows of a table that estimators see, drawn by the public seed; None:
-            :data:`likeness.evaluation.utility.MOST_TABLE_ROWS`. Marginals take all rows. For images it limits every
-            use, and None: :data:`likeness.evaluation.images.MOST_ROWS`.
-        shape: height and width if rows are images; None asks the schema.
+        estimators: by name; None: all of the task.
         halved: no row was held out, so both real tables are halves of the training rows.
+        most: rows of a table that estimators see, drawn by the public seed, unless ``evaluate.max_rows`` is set.
+        compare: the comparison with the held-out rows.
+        detailed: whether columns, pairs, groups and neighbors are compared too.
 
     Raises:
-        DataError: a table has no rows, or the shape does not fit the schema.
+        DataError: a table has no rows.
     """
-    shape = shape or schema.image
-    max_rows = max_rows or (MOST_TABLE_ROWS if shape is None else MOST_ROWS)
-    if shape is not None:
-        check_shape(schema, shape)
-        real_train, real_test, synthetic = (
-            at_most(table, max_rows, settings.seed, name)
-            for table, name in ((real_train, "train"), (real_test, "test"), (synthetic, "synthetic"))
-        )
+    most = settings.max_rows or most
     tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, settings.seed)}
-    scores, by_rows = _scores(tables, real_test, schema, settings, classifiers, max_rows, shape)
-    if shape is None:
-        comparison = compare_tables(real_test, tables, schema, settings)
-    else:
-        comparison = compare_images(real_test, tables, schema, settings, shape)
+    scores = _scores(tables, real_test, schema, settings, estimators, most)
+    comparison = compare(real_test, tables, schema, settings)
     summary = {
         "not_private": True,
         "halved": halved,
-        "image": list(shape or ()),  # empty for a table
+        "image": not detailed,
         **_means(scores, comparison, metrics_of(schema.task)),
     }
     if schema.task == "classification":
-        summary["auc_error"] = auc_error(at_most(real_test, max_rows, settings.seed, "test")[schema.label])
-    if shape is None:
+        summary["auc_error"] = auc_error(at_most(real_test, most, settings.seed, "test")[schema.label])
+    if detailed:
         # Where both halves trained, a copy of either is as near as a copy of the other.
-        near = None if halved else neighbors(tables, real_test, schema, settings.mmd_rows, settings.seed)
+        near = None if halved else neighbors(tables, real_test, schema, settings.neighbor_rows, settings.seed)
         summary["details"] = {**details(tables, real_test, schema, settings.bins), "neighbors": near}
     if schema.rules:
         real = pd.concat([real_train, real_test])
         summary["rules"] = {
             name: violation_counts(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
         }
-    _write(Path(out_dir), summary, scores, by_rows, comparison)
+    _write(Path(out_dir), summary, scores, comparison)
 
 
 def _scores(
@@ -113,57 +101,39 @@ def _scores(
     real_test: pd.DataFrame,
     schema: Schema,
     settings: Evaluate,
-    classifiers: Sequence[str] | None,
-    max_rows: int,
-    shape: Shape | None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores of the estimators of each table, and of quick ones by the number of synthetic rows.
-
-    Both are empty without a task.
-    """
+    estimators: Mapping[str, Factory] | None,
+    most: int,
+) -> pd.DataFrame:
+    """Scores of the estimators of each table; empty without a task."""
     metrics, seed, workers = metrics_of(schema.task), settings.seed, settings.workers
-    held_out = at_most(real_test, max_rows, seed, "test")
-    by_rows = pd.DataFrame(columns=["rows", "repeat", "classifier", *metrics])
+    held_out = at_most(real_test, most, seed, "test")
     scores = [pd.DataFrame(columns=["table", "classifier", *metrics, "seconds"])]
     if not metrics:
-        return scores[0], by_rows
-    counts, done = settings.learning_curve_sizes or (), itertools.count(1)  # estimators end in several threads
-    with progress("evaluate", _trainings(tables, schema, counts, classifiers, shape)) as step:
+        return scores[0]
+    chosen = select(schema.task) if estimators is None else estimators
+    done = itertools.count(1)
+    with progress("evaluate", len(tables) * len(chosen)) as step:  # estimators end in several threads
         for name, table in tables.items():
 
             def note(text: str, name: str = name) -> None:
                 step(next(done), f"{name}: {text}")
 
-            limited = at_most(table, max_rows, seed, name)
-            rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, classifiers, workers, note, shape)
+            limited = at_most(table, most, seed, name)
+            rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, chosen, workers, note)
             scores.append(rows.assign(table=name)[scores[0].columns])
-        if counts:
-            by_rows = scores_by_rows(
-                tables["synthetic"],
-                held_out,
-                schema,
-                seed,
-                counts,
-                QUICK[schema.task],
-                max_workers=workers,
-                progress=lambda text: step(next(done), text),
-                shape=shape,
-            )
-    return pd.concat(scores[1:]), by_rows
+    return pd.concat(scores[1:])
 
 
 def _write(
     out: Path,
     summary: Mapping[str, Any],
     scores: pd.DataFrame,
-    by_rows: pd.DataFrame,
     comparison: Comparison,
 ) -> None:
     """Write :data:`FILES` into a folder, and the pictures of images."""
     make_private_folder(out)
     scores.to_csv(out / "scores.csv", index=False)
     comparison.marginals.to_csv(out / "marginals.csv", index=False)
-    by_rows.to_csv(out / "row_counts.csv", index=False)
     for name, png in comparison.figures.items():
         (out / f"{name}.png").write_bytes(png)
     (out / "metrics.json").write_bytes(json.dumps(summary, indent=1).encode())
@@ -181,18 +151,6 @@ def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str])
         },
         "distances": comparison.distances,
     }
-
-
-def _trainings(
-    tables: Mapping[str, pd.DataFrame],
-    schema: Schema,
-    counts: Sequence[int],
-    classifiers: Sequence[str] | None,
-    shape: Shape | None,
-) -> int:
-    """How many estimators are trained."""
-    few = {count for count in counts if count <= len(tables["synthetic"])}
-    return len(tables) * len(select(schema.task, classifiers, shape)) + len(few) * len(QUICK[schema.task])
 
 
 def evaluate_histories(

@@ -25,7 +25,7 @@ from likeness.report.headline import drawn_loss, write_public
 from likeness.report.in_short import in_short
 from likeness.report.markup import to_html
 from likeness.report.rows import internal_rows
-from likeness.report.statement import CARD_WORDS, RELATIONS, VERDICTS, cut_lines, pair_names
+from likeness.report.statement import RELATIONS, VERDICTS, cut_lines, pair_names
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,6 @@ def render(
             **({"pairs": "Pairs"} if table and relations else {}),
             **({"rows": "Rows"} if table else {}),
             **({"histories": "Histories"} if table and table["histories"] else {}),
-            **({"card": "Quality card"} if privacy.get("card") else {}),
             **{"account": "Account", "statement": "Statement", "reading": "Words"},
         }
         return _page(
@@ -91,7 +90,6 @@ def render(
             source="Made from released files and synthetic rows"
             + (", all of them public." if privacy["private"] else "."),
             privacy=privacy,
-            card=_card(privacy.get("card", [])),
             in_short=Markup(to_html(in_short(privacy)[0])) if privacy["private"] else "",
             factor=_factor(privacy["total"]["epsilon"]),
             statement=Markup(to_html(_rest(statement), top=3)),
@@ -246,13 +244,6 @@ def _once(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _verdict(word: str, is_small: bool) -> str:
     return f"{word}: near 0 in both" if word == VERDICTS["kept"] and is_small else word
-
-
-def _card(figures: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    return [
-        (CARD_WORDS[one["measure"]], number(one["value"]), f"{number(one['low'])} to {number(one['high'])}")
-        for one in figures
-    ]
 
 
 def _rest(statement: str) -> str:

@@ -24,11 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from scipy.special import chdtrc
 
 from likeness.data.encoding.dtypes import in_dtypes
-from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import forward_transform, violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.inference.estimates import Answers, Question
@@ -37,12 +35,12 @@ from likeness.inference.terms import Table
 from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.report.charts import MOST_MAPPED, Cell, chart, fact
-from likeness.report.formats import MOST_LISTED, embed, number
+from likeness.report.formats import MOST_LISTED, number
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST_PREVIEWED, MOST_CLASSES = 40, 26
+MOST_PREVIEWED = 40
 FALSE_ALARM = 0.001
 """Chance that a page names a pair that fits. The normal and independent errors of cells are an approximation."""
 SHOWN = ["estimate", "low", "high", "unreliable"]
@@ -108,29 +106,12 @@ def table_section(
         "numbers": numbers,
         "compared": numbers["misfits"] is not None,
         "rules": list(violation_counts(table, schema).items()),
-        "previews": [] if schema.image is not None else [preview(table.head(MOST_LISTED), schema)],
-        "sheet": [] if schema.image is None else contact_sheet(table, schema),
+        "previews": [preview(table.head(MOST_LISTED), schema)],
+        "sheet": [],
         "size": [(len(table), "rows")],
         "names": [schema.modeled.names],
         "histories": None,
     }
-
-
-def contact_sheet(table: "DataFrame", schema: Schema) -> list[tuple[str, str]]:
-    """The first synthetic images of each class: the name of the class, and a picture inside the page."""
-    height, width, *color = schema.image or ()
-    sheet = []
-    for place, name in enumerate(schema.classes[:MOST_CLASSES]):
-        rows = table if schema.label is None else table[table[schema.label] == name]
-        encoder = Encoder(schema)
-        images = encoder.expand(encoder.encode(rows.head(MOST_LISTED)))
-        strip = np.full((height, (width + 1) * MOST_LISTED, *color), 1.0)
-        for at, image in enumerate(images):
-            strip[:, at * (width + 1) : at * (width + 1) + width] = np.reshape(image, (height, width, *color))
-        buffer = io.BytesIO()
-        Image.fromarray(np.rint(255 * strip).astype(np.uint8)).save(buffer, "PNG")
-        sheet.append((name if len(schema.classes) > 1 else f"image {place + 1}", embed(buffer.getvalue())))
-    return sheet
 
 
 def preview(table: "DataFrame", schema: Schema) -> dict[str, Any]:

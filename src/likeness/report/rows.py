@@ -53,7 +53,6 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "figures": {name: embed(png) for name, png in internal.figures.items()},
         "tables": list(TABLES.values()),
         "distances": [_distance(name, distances) for name in _common(distances)],
-        "row_counts": _by_rows(internal.row_counts),
         "auc_error": three(metrics["auc_error"]) if "auc_error" in metrics else "",
         "image": bool(metrics.get("image")),
         "histories": bool(metrics.get("histories")),
@@ -163,18 +162,6 @@ def _row(name: str, by_table: Mapping[str, Mapping[str, float]], key: str) -> tu
 def _distance(name: str, by_table: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
     """Name and the value of each table; some are far below a thousandth."""
     return label(name), *(number(by_table.get(table, {}).get(name), 3) for table in TABLES)
-
-
-def _by_rows(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Scores by number of synthetic rows: names of the metrics, and a line for each estimator and number."""
-    metrics = [name for _, names in SCORE_GROUPS for name in names if rows and name in rows[0]]
-    return {
-        "metrics": [label(name) for name in metrics],
-        "rows": [
-            (label(row["classifier"]), number(int(row["rows"])), *(three(row[name]) for name in metrics))
-            for row in rows
-        ],
-    }
 
 
 def _by_classifier(rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -28,7 +28,7 @@ def statement(privacy: dict[str, Any]) -> str:
         lines += [line for paragraph in in_short(privacy) for line in (paragraph, "")]
     lines += [
         f"The synthetic table was made by the method **{privacy['method']}**{origin} from "
-        f"{len(trained_on(privacy))} noisy statistics of the private table, and from nothing else that depends on it.",
+        f"{len(privacy['queries'])} noisy statistics of the private table, and from nothing else that depends on it.",
         "",
         f"- **Whose data:** {in_markdown(privacy['identity'])}; unit of privacy: {in_markdown(privacy['unit'])}.",
         f"- **Neighboring tables:** `{privacy['adjacency']}`: {neighbors}.",
@@ -49,7 +49,6 @@ def statement(privacy: dict[str, Any]) -> str:
         "sensitivity counts that." + _of_a_person(privacy),
         *_notes(privacy),
         *_rules(privacy),
-        *_card(privacy),
         *_relations(privacy),
         *_not_covered(privacy),
         "",
@@ -100,11 +99,6 @@ def _of_a_person(privacy: Mapping[str, Any]) -> str:
     if all(query["map"].get("terms") == "each_person" for query in privacy["queries"]):
         return " The rows of a person share one contribution, so the noise does not grow with their number."
     return f" It is {several['max_rows']:,} times that of one record, and so is the noise."
-
-
-def trained_on(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The queries behind the generator: all but those of the card."""
-    return [query for query in privacy["queries"] if query["stage"] != "card"]
 
 
 def _thresholds(privacy: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -176,22 +170,6 @@ def _rules(privacy: Mapping[str, Any]) -> list[str]:
     return ["", words, "", *rules] if rules else []
 
 
-def _card(privacy: Mapping[str, Any]) -> list[str]:
-    """The figures about the table, which cost a part of ρ."""
-    if "card" not in privacy:
-        return []
-    rows = [
-        f"| {CARD_WORDS[figure['measure']]} | {number(figure['value'])} | {number(figure['low'])} to "
-        f"{number(figure['high'])} |"
-        for figure in privacy["card"]
-    ]
-    about = (
-        "These figures compare this table with the private training rows. They have noise, and the guarantee includes "
-        "them. The intervals cover the noise, not the choice of the training rows."
-    )
-    return ["", "## Quality card", "", about, "", "| figure | value | 95 % interval |", "| --- | ---: | ---: |", *rows]
-
-
 def _relations(privacy: Mapping[str, Any]) -> list[str]:
     """What a reader may believe of pairs of columns, and values that the table does not have."""
     found = privacy.get("relations")
@@ -241,15 +219,3 @@ def cut_lines(relations: Mapping[str, Any]) -> list[str]:
         f"{one['column']} has no value outside {low} to {high}."
         for one, (low, high) in zip(relations["cut"], ends, strict=True)
     ]
-
-
-CARD_WORDS = {
-    "rows": "number of training rows",
-    "mean_1_way": "total variation of a column, mean",
-    "mean_2_way": "total variation of a pair of columns, mean",
-    "worst_1_way": "total variation of a column, largest",
-    "worst_2_way": "total variation of a pair of columns, largest",
-    "accuracy": "accuracy of naive Bayes trained on synthetic rows",
-    "balanced_accuracy": "its balanced accuracy, the mean over classes",
-}
-"""Words for each figure of a card."""

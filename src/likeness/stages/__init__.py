@@ -21,7 +21,6 @@ FOLDERS = {
     "privatize": "engine data features privacy ledger release methods",
     "train": "data features privacy release generators methods",
     "sample": "data features privacy release generators methods",
-    "card": "engine data features privacy ledger release methods",
     "evaluate": "data features privacy release evaluation report",
     "account": "data features privacy ledger release generators methods inference report",
     "report": "data features privacy ledger release methods inference report",

@@ -1,12 +1,9 @@
 """train: fit the generator to the released values, on CPU, CUDA or MPS.
 
 Reads: data/released, data/schema, params.yaml. Writes: data/models. Spends: nothing; no private file is needed.
-Several processes: torchrun --nproc-per-node 2 -m stages.train (docs/scale.md).
 Needs numpy, safetensors, threadpoolctl and pyyaml only, and PyTorch for networks; without the packages of the ledger,
 set LIKENESS_LEDGER=absent.
 """
-
-import os
 
 from likeness.core.paths import Outputs
 from likeness.generators.base import Compute
@@ -18,13 +15,11 @@ from likeness.release.released import load_released
 def main(project: Project) -> None:
     """Train, save the generator and the loss curve."""
     paths, train = project.paths, project.params.train
-    project.check_known(paths.training_files)
-    released = [load_released(path) for path in paths.training_files]
+    project.check_known(paths.released_files)
+    released = [load_released(path) for path in paths.released_files]
     compute = Compute(train.device, train.threads, train.precision)
     project.method.check_device(compute.device)
     generators, curves = fit_all(project.method, project.row_sets, released, compute)
-    if os.environ.get("RANK", "0") != "0":  # of several that torchrun started, one writes
-        return
     for rows, saved in zip(project.row_sets, generators, strict=True):
         saved.save(project.root / Outputs.place(rows.generator))
     names = ["loss"] if len(curves) == 1 else [f"loss_{table}" for table in project.outputs.tables]

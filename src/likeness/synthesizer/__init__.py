@@ -213,8 +213,6 @@ class Synthesizer(Estimates):
             LikenessError: the path cannot be written, or so many rows do not fit in memory.
         """
         self.check_fitted("releases_")
-        if self.card is not None and (n, seed, where or {}) != (None, 0, {}):
-            raise ParamsError("the card is about the table of sample() without arguments. Leave n, where and seed out.")
         where = {name: condition_setting(value) for name, value in conditions_by_name(where or {}).items()}
         rows, seed = AUTO if n is None else whole("n", n, least=1), whole("seed", seed)
         sample = build(Sample, {"rows": rows, "seed": seed, "where": where}, "sample")

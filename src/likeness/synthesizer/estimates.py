@@ -1,10 +1,8 @@
-"""What a fit says of its training rows, from released numbers alone: the account, estimates, the model and the card."""
+"""What a fit says of its training rows, from released numbers alone: the account, estimates and the model."""
 
 from collections.abc import Iterable
 from inspect import signature
 from typing import TYPE_CHECKING, Any
-
-import pandas as pd
 
 from likeness.config.typed import whole
 from likeness.core.notebooks import small_table
@@ -154,16 +152,6 @@ class Estimates(Parameters):
         """
         self.check_fitted("releases_")
         return self._fitted.relations(self.params())
-
-    @property
-    def card_(self) -> "DataFrame":
-        """The figures of the card about the table of :meth:`sample` without arguments, each with its 95 % interval.
-
-        ``rows`` is the number of training rows. ``mean_1_way`` and ``worst_2_way`` are total variations of columns and
-        pairs. Accuracies are those of naive Bayes, trained on the synthetic rows. Empty without ``card``.
-        """
-        figures = pd.DataFrame(self.privacy.get("card", []), columns=["measure", "value", "low", "high"])
-        return figures.set_index("measure")
 
     @property
     def privacy(self) -> dict[str, Any]:

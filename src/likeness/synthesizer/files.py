@@ -17,7 +17,6 @@ from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.histories.schema import read_schema
 from likeness.data.schema.yaml import schema_text
-from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import write_synthetic
@@ -94,7 +93,7 @@ def _check(fitted: Fitted, folder: Path) -> None:
     stated = {query["query"]: query["sha256"] for query in fitted.privacy["queries"]}
     if stated != {name: sha256_bytes(to_bytes(one)) for name, one in fitted.released.items()}:
         raise ReleaseError(f"{folder}: the released files are not those of {PRIVACY}. Restore the folder from a copy.")
-    keys = sorted(one.receipt.key for one in fitted.released.values() if one.receipt.stage != CARD)
+    keys = sorted(one.receipt.key for one in fitted.released.values())
     if any(one.provenance["releases"] != keys for one in fitted.generators):
         raise ReleaseError(f"{folder}: the generator was trained on other releases. Restore the folder from a copy.")
 
@@ -127,7 +126,6 @@ def _write_released(project: Project, released: Mapping[str, Released]) -> None:
         CATEGORIES: paths.categories,
         "auxiliary": paths.auxiliary,
         "privatize": paths.embedding.parent,
-        CARD: paths.card,
     }
     for name, one in released.items():
         folder = folders[one.receipt.stage]

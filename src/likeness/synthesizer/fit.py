@@ -3,16 +3,12 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from likeness.config.params import Sample
 from likeness.data.encoding.frames import pandas_frame
-from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
 from likeness.methods.fit import fit_all
 from likeness.pipeline.account import account_of
-from likeness.pipeline.card import card_queries, check_tables
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.rows_in_memory import release_all
-from likeness.pipeline.synthetic_table import row_request, typed_rows
 from likeness.release.door import Door
 from likeness.release.partition_selection import completed, partition_queries
 from likeness.release.released import Released, from_bytes
@@ -20,8 +16,6 @@ from likeness.synthesizer.fitted import Fitted
 from likeness.synthesizer.parameters import project_of, refuse_faults, schema_of
 
 if TYPE_CHECKING:
-    from likeness.data.schema.schema import Schema
-    from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline.project import Project
     from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.synthesizer import Synthesizer
@@ -55,7 +49,6 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     released = {**categories, **release_all(project.method, row_sets, doors)}
     compute = Compute(train.device, train.threads, train.precision)
     generators, losses = fit_all(project.method, row_sets, released.values(), compute)
-    released |= _card(project, schema, generators[0], released, doors[0])
     privacy = account_of(project, plan, schema, list(released.values()), generators)
     types = {name: frame_type.of(model.tables[name].names) for name, (_, frame_type) in tables.items()}
     return Fitted(model, plan, released, privacy, losses, types, generators)
@@ -69,17 +62,3 @@ def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]
         door = Door(project.plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
         released[query.name] = from_bytes(door.release(query), query.name)
     return released
-
-
-def _card(
-    project: "Project", schema: "Schema", generator: "SavedGenerator", released: Mapping[str, Released], door: "Door"
-) -> dict[str, Released]:
-    """The released card about the table that the generator draws without arguments; none without a card."""
-    card, facts = project.params.evaluate.card, project.context_of(schema)
-    if card is None:
-        return {}
-    table = forward_transform(typed_rows(generator, schema, *row_request(Sample(), facts, released)), schema)
-    queries = card_queries(card, project.plan, facts, released, table)
-    for query in queries:
-        check_tables(door, query, card.tables)
-    return {query.name: from_bytes(door.release(query), query.name) for query in queries}

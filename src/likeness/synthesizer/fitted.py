@@ -19,7 +19,6 @@ from likeness.inference.relations import Relation, relations
 from likeness.methods.base import Context
 from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, alone
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import row_request
@@ -136,7 +135,7 @@ class Fitted:
         model, losses = self.model, self.losses[0] if len(self.losses) == 1 else []
         drawn = model.draw(self.generators, self.rows(n), seed, {})
         tables = {name: typed_again(table, model.tables[name]) for name, table in drawn.items()}
-        released = [one for one in self.released.values() if one.receipt.stage != CARD]
+        released = list(self.released.values())
         section = model.section(released, self.privacy["num_records"], tables, MOST_COMPARED)
         columns = {"iteration": [float(at) for at, _ in losses], "loss": [value for _, value in losses]}
         return Page(render(self.privacy, statement(self.privacy), columns, section))

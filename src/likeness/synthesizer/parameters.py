@@ -48,8 +48,6 @@ class Parameters(Estimator):
         attempt: another value is a deliberate second release, at the full cost.
         settings: the method's section of params.yaml, or a part of it; other keys have their defaults.
         categories: section ``categories`` of params.yaml, or a part of it, for a schema with private categories.
-        card: section ``evaluate.card`` of params.yaml, such as ``{"share": 0.03}``: that part of ρ pays for noisy
-            numbers about the table of ``sample()``. They may be published. None: no card.
         seed: public seed of the training.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         threads: of the training, part of its reproducibility.
@@ -72,7 +70,6 @@ class Parameters(Estimator):
     attempt: str = LedgerSettings.attempt
     settings: Mapping[str, Any] | None = None
     categories: Mapping[str, Any] | None = None
-    card: Mapping[str, Any] | None = None
     seed: int = Train.seed
     device: str = Train.device
     threads: int = Train.threads
@@ -104,7 +101,6 @@ class Parameters(Estimator):
             "train": training,
             "sections": {self.method: json_value(self.settings or {})},
             "categories": json_value(self.categories or {}),
-            "evaluate": {"card": json_value(self.card)},
         }
         return build(Params, sections, "")
 

@@ -17,7 +17,6 @@ from likeness.data.histories.schema import read_schema
 from likeness.generators.base import Compute
 from likeness.methods.base import Context
 from likeness.methods.replicates import replicates
-from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel
 from likeness.pipeline.project import Project
@@ -133,7 +132,7 @@ class Published:
 
         privacy = read_json(self.folder / PRIVACY)
         tables = {name: read_synthetic(self.folder / f"{name}.parquet", one) for name, one in self.model.tables.items()}
-        released = [one for one in self.released.values() if one.receipt.stage != CARD]
+        released = list(self.released.values())
         most = None if privacy["sample"]["where"] else MOST_COMPARED
         section = self.model.section(released, privacy["num_records"], tables, most)
         return Page(render(privacy, statement(privacy), {}, section))

@@ -1,7 +1,7 @@
 """Mirror a run's public numbers to MLflow, once, from files.
 
-Logged: settings, the privacy account, public figures and documents, the generator as a model, how each stage ended,
-digests of released files and the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds
+Logged: settings, the privacy account, public figures and documents, how each stage ended, digests of released files and
+the ledger's head. Never a private row, count or unkeyed hash: ``dvc.lock``, the seconds
 of private stages and the place of the source are left out. Times are days: a finer time, less a start known from the
 schedule, would give the seconds of private stages. Scores from real rows without noise are logged only with
 ``tracking.internal_metrics``, and then tagged ``not_private``.
@@ -25,14 +25,13 @@ from likeness.config.params import Params
 from likeness.core.errors import LikenessError
 from likeness.core.files import expanded, file_lock, user_folders
 from likeness.core.hashing import json_value, sha256_json
-from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.ledger.witness import Witness
 from likeness.methods import method_from
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import public_settings
 from likeness.report.files import read_losses
-from likeness.tracking.model import log_generator, trained_on
 
 # Outputs and dependencies of stages whose duration depends on private rows.
 _PRIVATE = (ProjectPaths.private, ProjectPaths.internal)
@@ -44,7 +43,7 @@ _PARAMS, _LONGEST = 100, 500  # settings in one call, and characters of one
 def track(project: Project) -> dict[str, Any]:
     """Log one MLflow run from the run's files, and return the content of ``reports/tracking.json``.
 
-    It holds run id, the model's URI (None without noise), experiment, tracking URI and how each stage ended.
+    It holds run id, experiment, tracking URI and how each stage ended.
 
     Raises:
         LikenessError: the tracking store cannot be used.
@@ -53,10 +52,10 @@ def track(project: Project) -> dict[str, Any]:
     privacy, endings = read_json(paths.privacy), stage_endings(paths)
     uri, folder = tracking_store(project)
     with _run(params, uri, folder) as (client, run):
-        model = _log(client, run, project, privacy, endings)
+        _log(client, run, project, privacy, endings)
     paths.tracked.parent.mkdir(parents=True, exist_ok=True)
     paths.tracked.write_bytes((json.dumps({"ended": _ended(paths), "outs": _outputs(paths)})).encode())
-    tracked = {"run_id": run, "model": model, "experiment": params.tracking.experiment, "uri": _shown(uri)}
+    tracked = {"run_id": run, "experiment": params.tracking.experiment, "uri": _shown(uri)}
     return {**tracked, "stages": endings}
 
 
@@ -182,10 +181,8 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     client.set_terminated(run, end_time=_today())
 
 
-def _log(
-    client: "MlflowClient", run: str, project: Project, privacy: dict[str, Any], endings: dict[str, str]
-) -> str | None:
-    """Log everything of a run; return the URI of its model, if it may leave."""
+def _log(client: "MlflowClient", run: str, project: Project, privacy: dict[str, Any], endings: dict[str, str]) -> None:
+    """Log everything of a run that may leave."""
     params, paths, head, now = project.params, project.paths, project.ledger.head(), _today()
     tags = {
         "git_commit": project.provenance["git_commit"],
@@ -195,7 +192,7 @@ def _log(
         "private": str(privacy["private"]).lower(),
         **{f"stage.{name}": how for name, how in endings.items()},
     }
-    model, flat = None, settings(params)
+    flat = settings(params)
     metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings, paths).items()]
     internal = params.tracking.internal_metrics
     if internal:
@@ -206,8 +203,7 @@ def _log(
     if internal or privacy["private"]:  # without noise, everything behind the door is as private as the rows
         tags |= {f"released.{query['query']}.sha256": query["sha256"] for query in privacy["queries"]}
         metrics += _log_results(client, run, now, paths)
-        tags |= {f"trained.{name}": str(value) for name, value in trained_on(project).items()}
-        model = log_generator(client, run, project, flat)
+        tags |= {f"trained.{name}": str(value) for name, value in _environment(project).items()}
     client.log_batch(run, tags=[RunTag(name, value) for name, value in tags.items()])
     shown = [Param(name, str(value)[:_LONGEST]) for name, value in flat.items()]
     for start in range(0, len(shown), _PARAMS):
@@ -219,7 +215,13 @@ def _log(
     table = Dataset(schema.name, digest, "public schema", schema.source)
     client.log_inputs(run, [DatasetInput(table)])
     client.log_artifact(run, str(paths.statement))
-    return model
+
+
+def _environment(project: Project) -> dict[str, Any]:
+    """Device, processor and versions that a training used, from the first generator of a run."""
+    spec = project.root / Outputs.place(project.outputs.generator_files[0])
+    environment: dict[str, Any] = read_json(spec)["provenance"].get("environment", {})
+    return environment
 
 
 def _log_results(client: "MlflowClient", run: str, now: int, paths: ProjectPaths) -> list[Any]:

@@ -39,7 +39,6 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "generator": outputs.generator,
     "training": outputs.training,
     "table": outputs.table,
-    "card": outputs.card,
     "rules": outputs.rules,
 }
 """Each check returns one sentence, or raises. The order is that of the verdict."""
@@ -51,7 +50,6 @@ FIRST = {
     "account": ("plan", "sensitivity", "epsilon", *_LEDGER),
     "statement": ("account",),
     **dict.fromkeys(("training", "table"), ("form", "plan", *_LEDGER, "generator")),
-    "card": ("form", "plan", *_LEDGER, "generator", "table"),
 }
 """Checks that must not be wrong before another: its numbers come from theirs, or it computes whatever settings ask."""
 

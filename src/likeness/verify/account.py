@@ -18,8 +18,6 @@ from likeness.ledger.budget import budget_of
 from likeness.ledger.records import REDRAW
 from likeness.methods import METHODS, distribution_of
 from likeness.pipeline.account import SOFTWARE, Standing, notes, privacy_json
-from likeness.pipeline.card import STAGE as CARD
-from likeness.pipeline.card import card_figures
 from likeness.pipeline.consistency import check_plan, queries_of
 from likeness.pipeline.synthetic_table import sample_request
 from likeness.privacy.accountant import ORDERS, Account, compose, curves_of
@@ -126,7 +124,7 @@ def account(bundle: Bundle) -> str:
     """All keys of privacy.json, and no others, follow from settings, plan, receipts, ledger and files."""
     privacy, params = bundle.json(names.PRIVACY), bundle.params
     require(bundle.plan.private, "the run is not private: privacy.epsilon is inf")
-    order = [SELECTION_STAGE, "auxiliary", "privatize", CARD]
+    order = [SELECTION_STAGE, "auxiliary", "privatize"]
     answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
     receipts = [one.receipt for one in answers]
     budget = budget_of(bundle.records, params.privacy.population)
@@ -144,7 +142,6 @@ def account(bundle: Bundle) -> str:
         notes(bundle.project.method, bundle.row_sets, bundle.auxiliary),
         {one.receipt.query: len(one.keys) for one in answers},
         bundle.schema.rules,
-        card_figures(bundle.facts, {one.receipt.query: one for one in answers}),
         privacy.get("relations"),  # the check of the generator computes them
     )
     software = privacy["software"]
@@ -242,8 +239,6 @@ def plan(bundle: Bundle) -> str:
         noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
         require(noise, f"{name}: another noise than the plan's")
         require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the receipt lacks the name of the sampler")
-        if planned.stage == CARD:
-            continue  # the check of the card follows that of the table
         try:
             check_answer(*queries[receipt.query], one, name)
         except ReleaseError:

@@ -23,16 +23,14 @@ from likeness.methods import METHODS, Method, method_named
 from likeness.methods.maps import SHARED, known_maps
 from likeness.methods.plugins import DISTRIBUTION
 from likeness.methods.row_set import rows_of
-from likeness.pipeline.card import CONFUSION, DISTANCES, paid_keys
-from likeness.pipeline.card import STAGE as CARD
 from likeness.pipeline.provenance import SOFTWARE
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.cohorts import Cohort, Composition
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
-from likeness.release.request import REQUEST_KEYS, Dataset, request_in
-from likeness.verify.receipts import SPECIAL, check_claim, maps_in
+from likeness.release.request import REQUEST_KEYS, request_in
+from likeness.verify.receipts import KEYS, check_claim, maps_in
 
 _EXACT = 1e-9
 _SALTS = {SALT, "content_salt"}
@@ -58,7 +56,7 @@ FORMS = {
     **dict.fromkeys(("adjacency", "change", "mechanism", "method"), "[a-z0-9_]{1,60}"),
     "plugin": f"|{DISTRIBUTION}",
     "query": "[a-z0-9_]{1,60}",
-    "stage": f"{SELECTION_STAGE}|auxiliary|privatize|{CARD}",
+    "stage": f"{SELECTION_STAGE}|auxiliary|privatize",
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
     "lost": _SHA,
@@ -186,21 +184,8 @@ def entries(bundle: Bundle) -> str:
             require(same, f"{name}: the ledger reserved another {fact}")
         encoding = rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written
         require(entry.body["encoding"] == encoding, f"{name}: the ledger reserved another encoding")
-    _check_card(bundle, {record.body["key"]: record.seq for record in bundle.records if record.kind == "commit"})
     _check_published(bundle)
     return f"{len(bundle.released)} releases were reserved, committed and published as they are here"
-
-
-def _check_card(bundle: Bundle, commits: Mapping[str, int]) -> None:
-    """The card came after the releases that its table is made from, and no more tables had one than settings allow."""
-    last = max(commits[one.receipt.key] for one in bundle.training_answers)
-    for one in (one for one in bundle.answers if one.receipt.stage == CARD):
-        receipt, card = one.receipt, bundle.params.evaluate.card
-        require(receipt.ledger_seq > last, f"{receipt.query}: asked about a table before there was one")
-        dataset = Dataset(receipt.identity, receipt.digest, receipt.slot)
-        tables = len(paid_keys(bundle.records, bundle.plan, dataset, receipt.query))
-        most = 0 if card is None else card.tables
-        require(tables <= most, f"{receipt.query}: the ledger has {tables} tables with a card, and settings {most}")
 
 
 def _check_published(bundle: Bundle) -> None:
@@ -211,7 +196,7 @@ def _check_published(bundle: Bundle) -> None:
     published = {
         "identity": bundle.params.privacy.population,
         "files": digests,
-        "releases": sorted(one.receipt.key for one in bundle.training_answers),
+        "releases": sorted(one.receipt.key for one in bundle.answers),
     }
     records = [record.body for record in bundle.records if record.kind == "published"]
     recorded = any(published.items() <= body.items() for body in records)
@@ -358,7 +343,7 @@ class _Spending:
         require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
-        recipe, known = body["recipe"], set(maps) <= known_maps().keys() | SPECIAL
+        recipe, known = body["recipe"], set(maps) <= known_maps().keys() | {KEYS}
         if method is not None and repr(recipe) == repr(RECIPE) and known:
             check_claim(name, claim)
         else:
@@ -406,10 +391,10 @@ def _method(name: str) -> type[Method] | None:
 
 
 def query_form(method: type[Method]) -> str:
-    """Pattern of the names of the queries that a method, a selection or a card asks."""
-    return f"categories_[0-9]{{1,5}}|({NEXT})?({'|'.join((DISTANCES, CONFUSION, *method.queries))})"
+    """Pattern of the names of the queries that a method or a selection asks."""
+    return f"categories_[0-9]{{1,5}}|({NEXT})?({'|'.join(method.queries)})"
 
 
 def maps_of(method: type[Method]) -> set[str]:
-    """Names of the maps that a method, a selection or a card may ask for."""
+    """Names of the maps that a method or a selection may ask for."""
     return {kind.name for kind in (*SHARED, *method.maps)}

@@ -13,7 +13,6 @@ from likeness.bundle.verdict import Untestable, require
 from likeness.data.histories.schema import NEXT
 from likeness.features.base import CellMap, Map, blocks_of
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.distances import DISTANCES
 from likeness.release.released import Released
 from likeness.verify.receipts import query_again
 
@@ -46,8 +45,8 @@ def noise(bundle: Bundle) -> str:
             statistic = float(((low - expected) ** 2).sum() / expected)
             require(chdtrc(2**_LOW_BITS - 1, statistic) > _FALSE_ALARM, f"{name}: the low bits are not those of noise")
             tested.append(f"{one.receipt.query} (bits)")
-        if one.receipt.threshold is not None or one.receipt.feature.get("map") == DISTANCES:
-            continue  # keys have no common total, and distances have no cells
+        if one.receipt.threshold is not None:
+            continue  # keys have no common total
         feature = query_again(one.receipt).feature
         if isinstance(feature, CellMap) and len(feature.parts) > 1:
             statistic, freedom = _block_sums(feature, one)
@@ -96,7 +95,7 @@ def _check_totals(bundle: Bundle) -> None:
     for name, one in bundle.released.items():
         receipt = one.receipt
         terms = receipt.feature.get("terms")
-        if receipt.threshold is not None or receipt.feature.get("map") == DISTANCES:
+        if receipt.threshold is not None:
             continue
         feature = query_again(receipt).feature
         if terms in ("each_record", "all_records", "each_person") and (total := _totals(feature, one)) is not None:

@@ -16,21 +16,17 @@ from likeness.bundle import contents as names
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
-from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG
 from likeness.core.text import fault_of, texts_in
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
-from likeness.data.encoding.layout import encoding_digest
-from likeness.data.schema.constrained_tables import forward_transform
 from likeness.generators.base import Compute
 from likeness.inference.relations import summary
 from likeness.methods import METHODS
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.card import STAGE, card_queries
-from likeness.pipeline.synthetic_table import parquet_bytes, plain_bytes, read_synthetic, sample_request
+from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
 from likeness.preflight.forecast import training_seconds
-from likeness.release.request import check_answer
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 
@@ -51,7 +47,6 @@ _ORIGIN = {
     "device": "cpu|cuda|mps",
     "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}",
 }
-_MOST_PROCESSES = 10**6
 _CARD = {"gpu": r"[0-9A-Za-z_ ]{1,40}", "cuda": VERSION, "cudnn": "[0-9]{1,9}"}
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""
@@ -102,7 +97,7 @@ def generator(bundle: Bundle) -> str:
 
 def _untrained(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
-    receipts, where = [one.receipt for one in bundle.training_answers], saved.provenance["environment"]
+    receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
     method = bundle.project.method
     auxiliary = rows.auxiliary(bundle.auxiliary)
     blueprint = method.blueprint(rows.context, auxiliary)
@@ -118,17 +113,17 @@ def _trainers(method: str, saved: "SavedGenerator") -> tuple[str, ...]:
 def _is_origin(where: Mapping[str, Any], trainers: Collection[str] = _TRAINERS) -> bool:
     """Whether a training by one of the trainers can have exactly these facts.
 
-    numpy trains on the CPU in one process, and a PyTorch for CPUs has no GPU.
+    numpy trains on the CPU, and a PyTorch for CPUs has no GPU.
     """
     trainer, device = next((name for name in trainers if name in where), ""), where.get("device")
     texts = {trainer: VERSION, **_ORIGIN, **(_CARD if device == "cuda" else {})}
-    if set(where) != {*texts, "processes"} or type(where["processes"]) is not int:
+    if set(where) != set(texts):
         return False
     if not all(isinstance(where[key], str) and re.fullmatch(form, where[key]) for key, form in texts.items()):
         return False
     if trainer == "numpy":
-        return (device, where["processes"]) == ("cpu", 1)
-    return 1 <= where["processes"] < _MOST_PROCESSES and not (device == "cuda" and where[trainer].endswith("+cpu"))
+        return device == "cpu"
+    return not (device == "cuda" and where[trainer].endswith("+cpu"))
 
 
 def training(bundle: Bundle) -> str:
@@ -149,7 +144,7 @@ def training(bundle: Bundle) -> str:
         raise Untestable(f"not done: {work}. Allow more: likeness verify --retrain --most-minutes {minutes + 1:.0f}")
     train, weights = bundle.params.train, 0
     compute = Compute(where["device"], train.threads, train.precision)
-    trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.training_answers, compute)
+    trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.answers, compute)
     for rows, again in zip(bundle.row_sets, trained, strict=True):
         weights += _trained_again(SavedGenerator.load(bundle.folder / rows.generator), again)
     return f"trained again: {weights:,} weights, equal to the bit"
@@ -159,11 +154,8 @@ def _refuse_elsewhere(method: "Method", where: Mapping[str, Any]) -> None:
     """Say that a training cannot be made again here.
 
     Raises:
-        Untestable: this machine lacks the device, or several processes trained.
+        Untestable: this machine lacks the device.
     """
-    if where["processes"] != 1:
-        words = f"{where['processes']} processes trained the generator, and this check trains in one"
-        raise Untestable(f"not done: {words}. Their sums round differently")
     try:
         if where["device"] != "cpu":
             method.check_device(where["device"])
@@ -177,7 +169,7 @@ def _work(bundle: Bundle) -> tuple[float, str]:
     """The forecast minutes of a second training, and the work in words: its numbers are those of a stranger."""
     seconds, recipe = 0.0, bundle.project.method
     train: Any = vars(recipe)["train"]
-    coordinates = {one.receipt.query: one.lattice.size for one in bundle.training_answers}
+    coordinates = {one.receipt.query: one.lattice.size for one in bundle.answers}
     for rows in bundle.row_sets:
         sizes = {
             name.removeprefix(rows.prefix): size for name, size in coordinates.items() if name.startswith(rows.prefix)
@@ -221,7 +213,7 @@ def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
 def _machine(where: Mapping[str, Any]) -> str:
     trainer = next(f"{name} {where[name]}" for name in _TRAINERS if name in where)
     device = " ".join(str(where[name]) for name in ("device", *_CARD) if name in where)
-    return f"{where['processor']} ({device}), {trainer}, processes: {where['processes']}"
+    return f"{where['processor']} ({device}), {trainer}"
 
 
 def written_by(path: Path) -> str:
@@ -272,7 +264,7 @@ def _plain_name(bundle: Bundle, stem: str) -> str:
 
 def _plain(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
     """A table without Parquet, as the settings say that its source is written."""
-    return plain_bytes(table, bundle.model.tables[stem], bundle.params.ingest.format)
+    return bundle.model.plain_bytes(table, stem, bundle.params.ingest.format)
 
 
 def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
@@ -309,25 +301,6 @@ def rules(bundle: Bundle) -> str:
     files = ", ".join(f"{stem}.parquet" for stem in tables)
     require(not broken[worst], f"{broken[worst]:,} rows of {files} break the rule {worst}")
     return f"{len(broken)} of the schema; no row of the table breaks one"
-
-
-def card(bundle: Bundle) -> str:
-    """The card is about this table: the questions, computed again from the table, are those that were answered."""
-    answers = {one.receipt.query: one for one in bundle.answers if one.receipt.stage == STAGE}
-    settings = bundle.params.evaluate.card
-    if settings is None:
-        return "the settings ask for no card"
-    rows = forward_transform(read_synthetic(bundle.folder / names.TABLE, bundle.schema), bundle.schema)
-    queries = card_queries(settings, bundle.plan, bundle.facts, bundle.auxiliary, rows)
-    require(
-        sorted(answers) == sorted(query.name for query in queries), "the card answers other queries than the plan's"
-    )
-    for query in queries:
-        try:
-            check_answer(query, encoding_digest(bundle.schema), answers[query.name], query.name)
-        except ReleaseError:
-            raise Wrong(f"{query.name}: answers a question about another table than {names.TABLE}") from None
-    return f"{len(queries)} queries, made again from {names.TABLE}, are those that were answered"
 
 
 def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":

@@ -17,7 +17,6 @@ from likeness.methods.maps import from_spec
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
-from likeness.release.distances import DISTANCES, DistanceQuery
 from likeness.release.query import Query
 from likeness.release.records import (
     AllRecords,
@@ -32,9 +31,8 @@ from likeness.release.released import Released
 
 _EXACT = 1e-9
 _FIELDS = {"map", "column", "other", "most", "terms"}
-_KEYS = "keys"
-SPECIAL = {_KEYS, DISTANCES}
-"""Names of what has a cost and is no feature map."""
+KEYS = "keys"
+"""Name of what has a cost and is no feature map."""
 _LAST_DIGITS = 1e-14  # of a product or quotient of floats
 
 
@@ -47,7 +45,7 @@ def sensitivity(bundle: Bundle) -> str:
     return f"{len(bundle.released)} receipts agree with their maps"
 
 
-def check_claim(name: str, receipt: Receipt) -> Query | DistanceQuery | None:
+def check_claim(name: str, receipt: Receipt) -> Query | None:
     """Compute sensitivity, noise and cost of a release again, from its specification, noise, adjacency and unit.
 
     Args:
@@ -104,7 +102,7 @@ def _check_selection(name: str, receipt: Receipt) -> None:
         Wrong: one of them does not hold.
     """
     spec = dict(receipt.feature)
-    require(set(spec) == _FIELDS and spec["map"] == _KEYS and spec["terms"] == "each_record", f"{name}: another map")
+    require(set(spec) == _FIELDS and spec["map"] == KEYS and spec["terms"] == "each_record", f"{name}: another map")
     typed = type(spec["column"]) is type(spec["other"]) is str and type(spec["most"]) is int
     require(typed, f"{name}: the query is not written as this version writes it")
     require(receipt.mechanism == THRESHOLDED, f"{name}: mechanism '{receipt.mechanism}' is unknown")
@@ -230,13 +228,9 @@ def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
     raise Wrong(f"{receipt.query}: contributions '{kind}' are unknown")
 
 
-def query_again(receipt: Receipt) -> Query | DistanceQuery:
+def query_again(receipt: Receipt) -> Query:
     """Build a query again from its public specification."""
     spec = dict(receipt.feature)
-    if spec.get("map") == DISTANCES:
-        distances = DistanceQuery.from_spec(receipt.query, receipt.stage, spec)
-        require(_same(distances.spec(), spec) and receipt.num_groups == 1, f"{receipt.query}: another map")
-        return distances
     contributions = _contributions(receipt, spec)
     query = Query(receipt.query, receipt.stage, from_spec(spec, receipt.method), receipt.num_groups, contributions)
     same = _same(query.spec(), receipt.feature)

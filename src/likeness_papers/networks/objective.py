@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from likeness.core.rng import public_seed
-from likeness_papers.networks import parallel
 from likeness_papers.networks.means import class_distances, class_means, target_squares
 
 
@@ -66,23 +65,19 @@ class EmbeddingObjective:
             self.coordinate_weights = self.coordinate_weights.to(device=device, dtype=torch.float32)
         return self
 
-    def loss(self, x: Tensor, counts: list[int], whole: list[int] | None = None) -> Tensor:
+    def loss(self, x: Tensor, counts: list[int]) -> Tensor:
         """Loss of generated rows; with a critic, also moves the critic one step up.
 
         Args:
             x: relaxed rows in order of class, shape (n, d).
             counts: rows of each class.
-            whole: rows of each class in the batch of all processes; None: x is the batch.
         """
-        if self.critic is None and self.coordinate_weights is None and whole is None:
+        if self.critic is None and self.coordinate_weights is None:
             if self._squares is None:
                 self._squares = target_squares(self.feature, self.target)
             distances = class_distances(self.feature, x, counts, self.target, self.class_weights, self._squares)
             return (self.class_scale * distances).sum()
         means = class_means(self.feature, x, counts)
-        if whole is not None:
-            rows, all_rows = (torch.tensor(rows).to(means)[:, None] for rows in (counts, whole))
-            means, counts = parallel.summed(means * rows / all_rows), whole
         residuals = self.target - self.class_weights[:, None] * means
         squares = (self.class_scale[:, None] * residuals.square()).sum(dim=0)
         if self.coordinate_weights is not None:
@@ -117,26 +112,18 @@ class LatentBatches:
     def __init__(
         self, objective: EmbeddingObjective, latent_dim: int, counts: list[int], seed: int, device: torch.device
     ) -> None:
-        """Start the public stream of latent noise for batches of ``counts`` rows by class.
-
-        All processes have one stream, and each takes its share of the rows.
-        """
+        """Start the public stream of latent noise for batches of ``counts`` rows by class."""
         self._objective = objective
         self._counts = counts
         self._labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts)).to(device)
         self._shape = (sum(counts), latent_dim)
         self._device = device
         self._draws = torch.Generator().manual_seed(public_seed(seed, "train.latent"))  # every device has these numbers
-        self._share = parallel.share_of_rows(counts) if parallel.size() > 1 else None
 
     def loss(self, generator: nn.Module) -> Tensor:
         """Loss of one batch."""
         z = torch.randn(self._shape, generator=self._draws).to(self._device)
-        if self._share is None:
-            return self._objective.loss(generator(z, self._labels), self._counts)
-        places, counts = self._share
-        places = places.to(self._device)
-        return self._objective.loss(generator(z[places], self._labels[places]), counts, self._counts)
+        return self._objective.loss(generator(z, self._labels), self._counts)
 
 
 def rows_per_class(class_weights: Tensor, batch_size: int) -> list[int]:

@@ -16,7 +16,6 @@ from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG, progress
 from likeness.core.rng import public_seed
 from likeness.generators.base import Compute, Trained
-from likeness_papers.networks import parallel
 from likeness_papers.networks.latent import LatentGenerator
 
 
@@ -34,7 +33,6 @@ def environment(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "device": device.type,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
-        "processes": parallel.size(),
     }
     if device.type == "cuda":
         gpu = re.sub("[^0-9A-Za-z_ ]", "_", torch.cuda.get_device_name(device))[:40]
@@ -52,8 +50,6 @@ def fit_network(
 ) -> Trained:
     """Build a network from seeded random weights and train it.
 
-    Under ``torchrun``, every process makes its share of each batch (:mod:`likeness_papers.networks.parallel`).
-
     Args:
         name: of the method, for the progress.
         build: makes the generator.
@@ -62,12 +58,12 @@ def fit_network(
         seed: public.
         compute: device, threads and precision.
     """
-    chosen = choose_device(compute.device)
+    device = choose_device(compute.device)
     _warn_of_busy_cores(compute.threads)
-    with _seeded(seed, compute.threads), _deterministic(chosen), parallel.together(chosen) as device:
+    with _seeded(seed, compute.threads), _deterministic(device):
         generator, where = build(), environment(device)
         target = objective(device)
-        with progress(f"train {name}", settings.iterations if parallel.is_first() else 0) as step:
+        with progress(f"train {name}", settings.iterations) as step:
             losses = train(
                 generator,
                 target,
@@ -136,8 +132,6 @@ def train(
     float32.
     """
     generator.to(device).train()
-    if parallel.size() > 1:
-        parallel.join(generator)
     optimizer = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     scheduler = None
     if settings.schedule == "cosine":
@@ -149,8 +143,6 @@ def train(
         loss = objective.loss(seen)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        if parallel.size() > 1:
-            parallel.average_gradients(generator)
         optimizer.step()
         if scheduler is not None:
             scheduler.step()

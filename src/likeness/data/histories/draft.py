@@ -68,10 +68,6 @@ class HistoryDraft(SchemaDraft):
         """The content of a schema file that can be checked: something stands in for what is open."""
         return {**super().so_far(), "most": 2 if self.most is None else self.most}
 
-    def proposals(self) -> list[dict[str, Any]]:
-        """None before the schema is complete, see :meth:`likeness.data.histories.schema.HistorySchema.proposals`."""
-        return []
-
     def open_keys(self) -> dict[str, bool]:
         """Which questions about histories a person must be asked."""
         named = any(self[name].categories for name in self.tables["events"])

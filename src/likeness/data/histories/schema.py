@@ -10,10 +10,8 @@ from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import SchemaError
 from likeness.core.text import choices, did_you_mean, normal_texts
 from likeness.data.histories.rules import GAP, SINCE, about, rules_among
-from likeness.data.schema import name_words as known
 from likeness.data.schema.column import Column
 from likeness.data.schema.rule import Rule
-from likeness.data.schema.rule_proposals import is_year
 from likeness.data.schema.rules import rules_section
 from likeness.data.schema.schema import Schema, check_texts
 from likeness.data.schema.yaml import read_mapping
@@ -278,18 +276,6 @@ class HistorySchema:
     def rules_of_steps(self) -> tuple[Rule, ...]:
         """Rules about more than a row of people."""
         return tuple(rule for rule in self.parsed_rules if rule not in self.first_rows.rules)
-
-    def proposals(self) -> list[dict[str, Any]]:
-        """Rules that the names suggest, for a person to confirm: an age grows by the gap, or does not fall."""
-        ages = [column for column in self.states if known.AGE & set(known.words(column.name)) and column.is_integral]
-        ruled = {name for rule in self.parsed_rules for name in rule.columns}
-        years = self.order is not None and is_year(self.events.column(self.order))
-        pairs = [(f"last {column.name}", f"next {column.name}") for column in ages]
-        return [
-            {"equal": [following, [last, GAP]]} if years else {"order": [last, following]}
-            for last, following in (pairs if self.order is not None else ())
-            if following not in ruled
-        ]
 
     @property
     def row_sets(self) -> dict[str, Schema]:

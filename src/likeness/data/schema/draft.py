@@ -11,22 +11,14 @@ from typing import Any, ClassVar
 
 from likeness.core.errors import SchemaError
 from likeness.core.text import choices, did_you_mean, normal_text
-from likeness.data.schema.answers import chosen, column_called, read_answer
-from likeness.data.schema.column_draft import BOUNDS, ColumnDraft, Question, python_text
+from likeness.data.schema.answers import column_called, read_answer
+from likeness.data.schema.column_draft import ColumnDraft, Question, python_text
 from likeness.data.schema.column_keys import DROP, NAMES_PERSON
-from likeness.data.schema.kinds import KINDS, PRIVATE, Boolean, Categorical, Integer
-from likeness.data.schema.rule_proposals import is_open, rule_text, sections
+from likeness.data.schema.kinds import KINDS, PRIVATE, Categorical, Integer
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import GUESSED, Comments, schema_yaml
 
 _STAND_IN = {"kind": "categorical", "categories": ["0", "1"]}
-_WIDE: dict[str, tuple[Any, Any]] = {  # bounds that stand in where rules are proposed by names alone
-    "integer": (0, 10**6),
-    "numeric": (0, 10**6),
-    "date": ("1900-01-01", "2100-01-01"),
-    "datetime": ("1900-01-01 00:00:00", "2100-01-01 00:00:00"),
-}
-_CONFIRM = "# The names suggest these rules. Write one if the codebook says so:"
 _SOURCE = "where bounds and categories come from: the codebook, the law, the questionnaire"
 _NULLABLE = 'columns that may miss a value: a list of names, "all" or "none"'
 _HEAD = (  # of a draft with open questions
@@ -161,47 +153,9 @@ class SchemaDraft:
         """
         self[name].fill(read_answer(text, self[name].kind).spec)
 
-    def proposals(self) -> list[dict[str, Any]]:
-        """Rules that names, kinds and the answers so far suggest, for a person to confirm.
-
-        Each is a mapping as in ``rules`` of a schema file, or one with ``derived``. ``?`` stands for what only a person
-        can say. No cell is read, so equal names and kinds have equal proposals.
-        """
-        specs = {
-            name: _stand_in(self[name].kind) if self[name].guessed else spec for name, spec in self._specs().items()
-        }
-        if self._image is not None:
-            return []  # names of pixels say nothing
-        try:
-            schema = Schema.from_dict({**self._content(specs), "name": "?", "source": "?"}, "schema")
-        except SchemaError:
-            return []
-        return schema.proposals([name for name in self if self[name].guessed])
-
-    def confirm(self, proposals: Iterable[Mapping[str, Any]]) -> None:
-        """Take over some of :meth:`proposals` that a codebook or a law confirms.
-
-        Raises:
-            SchemaError: one has an open part.
-        """
-        proposals = list(proposals)
-        for spec in filter(is_open, proposals):
-            raise SchemaError(f"rule {rule_text(spec)} has an open part. Write it with the part in place of ?.")
-        added = sections(proposals)
-        self.rules = [*self.rules, *added.get("rules", [])]
-        self.derived = {**self.derived, **added.get("derived", {})}
-
-    def offered(self) -> list[dict[str, Any]]:
-        """The proposals that a person can confirm in a word, once each column is known: those without an open part.
-
-        ``one_of`` is none of them: numbered columns of yes and no are mostly answers to as many questions.
-        """
-        settled = not any(self[name].guessed for name in self)
-        return [spec for spec in self.proposals() if not is_open(spec) and "one_of" not in spec] if settled else []
-
     def open_keys(self) -> dict[str, bool]:
         """Which questions about a table of this kind, by their key, a person must be asked."""
-        return {"label": self._label is None, "rules": bool(self.offered()), "rows": self._person is not None}
+        return {"label": self._label is None, "rows": self._person is not None}
 
     def answer_key(self, key: str, line: str) -> None:
         """Take over a line that answers one of :meth:`open_keys` about the schema.
@@ -211,10 +165,6 @@ class SchemaDraft:
         """
         if key == "label":
             self.label = column_called(line, list(self)) if line else None
-        elif key == "rules":
-            offered = {str(number): spec for number, spec in enumerate(self.offered(), start=1)}
-            numbers = chosen(line, list(offered), list(offered))
-            self.confirm(spec for number, spec in offered.items() if number in numbers)
 
     def make_private(self) -> None:
         """Let all open categories but the label's be private."""
@@ -309,7 +259,7 @@ class SchemaDraft:
         """A schema file: each open question is ``null``, which no command accepts, with a comment ``# ?``."""
         if not self.questions() and not any(self[name].guessed for name in self):
             return schema_yaml(self.to_dict())
-        return schema_yaml(self.to_dict(), self.comments()) + "".join(f"{line}\n" for line in self._suggested())
+        return schema_yaml(self.to_dict(), self.comments())
 
     def to_yaml(self, path: str | Path) -> None:
         """Write a schema file. An open question is ``null`` there, which ``likeness check`` lists."""
@@ -326,12 +276,7 @@ class SchemaDraft:
         ]
         lines += [f"schema.{key} = {python_text(value)}" for key, value in self._ruled().items()]
         lines += as_lines({place: words for place, words in missing.items() if "[" not in place}).splitlines()
-        return "\n".join([*lines, *map(repr, self._columns.values()), *self._suggested()])
-
-    def _suggested(self) -> list[str]:
-        """The proposals as comments."""
-        lines = [f"#   {rule_text(spec)}" for spec in self.proposals()]
-        return [_CONFIRM, *lines] if lines else []
+        return "\n".join([*lines, *map(repr, self._columns.values())])
 
     def _ruled(self) -> dict[str, Any]:
         """The sections of rules that have any."""
@@ -348,10 +293,3 @@ class SchemaDraft:
 def as_lines(missing: Mapping[str, str]) -> str:
     """Open questions as lines of Python to complete."""
     return "\n".join(f"{place} = ?  # {words}" for place, words in missing.items())
-
-
-def _stand_in(kind: str) -> Mapping[str, Any]:
-    """A column whose bounds or categories are open."""
-    if kind in (DROP, Boolean.name):
-        return {"kind": kind, **({"reason": "?"} if kind == DROP else {})}
-    return {"kind": kind, **dict(zip(BOUNDS, _WIDE[kind], strict=True))} if kind in _WIDE else _STAND_IN

@@ -6,7 +6,7 @@ only, and no table library.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, islice
@@ -19,7 +19,6 @@ from likeness.core.text import LONGEST, choices, code_points, excerpt, fault_of,
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.rule import Rule
-from likeness.data.schema.rule_proposals import proposed
 from likeness.data.schema.rules import ConstrainedTable, rules_from, rules_section, thresholds
 from likeness.data.schema.yaml import read_mapping
 
@@ -231,14 +230,6 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """Column names in table order."""
         return tuple(column.name for column in self.columns)
-
-    def proposals(self, guessed: Collection[str] = ()) -> list[dict[str, Any]]:
-        """Rules that names and codebook suggest, for a person to confirm; none of pixels.
-
-        Args:
-            guessed: columns that are open yet.
-        """
-        return [] if self.image is not None else proposed(self.columns, self.rules, self.label, guessed)
 
     @property
     def row_sets(self) -> dict[str, "Schema"]:

@@ -19,9 +19,8 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import check_texts, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.csv_files import csv_chunks
-from likeness.data.source.encoded_images import folder_chunks, is_image_folder
 from likeness.data.source.excel_files import excel_chunks
-from likeness.data.source.image_files import npz_chunks
+from likeness.data.source.formats import format_of
 from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import FORMATS, MOST_CELLS, contained, is_excel, is_text
 from likeness.data.source.parquet_files import (
@@ -58,7 +57,7 @@ def read_source(
     Raises:
         DataError: a column is missing, a value breaks the schema's rule for its column, or a row names nobody.
     """
-    if person_column is not None and (ending(path) == ".npz" or (path.is_dir() and is_image_folder(path))):
+    if person_column is not None and format_of(path) is not None:
         raise DataError(f"{path.name}: a file or folder of images does not name people. Set ingest.unit: null.")
     columns = [name for name in (split_column, person_column) if name is not None]
     raw = raw_chunks(path, schema, columns, source, layout)
@@ -119,10 +118,9 @@ def _of_part(
     """Raw cells: the columns of the schema, and others that settings name."""
     path, wanted = part.path, list(dict.fromkeys([*schema.names, *others]))
     rows = max(1, min(_MOST_ROWS, MOST_CELLS // len(wanted)))
-    if ending(path) == ".npz":
-        chunks = npz_chunks(path, schema, others[0] if others else None, rows)
-    elif path.is_dir():
-        chunks = folder_chunks(path, schema, others[0] if others else None, rows)
+    reader = format_of(path)
+    if reader is not None:
+        chunks = reader.chunks(path, schema, others[0] if others else None, rows)
     elif ending(path) == ".parquet":
         chunks = parquet_chunks(part, wanted, rows, source, schema.image)
         source = None
@@ -144,9 +142,10 @@ def source_parts(path: SourcePath) -> list[SourcePart]:
     Raises:
         DataError: the source is missing, of an unknown format, or damaged.
     """
+    reader = format_of(path)
     if path.is_dir():
-        return [SourcePart(path)] if is_image_folder(path) else parquet_parts(path)
-    if not (is_text(path.name) or is_excel(path.name) or ending(path) in (".parquet", ".npz")):
+        return [SourcePart(path)] if reader is not None else parquet_parts(path)
+    if not (reader is not None or is_text(path.name) or is_excel(path.name) or ending(path) == ".parquet"):
         raise DataError(f"{path.name}: unknown format. Give {FORMATS}, or images: an .npz file, or a folder of them.")
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
@@ -158,7 +157,7 @@ def has_names_of_records(path: SourcePath) -> bool:
 
     It is a folder of images, or of partitions as ``year=2024``.
     """
-    return path.is_dir() and (is_image_folder(path) or any(part.folders for part in parquet_parts(path)))
+    return path.is_dir() and (format_of(path) is not None or any(part.folders for part in parquet_parts(path)))
 
 
 def parquet_rows(path: SourcePath) -> int | None:

@@ -20,9 +20,7 @@ from likeness.data.schema.dtypes import NUMBER
 from likeness.data.schema.kinds import KINDS, SWAPPED_MARKS, Categorical, Datetime, Numeric, guess
 from likeness.data.source.csv_files import csv_chunks, separator_of
 from likeness.data.source.databases import Database
-from likeness.data.source.encoded_images import folder_layout, is_image_folder
 from likeness.data.source.excel_files import excel_chunks
-from likeness.data.source.image_files import npz_layout
 from likeness.data.source.opening import FORMATS, is_excel, is_text
 from likeness.data.source.parquet_files import parquet_dtypes, parquet_fields
 
@@ -91,25 +89,6 @@ def guesses_of(source: SourcePath | Database, layout: FileFormat = _PLAIN) -> tu
     return kinds, {
         name: dtype for name, cells in present.items() for dtype, words in _TRUTHS.items() if cells and cells <= words
     }
-
-
-def image_layout(source: SourcePath | Database) -> tuple[tuple[int, ...], int] | None:
-    """The shape of the images of a folder or an .npz file, and whether they have no classes, classes, or also a split.
-
-    Returns:
-        height and width, and 3 in color; and 0, 1 or 2. None: the source has no images.
-
-    Raises:
-        DataError: the images lie in more folders, or cannot be read.
-    """
-    if isinstance(source, Database) or not (ending(source) == ".npz" or source.is_dir()):
-        return None
-    if source.is_dir() and not is_image_folder(source):
-        return None
-    shape, depth = npz_layout(source) if ending(source) == ".npz" else folder_layout(source)
-    if depth > 2:
-        raise DataError(f"{source.name}: its images must lie in folders as CLASS/FILE, or PART/CLASS/FILE. Move them.")
-    return shape, depth
 
 
 def kinds_of_frame(frame: "pd.DataFrame") -> dict[str, str]:

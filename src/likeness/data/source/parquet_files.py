@@ -19,7 +19,7 @@ from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.schema.kinds import day_of
 from likeness.data.source.cells import check_texts, texts_of
-from likeness.data.source.encoded_images import decoded, image_column, only_bytes
+from likeness.data.source.formats import format_of_images
 from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
 from likeness.data.source.python_cells import seconds_text, text_of
@@ -168,7 +168,7 @@ def parquet_chunks(
 
     Raises:
         DataError: a wanted column is missing or holds lists, the file is damaged, or
-            :func:`likeness.data.source.encoded_images.decoded` refuses an image.
+            :func:`likeness.data.source.formats.SourceFormat.decoded` refuses an image.
     """
     file = _opened(part)
     fields = file.schema_arrow
@@ -176,7 +176,8 @@ def parquet_chunks(
     present = list(map(normal_text, fields.names))
     pixels = [] if shape is None or wanted[0] in present else list(wanted[: math.prod(shape)])
     types = dict(zip(present, fields.types, strict=True))
-    images = image_column(types, part.name) if pixels else None
+    reader = format_of_images(part.name) if pixels else None
+    images = None if reader is None else reader.encoded_column(types, part.name)
     wanted = list(wanted[len(pixels) :])
     check_names([*present, *folders], wanted, part.name, IN_FILE)
     plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
@@ -194,15 +195,15 @@ def parquet_chunks(
             batch = pa.RecordBatch.from_arrays(batch.columns, list(map(normal_text, batch.schema.names)))
             for name, value in folders.items():
                 batch = batch.append_column(name, pa.array([value] * len(batch), pa.string()))
-            batch = batch if images is None else only_bytes(batch, images)
+            batch = batch if reader is None or images is None else reader.only_bytes(batch, images)
             columns = arrow_cells({name: batch.column(name) for name in wanted})
             check_texts(columns, wanted, part.name, "Cast them to texts or numbers")
             if source is not None:
                 source.add(batch.schema.names, list(map(_digested, batch.columns)))
             cells = pd.DataFrame(columns, range(len(batch)))
-            if images is not None and shape is not None:
+            if reader is not None and shape is not None:
                 where = f"{part.name}: column '{images}' has"
-                values = decoded((one.as_py() for one in batch.column(images)), shape, where)
+                values = reader.decoded((one.as_py() for one in batch.column(images)), shape, where)
                 cells = with_pixels(values, pixels, cells)
             yield cells
 

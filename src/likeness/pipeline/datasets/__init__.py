@@ -1,17 +1,26 @@
-"""What a data set is, from the source to the report: one table, images, or people with events.
+"""What a data set is, from the source to the report: a table, and the kinds that wings add.
 
-:func:`model_of` is the only place that asks which. A further kind of data set is one more class.
+:func:`model_of` is the only place that asks which. A further kind of data set is one more class, found by the group
+``likeness.datasets`` of entry points.
 """
 
-from likeness.data.histories.schema import HistorySchema
-from likeness.data.schema.schema import Schema
-from likeness.pipeline.datasets.histories import Histories
+from typing import Any
+
+from likeness.core.errors import MissingPackageError
+from likeness.core.wings import Wings
 from likeness.pipeline.datasets.model import DataModel
-from likeness.pipeline.datasets.table import Images, Table
+from likeness.pipeline.datasets.table import Table
 
-MODELS: tuple[type[DataModel], ...] = (Table, Images, Histories)
+MODELS: Wings[type[DataModel]] = Wings("likeness.datasets", {"table": Table})
 
 
-def model_of(schema: Schema | HistorySchema) -> DataModel:
-    """The data model that a public schema describes."""
-    return next(model for model in MODELS if model.serves(schema))(schema)
+def model_of(schema: Any) -> DataModel:
+    """The data model that a public schema describes.
+
+    Raises:
+        MissingPackageError: that of a wing which is not installed.
+    """
+    for model in MODELS.values():
+        if model.serves(schema):
+            return model(schema)
+    raise MissingPackageError(f"schema {schema.name} describes no table. {MODELS.remedy}")

@@ -75,7 +75,6 @@ class Histories(DataModel):
         left_out = {
             "ingest.people": of_files and (params.ingest.people is not None) is not linked,
             "ingest.split.column": params.ingest.split.column is not None,
-            "evaluate.card": params.evaluate.card is not None,
             "privacy.series": params.privacy.series != NONE,
         }
         for key, wrong in left_out.items():

@@ -3,13 +3,14 @@
 A stage loads only what it uses of a model, so each method imports what it needs.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union
 
-from likeness.config.params import Evaluate, Params
+from likeness.config.params import Evaluate, FileFormat, Params
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from likeness.data.encoding.frames import FrameType
     from likeness.data.warehouse.rows import RowsThere
+    from likeness.evaluation.classifiers import Factory
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
@@ -32,6 +34,9 @@ Frame = tuple["DataFrame", "FrameType"]
 Where = Union[Mapping[str, Any], "DataFrame"]
 Dtypes = Mapping[str, Mapping[str, str]] | None
 Tables = Mapping[str, "DataFrame"]
+_BYTES_A_CELL = 10  # of the rows, where a stage holds all of them; the source is read in chunks
+_EVALUATION_START = 8  # seconds: 36 trainings on few rows, pages and figures
+_EVALUATION_SECONDS = 37 / (32_561 * 108)  # a row and coordinate: 12 classifiers on tables of Adult's size
 MOST_COMPARED = 100_000
 """Synthetic records that a page sets beside the release: they are drawn one by one, so the first ones are a sample."""
 
@@ -48,6 +53,7 @@ class DataModel(ABC):
     Attributes:
         schema: public.
         outputs: names of its tables and generators.
+        endings: of the files into which ``likeness sample`` writes a table; an empty one is that of a folder.
         shares: of the budget, one for each row set.
         by_person: whether the rows of a person share one contribution.
     """
@@ -55,6 +61,7 @@ class DataModel(ABC):
     schema: Any
 
     outputs: ClassVar[Outputs]
+    endings: ClassVar[tuple[str, ...]] = ("csv", "parquet")
     shares: ClassVar[tuple[float, ...]] = (1.0,)
     by_person: ClassVar[bool] = False
 
@@ -163,6 +170,60 @@ class DataModel(ABC):
             paths: of the private rows, and of the comparison.
             halved: no row is held out, so halves of all rows stand for training and held-out ones.
         """
+
+    def estimators(self, settings: Evaluate) -> "dict[str, Factory]":
+        """The estimators that judge a synthetic table with a task, by name.
+
+        Raises:
+            ParamsError: no estimator has a name of ``evaluate.classifiers``.
+        """
+        from likeness.evaluation.classifiers import select
+
+        return select(self.records.task, settings.classifiers)
+
+    def bytes_a_column(self, rows: int, drawn: int, settings: Evaluate) -> float:
+        """Memory of a column of the records at its peak, for a forecast.
+
+        Args:
+            rows: training records.
+            drawn: synthetic records.
+            settings: of the evaluation.
+        """
+        return _BYTES_A_CELL * rows
+
+    def evaluation_seconds(self, rows: int, drawn: int, width: int, settings: Evaluate) -> float:
+        """Rough seconds of an evaluation on two cores.
+
+        Args:
+            rows: training records.
+            drawn: synthetic records.
+            width: coordinates of an encoded record.
+            settings: of the evaluation.
+        """
+        most = settings.max_rows or math.inf
+        # Classifiers see the real table twice, once shuffled.
+        scored = (2 * min(rows, most) + min(drawn, most)) / 3
+        return _EVALUATION_START + scored * width * _EVALUATION_SECONDS
+
+    def plain_bytes(self, table: "DataFrame", name: str, layout: FileFormat) -> bytes:
+        """A synthetic table in its form without Parquet.
+
+        Args:
+            table: in its dtypes.
+            name: of the table.
+            layout: how the source is written.
+        """
+        from likeness.pipeline.synthetic_table import csv_bytes
+
+        return csv_bytes(table, self.tables[name], layout)
+
+    def write_folder(self, table: "DataFrame", name: str, target: Path) -> None:
+        """Write a synthetic table as a folder of files, where :attr:`endings` has an empty one.
+
+        Raises:
+            ArtifactError: the folder exists.
+        """
+        raise NotImplementedError
 
     def saved(self, folder: Path) -> "list[SavedGenerator]":
         """The generators in a folder, one for each row set.

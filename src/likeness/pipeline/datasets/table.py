@@ -1,6 +1,7 @@
-"""One table: a record is a row, or an image."""
+"""One table: a record is a row."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from likeness.config.params import NONE, Evaluate, Params
@@ -100,24 +101,37 @@ class Table(DataModel):
         from likeness.data.private_tables import sample_private
         from likeness.data.source.cells import closed
         from likeness.data.source.split import halves
-        from likeness.report.internal import evaluate
 
         table = closed(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
         extras = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
         parts = table[SPLIT_COLUMN].to_numpy()
         parts = halves(len(table), settings.seed) if halved else parts
         train, test = (table[parts == part].drop(columns=extras) for part in ("train", "test"))
-        evaluate(
-            train,
-            test,
-            tables[_NAME],
-            self.schema,
-            settings,
-            paths.evaluation,
-            classifiers=settings.classifiers,
-            max_rows=settings.max_rows,
-            halved=halved,
-        )
+        self.judge(train, test, tables[_NAME], settings, paths.evaluation, halved)
+
+    def judge(
+        self,
+        train: "DataFrame",
+        test: "DataFrame",
+        synthetic: "DataFrame",
+        settings: Evaluate,
+        folder: Path,
+        halved: bool,
+    ) -> None:
+        """Score synthetic rows beside real training rows, against held-out ones.
+
+        Args:
+            train: typed rows.
+            test: typed rows.
+            synthetic: typed rows.
+            settings: of the evaluation.
+            folder: where the scores are written.
+            halved: see :meth:`evaluate`.
+        """
+        from likeness.report.internal import evaluate
+
+        estimators = self.estimators(settings) if self.schema.task != "none" else None
+        evaluate(train, test, synthetic, self.schema, settings, folder, estimators=estimators, halved=halved)
 
     def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """The lone frame."""
@@ -174,14 +188,3 @@ class Table(DataModel):
         from likeness.data.schema.constrained_tables import violation_counts
 
         return violation_counts(tables[_NAME], self.schema)
-
-
-class Images(Table):
-    """Images with their classes: a table with a column for each pixel. They come out as arrays too."""
-
-    outputs = Outputs((_NAME,), ("generator",), "npz")
-
-    @staticmethod
-    def serves(schema: Any) -> bool:
-        """Whether the schema says the shape of an image."""
-        return isinstance(schema, Schema) and schema.image is not None

@@ -35,7 +35,6 @@ class Kind:
         example: a value, for people.
         rank: when a guess from texts is tried; lower ones first.
         arrow: tests of ``pyarrow.types`` for the types that are guessed to be of this kind.
-        logged: type in the signature of a logged model.
         sdtype: type in the words of SDV.
         is_categorical: whether values are categories, encoded as one place each. Else they are numbers.
         is_integral: whether numbers are always whole.
@@ -55,7 +54,6 @@ class Kind:
     example: ClassVar[str] = ""
     rank: ClassVar[int] = 9
     arrow: ClassVar[Words] = ()
-    logged: ClassVar[str] = "string"
     sdtype: ClassVar[str] = "categorical"
     is_categorical: ClassVar[bool] = False
     is_integral: ClassVar[bool] = False

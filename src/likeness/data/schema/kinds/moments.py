@@ -31,7 +31,6 @@ class Date(Kind):
     example = "1994-03-01"
     rank = 3
     arrow: ClassVar[Words] = ("is_date",)
-    logged = "datetime"
     sdtype = "datetime"
     questions: ClassVar[tuple[tuple[str, str], ...]] = (
         ("lower", "the first possible day, as 1994-03-01; days before are clipped"),
@@ -246,7 +245,6 @@ class Time(Datetime):
     example = "17:05 or 17:05:00"
     rank = 5
     arrow = ("is_time",)
-    logged = "string"
     questions = (
         ("lower", "the first possible time of day, as 08:00; earlier ones are clipped"),
         ("upper", "the last possible time of day, as 17:30"),

@@ -32,7 +32,6 @@ class Numeric(Kind):
     keys = (*Kind.keys, "transform", "decimals")
     rank = 2
     arrow: ClassVar[Words] = ("is_floating", "is_decimal", "is_duration")
-    logged = "double"
     sdtype = "numerical"
     hint = "possible range: 0..110; amounts: 0..5000 log decimals 2; frequent values: 0..99 spikes 40"
     pattern = NUMBER.pattern
@@ -168,7 +167,6 @@ class Integer(Numeric):
     keys = Numeric.keys[:-1]
     rank = 1
     arrow = ("is_integer",)
-    logged = "long"
     hint = Numeric.hint.replace(" decimals 2", "")
     pattern = r"[-+]?\d+"
     is_integral = True

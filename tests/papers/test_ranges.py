@@ -7,7 +7,7 @@ import pytest
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.ranges import Condition, answers, draw_queries
+from likeness_papers.measures import Condition, answers, draw_queries
 
 Tables = Callable[..., pd.DataFrame]
 

@@ -16,10 +16,10 @@ from PIL import Image
 
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.schema.schema import Schema
-from likeness.data.source.encoded_images import decoded
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_digests import SourceDigest
-from likeness.pipeline.image_forms import npz_bytes, write_png
+from likeness_images.encoded_images import decoded
+from likeness_images.image_forms import npz_bytes, write_png
 
 COLOR, GRAY = (4, 6, 3), (4, 6)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from likeness.core import rng
 from likeness.core.lazy import torch
-from likeness.evaluation.images import Shape
+from likeness_images.pixels import Shape
 
 if TYPE_CHECKING:
     from torch import Tensor

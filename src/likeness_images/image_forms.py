@@ -1,4 +1,4 @@
-"""Synthetic images as arrays and as PNG files. Both are layouts that a source of images may have."""
+"""Synthetic images as arrays, as PNG files and on the public page. A source of images may have the first two forms."""
 
 import io
 import re
@@ -14,12 +14,15 @@ from PIL import Image
 from likeness.core.errors import ArtifactError
 from likeness.core.files import naming
 from likeness.data.encoding.dtypes import typed_again
+from likeness.data.encoding.encoder import Encoder
 from likeness.data.pixels import matrix
 from likeness.data.schema.schema import Schema, pixel_columns
+from likeness.report.formats import MOST_LISTED, embed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_MOST_CLASSES = 26  # of a page
 _PLAIN = re.compile(r"\w[\w .-]*")  # no way out of a folder: a schema may be a stranger's
 
 
@@ -81,6 +84,23 @@ def write_png(table: "DataFrame", schema: Schema, target: Path) -> None:
         for number, (image, index) in enumerate(zip(images, numbers.tolist(), strict=True), start=1):
             Image.fromarray(image).save(part / folders[index] / f"{number:0{digits}}.png")
         part.rename(target)
+
+
+def contact_sheet(table: "DataFrame", schema: Schema) -> list[tuple[str, str]]:
+    """The first synthetic images of each class: the name of the class, and a picture inside the page."""
+    height, width, *color = schema.image or ()
+    sheet = []
+    for place, name in enumerate(schema.classes[:_MOST_CLASSES]):
+        rows = table if schema.label is None else table[table[schema.label] == name]
+        encoder = Encoder(schema)
+        images = encoder.expand(encoder.encode(rows.head(MOST_LISTED)))
+        strip = np.full((height, (width + 1) * MOST_LISTED, *color), 1.0)
+        for at, image in enumerate(images):
+            strip[:, at * (width + 1) : at * (width + 1) + width] = np.reshape(image, (height, width, *color))
+        buffer = io.BytesIO()
+        Image.fromarray(np.rint(255 * strip).astype(np.uint8)).save(buffer, "PNG")
+        sheet.append((name if len(schema.classes) > 1 else f"image {place + 1}", embed(buffer.getvalue())))
+    return sheet
 
 
 def _classes(table: "DataFrame", schema: Schema) -> NDArray[np.int64]:

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
-from likeness.evaluation.images import Shape, mean_images
 from likeness.evaluation.marginals import cramers_v
 from likeness.report.style import REAL, SYNTHETIC, cut, draw
+from likeness_images.pixels import Shape, mean_images
 
 Pixels = NDArray[Any]
 Labels = NDArray[np.int64]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likeness.core.errors import DataError
-from likeness.evaluation.fid_kid import fid, fid_bootstrap, frechet_distance, kid, polynomial_mmd
+from likeness_images.fid_kid import fid, fid_bootstrap, frechet_distance, kid, polynomial_mmd
 
 
 def test_commuting_gaussians_in_closed_form() -> None:

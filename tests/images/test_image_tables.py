@@ -25,11 +25,6 @@ def schema(**changes: Any) -> Schema:
     return Schema.from_dict({**base, "image": {"shape": [2, 3]}, "columns": {"animal": CLASSES}, **changes}, "t")
 
 
-def test_no_rule_is_proposed_of_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("likeness.data.schema.schema.proposed", lambda *_: pytest.fail("pairs of pixels are many"))
-    assert schema().proposals() == []
-
-
 def arrays(**changes: Any) -> dict[str, Any]:
     generator = np.random.default_rng(0)
     x = generator.integers(0, 256, (9, 2, 3), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Distance of a table from the held-out rows: MMD of any rows, FID and KID of images.
+"""Distance of images from the held-out ones: FID and KID.
 
 Each number is 0 for equal distributions and grows with the distance. The real training rows (ceiling) show the part of
 sampling.
@@ -11,24 +11,15 @@ import pandas as pd
 
 from likeness.core import rng
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.convnet import eye
-from likeness.evaluation.fid_kid import fid, fid_bootstrap, kid
-from likeness.evaluation.images import Shape, halves, pixels
-from likeness.evaluation.mmd import length_scale, mmd_squared, points
+from likeness.evaluation.utility import at_most
+from likeness_images.convnet import eye
+from likeness_images.fid_kid import fid, fid_bootstrap, kid
+from likeness_images.pixels import Shape, halves, pixels
 
 Measures = dict[str, float]
 
 _MOST_FEATURES = 5_000  # images of each table: FID depends on their number
 _FEWEST = 2
-
-
-def table_mmd(real: pd.DataFrame, other: pd.DataFrame, schema: Schema, most_rows: int, seed: int) -> Measures:
-    """Squared MMD on encoded rows; empty where a table has fewer than two."""
-    samples = [points(at_most(table, most_rows, seed, "mmd"), schema) for table in (real, other)]
-    if min(map(len, samples)) < _FEWEST:
-        return {}
-    squared = mmd_squared(samples[0], samples[1], length_scale(schema))
-    return {"mmd_unbiased": squared.unbiased, "mmd_biased": squared.biased}
 
 
 def image_distances(
@@ -76,11 +67,3 @@ def image_distances(
             "kid_deviation": deviation,
         }
     return distances
-
-
-def at_most(table: pd.DataFrame, most: int | None, seed: int, purpose: str) -> pd.DataFrame:
-    """At most ``most`` rows, drawn by the public seed for one purpose, in table order; None: all."""
-    if most is None or len(table) <= most:
-        return table
-    chosen = rng.public(seed, f"evaluation.rows.{purpose}").choice(len(table), most, replace=False)
-    return table.iloc[sorted(chosen)]

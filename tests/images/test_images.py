@@ -1,5 +1,6 @@
 """Images: scikit-learn's handwritten digits, 1,797 of 8 x 8 pixels, as a table of integer columns."""
 
+import base64
 import csv
 import io
 import json
@@ -15,15 +16,15 @@ from toys import schema_with
 from likeness.config.params import Evaluate
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.classifiers import CLASSIFIERS, IMAGE_DEFAULT, select
-from likeness.evaluation.convnet import STEPS, eye
-from likeness.evaluation.distances import image_distances
-from likeness.evaluation.images import check_shape, halves, mean_images, pixel_marginals, pixels
+from likeness.evaluation.classifiers import CLASSIFIERS, select
 from likeness.evaluation.marginals import marginal_table
-from likeness.evaluation.row_counts import scores_by_rows
-from likeness.evaluation.utility import CLASSIFICATION_METRICS
-from likeness.report import image_figures
-from likeness.report.internal import FILES, evaluate
+from likeness.report.internal import FILES
+from likeness_images import figures as image_figures
+from likeness_images.convnet import STEPS, eye
+from likeness_images.distances import image_distances
+from likeness_images.evaluation import DEFAULT, estimators_of, evaluate_images
+from likeness_images.image_forms import contact_sheet
+from likeness_images.pixels import check_shape, halves, mean_images, pixel_marginals, pixels
 
 pytestmark = pytest.mark.long
 
@@ -66,37 +67,31 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema: Schema, parts: tup
     """One evaluation of images; the tests only read it."""
     out = tmp_path_factory.mktemp("images") / "internal"
     train, test, synthetic = parts
-    settings = Evaluate(learning_curve_sizes=(50, 400, 99_999))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("likeness.evaluation.convnet.STEPS", 150)
-        evaluate(train, test, synthetic, schema, settings, out, classifiers=("cnn",), shape=SHAPE)
+        patch.setattr("likeness_images.convnet.STEPS", 150)
+        evaluate_images(train, test, synthetic, schema, Evaluate(classifiers=("cnn",)), out, SHAPE)
     return out
 
 
 def test_numbers_of_images_tell_good_from_bad(written: Path) -> None:
     metrics = json.loads((written / "metrics.json").read_text())
-    assert metrics["image"] == [8, 8] and metrics["not_private"] is True
+    assert metrics["image"] is True and metrics["not_private"] is True
     distances = metrics["distances"]
-    for name in ("fid", "mmd_unbiased", "mmd_biased"):
+    for name in ("fid", "kid"):
         assert distances["real"][name] < distances["synthetic"][name] < distances["shuffled"][name], name
     assert max(distances["real"]["kid"], distances["synthetic"]["kid"]) < distances["shuffled"]["kid"] / 2
     assert all(table["fid_deviation"] > 0 < table["kid_deviation"] for table in distances.values())
     assert metrics["scores"]["real"]["accuracy"] > 0.8 > 0.4 > metrics["scores"]["shuffled"]["accuracy"]
     marginals = list(csv.DictReader((written / "marginals.csv").read_text().splitlines()))
     assert len(marginals) == 3 * (65 + 64)  # and not 65 · 64 / 2 pairs
-    by_rows = list(csv.DictReader((written / "row_counts.csv").read_text().splitlines()))
-    assert [(row["rows"], row["classifier"]) for row in by_rows] == [
-        ("50", "logistic_regression"),
-        ("400", "logistic_regression"),
-    ]  # there are not 99,999 rows
-    assert float(by_rows[0]["accuracy"]) < float(by_rows[1]["accuracy"])
 
 
 def test_images_have_three_judges_by_default_and_all_by_name(schema: Schema) -> None:
-    assert list(select("classification", None, SHAPE)) == list(IMAGE_DEFAULT) == ["logistic_regression", "mlp", "cnn"]
+    assert list(estimators_of("classification", None, SHAPE)) == list(DEFAULT) == ["logistic_regression", "mlp", "cnn"]
     every = [*CLASSIFIERS, "cnn", "cnn_long", "resnet"]
-    assert list(select("classification", every, SHAPE)) == every
-    steps = {name: select("classification", [name], SHAPE)[name](0).steps for name in ("cnn", "cnn_long")}
+    assert list(estimators_of("classification", every, SHAPE)) == every
+    networks = estimators_of("classification", ["cnn", "cnn_long"], SHAPE)
+    steps = {name: network(0).steps for name, network in networks.items()}
     assert steps == {"cnn": STEPS, "cnn_long": 4 * STEPS}
     with pytest.raises(ParamsError, match="'cnn' is not an estimator"):
         select("classification", ["cnn"])  # a table has no neighbors
@@ -117,7 +112,7 @@ def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: t
 def test_the_network_of_fid_never_sees_the_images_it_compares(
     schema: Schema, parts: tuple[pd.DataFrame, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likeness.evaluation import distances
+    from likeness_images import distances
 
     seen: list[np.ndarray] = []
     compared: list[np.ndarray] = []
@@ -175,7 +170,7 @@ def test_images_without_classes(tmp_path: Path, schema: Schema, parts: tuple[pd.
     mapping = {**schema.to_dict(), "task": "none", "label": None}
     mapping["columns"] = [column for column in mapping["columns"] if column["name"] != "digit"]
     train, test, synthetic = (part[:150].drop(columns="digit") for part in parts)
-    evaluate(train, test, synthetic, Schema.from_dict(mapping, "d.yaml"), Evaluate(), tmp_path, shape=SHAPE)
+    evaluate_images(train, test, synthetic, Schema.from_dict(mapping, "d.yaml"), Evaluate(), tmp_path, SHAPE)
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics["scores"] == {} and set(metrics["marginals"]["real"]) == {"1"}
     assert metrics["distances"]["real"]["fid"] < metrics["distances"]["shuffled"]["fid"]
@@ -197,17 +192,13 @@ def test_pictures_show_both_sides(schema: Schema, parts: tuple[pd.DataFrame, ...
         assert len({picture.tobytes() for picture in drawn}) == 3  # each side alone changes the picture
 
 
-def test_the_rows_are_the_first_of_a_public_order(
-    schema: Schema, parts: tuple[pd.DataFrame, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[list[int]] = []
-
-    def spy(table: pd.DataFrame, *_: object) -> pd.DataFrame:
-        seen.append(list(table.index))
-        return pd.DataFrame([{"classifier": "x", **dict.fromkeys(CLASSIFICATION_METRICS, 0.5)}])
-
-    monkeypatch.setattr("likeness.evaluation.row_counts.train_on_synthetic_test_on_real", spy)
-    scores_by_rows(parts[2], parts[1], schema, 0, (60, 20), repeats=2)
-    assert [len(rows) for rows in seen] == [20, 60, 20, 60]
-    assert seen[1][:20] == seen[0] and seen[3][:20] == seen[2]  # more rows contain the fewer
-    assert len({tuple(sorted(rows)) for rows in seen}) == 4 and sorted(seen[1]) != list(range(60))
+def test_images_come_as_a_contact_sheet() -> None:
+    columns = {"digit": {"kind": "categorical", "categories": ["one", "two", "none"]}}
+    given = {"name": "digits", "source": "made", "task": "classification", "label": "digit", "columns": columns}
+    schema = Schema.from_dict({**given, "image": {"shape": [2, 2]}}, "digits.yaml")
+    digits = pd.Categorical(["one", "two"], columns["digit"]["categories"])
+    rows = pd.DataFrame({name: [0, 255] for name in schema.names[:4]} | {"digit": digits})
+    sheet = contact_sheet(rows, schema)
+    pictures = [np.asarray(Image.open(io.BytesIO(base64.b64decode(image.partition(",")[2])))) for _, image in sheet]
+    assert [name for name, _ in sheet] == ["one", "two", "none"]
+    assert not pictures[0][:, :2].any() and (pictures[1] == 255).all() and (pictures[2] == 255).all()

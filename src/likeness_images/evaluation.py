@@ -1,0 +1,112 @@
+"""The comparison of synthetic images with real ones for the internal page. NOT private."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+
+from likeness.config.params import Evaluate
+from likeness.data.schema.schema import Schema
+from likeness.evaluation.classifiers import Factory, select
+from likeness.evaluation.utility import at_most
+from likeness.report.compare import Comparison, Tables, joined
+from likeness.report.internal import evaluate
+from likeness_images import figures
+from likeness_images.convnet import LONG_STEPS, ConvNet, ResNet
+from likeness_images.distances import image_distances
+from likeness_images.pixels import MOST_ROWS, Shape, check_shape, pixel_marginals, pixels
+
+DEFAULT = ("logistic_regression", "mlp", "cnn")
+"""Default judges of images: the papers' two, and a network that uses neighboring pixels."""
+
+
+@dataclass(frozen=True)
+class NetworkFactory:
+    """Makes an unfitted network from a public seed.
+
+    Attributes:
+        build: makes it.
+    """
+
+    library: ClassVar[str] = "torch"
+    build: Factory
+
+    def __call__(self, seed: int) -> ConvNet:
+        """A new network."""
+        network: ConvNet = self.build(seed)
+        return network
+
+
+def estimators_of(task: str, names: Iterable[str] | None, shape: Shape) -> dict[str, Factory]:
+    """The judges of images: those of tables, and networks that use neighboring pixels.
+
+    Args:
+        task: of the schema.
+        names: wanted names; None: :data:`DEFAULT`.
+        shape: height and width of an image, and 3 in color.
+
+    Raises:
+        ParamsError: no judge has one of the names.
+    """
+    if task != "classification":
+        return select(task, names)
+    networks: Mapping[str, Factory] = {
+        "cnn": NetworkFactory(lambda seed: ConvNet(shape, seed)),
+        "cnn_long": NetworkFactory(lambda seed: ConvNet(shape, seed, steps=LONG_STEPS)),
+        "resnet": NetworkFactory(lambda seed: ResNet(shape, seed)),
+    }
+    return select(task, names, networks, DEFAULT)
+
+
+def evaluate_images(
+    real_train: pd.DataFrame,
+    real_test: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    schema: Schema,
+    settings: Evaluate,
+    folder: Path,
+    shape: Shape,
+    halved: bool = False,
+) -> None:
+    """Judge images as :func:`likeness.report.internal.evaluate` judges rows, with pictures of them.
+
+    ``evaluate.max_rows``, or :data:`likeness_images.pixels.MOST_ROWS`, limits every use of images.
+
+    Raises:
+        DataError: a table has no rows, or the shape does not fit the schema.
+    """
+    check_shape(schema, shape)
+    most = settings.max_rows or MOST_ROWS
+    named = {"train": real_train, "test": real_test, "synthetic": synthetic}
+    train, test, drawn = (at_most(table, most, settings.seed, name) for name, table in named.items())
+    evaluate(
+        train,
+        test,
+        drawn,
+        schema,
+        settings,
+        folder,
+        estimators=None if schema.task == "none" else estimators_of(schema.task, settings.classifiers, shape),
+        halved=halved,
+        most=most,
+        compare=partial(compare_images, shape),
+        detailed=False,
+    )
+
+
+def compare_images(
+    shape: Shape, real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate
+) -> Comparison:
+    """Compare images: pixels alone and with the class, FID and KID. Samples and mean images replace the columns."""
+    seed, bins, names = settings.seed, settings.bins, schema.classes
+    marginals = {name: pixel_marginals(real_test, table, schema, bins) for name, table in tables.items()}
+    real, synthetic = pixels(real_test, schema), pixels(tables["synthetic"], schema)
+    pictures = {
+        "means": figures.means_and_values(real, synthetic, shape, names),
+        "association": figures.class_association(real, synthetic, shape, names, bins),
+        "samples": figures.sample_grids(real, synthetic, shape, names),
+    }
+    return Comparison(joined(marginals), image_distances(real_test, tables, schema, shape, seed), pictures)

@@ -1,7 +1,0 @@
-"""card: `likeness.stages.card` says what it reads, writes and spends."""
-
-from likeness.pipeline.run_stage import run_stage
-from likeness.stages.card import main
-
-if __name__ == "__main__":
-    run_stage("card", main)
