@@ -15,7 +15,7 @@ import pandas as pd
 
 from evidence.common import on_page, temporary_ledger
 from likeness import Synthesizer, combine
-from likeness.data.histories.schema import HistorySchema
+from likeness_histories.schema import HistorySchema
 
 RESULTS, PAGE = Path("evidence/results/histories_margins.csv"), Path("docs/howto/histories.md")
 PEOPLE, REPLICATES = 5_000, 20

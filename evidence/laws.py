@@ -20,7 +20,7 @@ import pandas as pd
 from evidence.common import Results, commit, markdown, on_page, temporary_ledger
 from likeness import Synthesizer
 from likeness.core import rng
-from likeness.data.histories.schema import HistorySchema
+from likeness_histories.schema import HistorySchema
 
 RESULTS = Results(Path("evidence/results/laws.csv"), ["commit", "table", "variant", "figure", "draw", "epsilon"])
 PAGE = Path("evidence/TABLES.md")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from tiny_tables import make_schema, make_table
 
+from likeness.core.format import FORMAT
 from likeness.data.schema.schema import Schema
 
 
@@ -52,7 +53,7 @@ def privacy() -> dict[str, Any]:
         }
 
     return {
-        "format": 1,
+        "format": FORMAT,
         "private": True,
         "method": "pearl",
         "identity": "village-1900",

@@ -15,7 +15,6 @@ from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import BudgetError, DataError
 from likeness.core.paths import ProjectPaths, of_rows, read_json
-from likeness.data.histories.schema import NEXT
 from likeness.data.private_tables import read_private
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -24,6 +23,7 @@ from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
 from likeness.release.released import load_released
+from likeness_histories.schema import NEXT
 
 pytestmark = pytest.mark.long
 

@@ -13,9 +13,7 @@ from test_statements import PEOPLE, write
 
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.rows_there import HistoriesThere
-from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.split import split_by_person
@@ -24,11 +22,13 @@ from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.pipeline.counted_rows import CountedRows
-from likeness.pipeline.history_rows import digest_of_histories, strangers
 from likeness.release.query import Query
 from likeness.release.records import EachPerson, Records
 from likeness.release.sums.backends import counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_histories.private_rows import digest_of_histories, strangers
+from likeness_histories.row_sets import HistoryRows, history_rows
+from likeness_histories.schema import MEMORY, HistorySchema
 
 KEY, SPLIT = b"k" * 32, Split(0.3, 7)
 CASES = (4, 35, 37, 38)

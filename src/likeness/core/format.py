@@ -1,4 +1,4 @@
-"""Format 1 of plans, receipts, ledgers and bundles: what a reader must know, and what it refuses by name."""
+"""The format of plans, receipts, ledgers and bundles: what a reader must know, and what it refuses by name."""
 
 import json
 import re
@@ -7,7 +7,8 @@ from typing import Any
 
 from likeness.core.errors import ArtifactError
 
-FORMAT = 1
+FORMAT = 0
+"""0 while format 1 is open: version 0.1.0 seals it, and no file of format 0 is read as format 1."""
 RECIPE = 1
 """How settings and rows become a release. It is part of plan, receipt and key, and a project keeps that of its first
 release. Raise it when the same settings ask another query, when equal schema and rows give other vectors, or when the

@@ -1,4 +1,4 @@
-"""The statements that make both row sets of people with histories, and count them: :mod:`likeness.data.histories.rows`.
+"""The statements that make both row sets of people with histories, and count them: :mod:`likeness_histories.row_sets`.
 
 Steps that begin with ``likeness_events`` and ``likeness_people`` type and hash the tables, as
 :mod:`likeness.data.warehouse.statements` says. In the next ones ``p`` names the person:
@@ -25,12 +25,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.warehouse import columns, rules
 from likeness.data.warehouse.edges import searched
 from likeness.data.warehouse.statements import LIMBS, Statements, limbs
+from likeness_histories.rules import GAP
+from likeness_histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 
 _EVENTS, _PEOPLE = "likeness_events", "likeness_people"
 _MARKS = ("likeness_first", "likeness_next")  # of the row sets
