@@ -43,7 +43,7 @@ from likeness.release.records import Records
 from likeness.release.request import Dataset
 
 sys.path.insert(0, str(ROOT / "tests"))
-from postgres import server
+from postgres_server import server
 
 RESULTS, FAULTS_RESULTS = Path("evidence/results/nights.csv"), Path("evidence/results/faults.csv")
 NIGHTS, RUNS, HURT = 365, 30, 0.45
