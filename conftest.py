@@ -23,7 +23,8 @@ settings.register_profile("search", deadline=None, suppress_health_check=SLOW)
 settings.load_profile("search" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
 # Whoever uses one of these fixtures works with programs that the fixture starts; these folders run whole pipelines.
-STARTING = {"toy", "short", "outside", "prefect_server", "cluster", "socket"}
+pytest_plugins = ["projects"]  # the fixtures of whole projects
+STARTING = {"toy", "short", "outside", "prefect_server", "cluster", "socket", "finished", "alone", "another"}
 WHOLE = ("evidence/tests", "tests/flows", "tests/pipeline")
 CHEAP = {"git", "uname"}
 LONGEST = ("slow", "process", "long", "")  # markers

@@ -40,6 +40,7 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.released import Released, from_bytes
 from likeness_images.distances import image_distances
+from likeness_papers.measures import papers_measures
 
 SHARED = Path("../shared/data")
 METRICS = ["roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score", "f1", "accuracy"]
@@ -219,9 +220,8 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
         _at_most(table.test, settings.seed, most),
         schema,
         settings.seed,
-        settings.classifiers,
+        model_of(schema).estimators(settings),
         max_workers=2,
-        shape=shape,
     )
     if shape is not None:
         accuracy = dict(zip(scores["classifier"], scores["accuracy"].astype(float), strict=True))
@@ -234,7 +234,7 @@ def score(synthetic: pd.DataFrame, table: Table) -> dict[str, float]:
         rows = marginal_table(real, synthetic, schema, (1, 2, 3), settings.bins, settings.max_tuples, settings.seed)
         means = rows.groupby("order")["total_variation"].mean()
         found.update({f"tv_{order}_{name}": float(value) for order, value in means.items()})
-    return found
+    return {**found, **papers_measures(table.test, synthetic, schema, seed=settings.seed)}
 
 
 def _at_most(table: pd.DataFrame, seed: int, most: int) -> pd.DataFrame:

@@ -10,7 +10,7 @@ k = 20 purchases of a customer count, ε = 1, δ = 1e-6. Beside histories stands
 bounds of its columns are public.
 
 Households and the chain are simulated with public laws, so their truth is another draw of the law. ``ceiling`` compares
-two such draws, and ``floor`` shuffles one (:mod:`likeness.evaluation.histories`).
+two such draws, and ``floor`` shuffles one (:mod:`likeness_histories.measures`).
 """
 
 import argparse
@@ -28,12 +28,12 @@ from evidence.memory import peak_mb
 from evidence.pages import origin
 from likeness import Synthesizer
 from likeness.core import rng
-from likeness.data.histories.rows import HistoryRows, history_rows
-from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import LENGTH, HistorySchema
 from likeness.data.source.files import read_frame_people
-from likeness.evaluation.histories import discrimination, history_distances, shuffled, stepped
 from likeness.evaluation.marginals import cells
+from likeness_histories.measures import discrimination, history_distances, shuffled, stepped
+from likeness_histories.row_sets import HistoryRows, history_rows
+from likeness_histories.rules import GAP
+from likeness_histories.schema import LENGTH, HistorySchema
 
 RESULTS = Path("evidence/results/histories.csv")
 MOST = 20

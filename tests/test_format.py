@@ -1,4 +1,4 @@
-"""Format 1: each reader refuses what another version wrote, by its name."""
+"""Each reader refuses what another version wrote, by its name."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,7 +10,10 @@ import pytest
 from likeness.bundle.settings import params_of, settings_of
 from likeness.bundle.verdict import Wrong
 from likeness.config.load import load_params
-from likeness.core.errors import ParamsError, PlanError, ReleaseError
+from likeness.core.errors import LedgerError, ParamsError, PlanError, ReleaseError
+from likeness.core.format import FORMAT, KNOWN
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan
@@ -45,3 +48,15 @@ def test_what_another_version_wrote_is_refused_by_name(
         unknown, words = (["links"], "part 'links'") if key == "requires" else (7, f"{key} 7")
         with pytest.raises(error, match=rf": this version does not know {words}\. Install the Likeness that wrote it"):
             read({**value, key: unknown})
+
+
+def test_no_file_of_the_open_format_is_taken_for_one_of_format_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = [(PLAN.to_dict(), Plan.from_dict, PlanError), (settings(), params_of, ParamsError)]
+    Ledger.create(locate())
+    assert FORMAT == 0
+    monkeypatch.setitem(KNOWN, "format", 1)
+    for value, read, error in written:
+        with pytest.raises(error, match="does not know format 0"):
+            read(value)  # type: ignore[operator]
+    with pytest.raises(LedgerError, match=r"the ledger at .* does not know format 0\. Install the Likeness"):
+        Ledger.open(locate())

@@ -16,20 +16,21 @@ from likeness import Synthesizer
 from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.core.errors import BudgetError, LikenessError, ParamsError, PlanError
-from likeness.data.histories.rows import link_violations
-from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame
-from likeness.evaluation.histories import history_distances
 from likeness.inference.estimates import Question, estimate
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.method import Marginals
 from likeness.pipeline.datasets import model_of
-from likeness.pipeline.histories import _within
 from likeness.privacy.noise import add_discrete_gaussian
-from likeness.report.history_numbers import histories_section
 from likeness.synthesizer.published import Published
+from likeness_histories import report
+from likeness_histories.generator import _within
+from likeness_histories.measures import history_distances
+from likeness_histories.report import histories_section
+from likeness_histories.row_sets import link_violations
+from likeness_histories.schema import MEMORY, HistorySchema
 
 pytestmark = pytest.mark.long
 
@@ -312,8 +313,10 @@ def noisy(model: Synthesizer, columns: str, by: str) -> pd.DataFrame:
     return estimate(HistorySchema.from_dict({**SPEC, **AGE}), released, Question.of(columns, by))
 
 
-def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
+def test_the_page_shows_released_shares_beside_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly without noise both agree, where the rows of the page are those of the release. So do their weights."""
+    parts, made = [], report._part
+    monkeypatch.setattr(report, "_part", lambda *given: parts.append(made(*given)) or parts[-1])
     people, events = turning(300)
     frames = {"people": people, "events": events}
     model, schema = fitted(frames, {**SPEC, **AGE}, settings=FASTEST), HistorySchema.from_dict({**SPEC, **AGE})
@@ -321,7 +324,9 @@ def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
     section = histories_section(
         schema, model.releases_.values(), 300, tables, model_of(schema).as_released(tables, 1000)
     )
-    linked = section["histories"]
+    (part,) = section["parts"]
+    assert part["id"] == "histories" and "What follows in a history" in part["html"]
+    linked = parts[0]
     columns = [column["bars"] for part in (section, linked) for column in part["numbers"]["columns"]]
     shown = [cell for cells in (*columns, linked["gaps"]["cells"]) for cell in cells]
     matrix = next(matrix for matrix in linked["matrices"] if matrix["name"] == "state")
@@ -334,7 +339,7 @@ def test_the_page_shows_released_shares_beside_those_of_the_rows() -> None:
     ).tolist()
     assert all(preview["rows"] for preview in section["previews"]) and {broken for _, broken in section["rules"]} == {0}
     other = histories_section(schema, model.releases_.values(), None, tables, None)
-    assert not other["compared"] and other["histories"]["matrices"][0]["rows"][0][1][0]["synthetic"] == "–"
+    assert not other["compared"] and parts[1]["matrices"][0]["rows"][0][1][0]["synthetic"] == "–"
 
 
 def test_a_table_of_person_and_two_events_keeps_what_depends_on_both() -> None:

@@ -15,8 +15,6 @@ from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import SchemaError
 from likeness.data.encoding.dtypes import typed_again
-from likeness.data.histories.rows import rows_of_tables
-from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.data.schema.answers import chosen
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import forward_transform, inverse_transform
@@ -25,8 +23,10 @@ from likeness.data.schema.schema import entries
 from likeness.data.schema.yaml import _CoreLoader, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
-from likeness.pipeline.datasets import model_of
-from likeness.pipeline.histories import HistoryGenerator
+from likeness.pipeline.datasets import model_of, read_schema
+from likeness_histories.generator import HistoryGenerator
+from likeness_histories.row_sets import rows_of_tables
+from likeness_histories.schema import HistorySchema
 
 pytestmark = pytest.mark.long
 

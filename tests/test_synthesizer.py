@@ -418,7 +418,7 @@ def test_a_first_notebook() -> None:
     [
         ("privacy.json", "{}", "does not know format None"),
         ("privacy.json", "[]", "does not hold a mapping"),
-        ("synthesizer.json", '{"frame": 1}', "key 'frames' of format 1 is missing"),
+        ("synthesizer.json", '{"frame": 1}', "key 'frames' of format 0 is missing"),
         ("synthesizer.json", '{"frames": 1}', "was changed by hand"),
     ],
 )

@@ -7,15 +7,18 @@ post-processing: it may run for ever, on any machine, at no further cost in priv
 """
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from warnings import warn as _warn
 
 from likeness.core.extras import namesake as _namesake
+
+if _TYPE_CHECKING:
+    from likeness.core.wings import Wings as _Wings
 
 __version__ = "0.1.0"
 
 __all__ = [
     *(
-        "HistorySchema",
         "Ledger",
         "Schema",
         "Synthesizer",
@@ -30,7 +33,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "HistorySchema": "likeness.data.histories.schema",
     "Ledger": "likeness.ledger.ledger",
     "Schema": "likeness.data.schema.schema",
     "Synthesizer": "likeness.synthesizer",
@@ -49,11 +51,22 @@ if _namesake():
 
 def __getattr__(name: str) -> object:
     """Public names, from the modules where they live. By name: the floors below import this package for its version."""
-    if name not in _HOMES:
+    if name in _HOMES:
+        return getattr(_import_module(_HOMES[name]), name)
+    offered = _names_of_wings()
+    if name not in offered:
+        offered.check_installed(name, f"likeness.{name}")
         raise AttributeError(f"module 'likeness' has no attribute '{name}'")
-    return getattr(_import_module(_HOMES[name]), name)
+    return offered[name]
+
+
+def _names_of_wings() -> "_Wings[object]":
+    """Names that wings offer here. It is read where one is asked for."""
+    from likeness.core.wings import Wings
+
+    return Wings("likeness.names", {})
 
 
 def __dir__() -> list[str]:
     """What to offer for completion."""
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_HOMES, *_names_of_wings()])

@@ -1,4 +1,3 @@
-from likeness.data.histories.schema import HistorySchema as HistorySchema
 from likeness.data.schema.schema import Schema as Schema
 from likeness.inference.combine import combine as combine
 from likeness.ledger.ledger import Ledger as Ledger
@@ -8,5 +7,6 @@ from likeness.onboarding.sdv import to_sdv as to_sdv
 from likeness.report.tables import compare as compare
 from likeness.synthesizer import Synthesizer as Synthesizer
 from likeness.synthesizer.running_total import running_total as running_total
+from likeness_histories.schema import HistorySchema as HistorySchema
 
 __version__: str

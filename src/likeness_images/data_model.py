@@ -36,7 +36,7 @@ class Images(Table):
         """Those of tables, and networks that use neighboring pixels."""
         from likeness_images.evaluation import estimators_of
 
-        return estimators_of(self.schema, settings.classifiers)
+        return estimators_of(self.schema.task, settings.classifiers, self.schema.image or ())
 
     def judge(
         self,
@@ -50,7 +50,7 @@ class Images(Table):
         """Score images, with their distances and pictures."""
         from likeness_images.evaluation import evaluate_images
 
-        evaluate_images(train, test, synthetic, self.schema, settings, folder, halved)
+        evaluate_images(train, test, synthetic, self.schema, settings, folder, self.schema.image or (), halved)
 
     def bytes_a_column(self, rows: int, drawn: int, settings: "Evaluate") -> float:
         """Pixels are bytes, until images are drawn or judged."""

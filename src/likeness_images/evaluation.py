@@ -1,7 +1,8 @@
 """The comparison of synthetic images with real ones for the internal page. NOT private."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ from likeness.report.internal import evaluate
 from likeness_images import figures
 from likeness_images.convnet import LONG_STEPS, ConvNet, ResNet
 from likeness_images.distances import image_distances
-from likeness_images.pixels import MOST_ROWS, check_shape, pixel_marginals, pixels
+from likeness_images.pixels import MOST_ROWS, Shape, check_shape, pixel_marginals, pixels
 
 DEFAULT = ("logistic_regression", "mlp", "cnn")
 """Default judges of images: the papers' two, and a network that uses neighboring pixels."""
@@ -39,25 +40,25 @@ class NetworkFactory:
         return network
 
 
-def estimators_of(schema: Schema, names: "tuple[str, ...] | None") -> dict[str, Factory]:
+def estimators_of(task: str, names: Iterable[str] | None, shape: Shape) -> dict[str, Factory]:
     """The judges of images: those of tables, and networks that use neighboring pixels.
 
     Args:
-        schema: of images.
+        task: of the schema.
         names: wanted names; None: :data:`DEFAULT`.
+        shape: height and width of an image, and 3 in color.
 
     Raises:
         ParamsError: no judge has one of the names.
     """
-    shape = schema.image
-    if shape is None or schema.task != "classification":
-        return select(schema.task, names)
+    if task != "classification":
+        return select(task, names)
     networks: Mapping[str, Factory] = {
         "cnn": NetworkFactory(lambda seed: ConvNet(shape, seed)),
         "cnn_long": NetworkFactory(lambda seed: ConvNet(shape, seed, steps=LONG_STEPS)),
         "resnet": NetworkFactory(lambda seed: ResNet(shape, seed)),
     }
-    return select(schema.task, names, networks, DEFAULT)
+    return select(task, names, networks, DEFAULT)
 
 
 def evaluate_images(
@@ -67,6 +68,7 @@ def evaluate_images(
     schema: Schema,
     settings: Evaluate,
     folder: Path,
+    shape: Shape,
     halved: bool = False,
 ) -> None:
     """Judge images as :func:`likeness.report.internal.evaluate` judges rows, with pictures of them.
@@ -76,8 +78,7 @@ def evaluate_images(
     Raises:
         DataError: a table has no rows, or the shape does not fit the schema.
     """
-    assert schema.image is not None  # the caller has a schema of images
-    check_shape(schema, schema.image)
+    check_shape(schema, shape)
     most = settings.max_rows or MOST_ROWS
     named = {"train": real_train, "test": real_test, "synthetic": synthetic}
     train, test, drawn = (at_most(table, most, settings.seed, name) for name, table in named.items())
@@ -88,18 +89,19 @@ def evaluate_images(
         schema,
         settings,
         folder,
-        estimators=estimators_of(schema, settings.classifiers) if schema.task != "none" else None,
+        estimators=None if schema.task == "none" else estimators_of(schema.task, settings.classifiers, shape),
         halved=halved,
         most=most,
-        compare=compare_images,
+        compare=partial(compare_images, shape),
         detailed=False,
     )
 
 
-def compare_images(real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate) -> Comparison:
+def compare_images(
+    shape: Shape, real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate
+) -> Comparison:
     """Compare images: pixels alone and with the class, FID and KID. Samples and mean images replace the columns."""
-    assert schema.image is not None  # as above
-    seed, bins, shape, names = settings.seed, settings.bins, schema.image, schema.classes
+    seed, bins, names = settings.seed, settings.bins, schema.classes
     marginals = {name: pixel_marginals(real_test, table, schema, bins) for name, table in tables.items()}
     real, synthetic = pixels(real_test, schema), pixels(tables["synthetic"], schema)
     pictures = {

@@ -41,7 +41,6 @@ from likeness.config.explain import defaults
 from likeness.config.typed import build
 from likeness.core.bounds import Part, PrivacyUnit
 from likeness.data.encoding.layout import Layout
-from likeness.data.histories.schema import MEMORY, NEXT, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, FeatureMap
 from likeness.features.constant import Constant
@@ -60,6 +59,7 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import Partial
+from likeness_histories.schema import MEMORY, NEXT, HistorySchema
 from likeness_images.moments.clusters_map import ClassHalves
 from likeness_images.moments.cosine_map import CosineMoments
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is

@@ -15,11 +15,11 @@ from likeness.bundle.extract import chain_text
 from likeness.bundle.files import Bundle
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.core.paths import Outputs
-from likeness.data.histories.schema import read_schema
 from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import budget_of
 from likeness.ledger.records import SALT, START, Record, content_of, digest_of, population_of
 from likeness.pipeline.account import lifetime_of
+from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query

@@ -15,10 +15,10 @@ import yaml
 
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
-from likeness.data.histories.schema import HistorySchema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
+from likeness_histories.schema import HistorySchema
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = "staff"

@@ -42,7 +42,7 @@ from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, E
 from tests.campaigns.night_fits import KINDS, Fits
 
 sys.path.insert(0, str(ROOT / "tests"))
-from postgres import server
+from postgres_server import server
 
 RESULTS, FAULTS_RESULTS = Path("evidence/results/nights.csv"), Path("evidence/results/faults.csv")
 NIGHTS, FITS, HURT = 365, 30, 0.45

@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.histories.rows import history_rows
-from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.source.files import read_frame_people
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
@@ -17,6 +15,8 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_histories.row_sets import history_rows
+from likeness_histories.schema import MEMORY, HistorySchema
 
 pytestmark = pytest.mark.long
 

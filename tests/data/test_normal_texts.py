@@ -15,7 +15,6 @@ from likeness.config.load import params_from
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, ParamsError, SchemaError
 from likeness.data.encoding.frames import pandas_frame
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame, read_source
@@ -25,6 +24,7 @@ from likeness.methods import method_from
 from likeness.methods.marginals.method import Marginals
 from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.where import conditions
+from likeness_histories.schema import HistorySchema
 
 SHARP = "gro\u0308ße"  # NFD
 PLACES = ["Ko\u0308ln", "Sa\u0303o\u00a0Paulo", "\ufeffKöln", "Bad\u202fEms", "kei\u00adne\u200b", "Bonn", "\u200b"]

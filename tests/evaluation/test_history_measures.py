@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from evidence.histories import distinct_people, next_event_accuracy
-from likeness.data.histories.rows import HistoryRows, history_rows
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.source.files import read_frame_people
-from likeness.evaluation.histories import discrimination, history_distances, shuffled
+from likeness_histories.measures import discrimination, history_distances, shuffled
+from likeness_histories.row_sets import HistoryRows, history_rows
+from likeness_histories.schema import HistorySchema
 
 STATES = ["a", "b", "c"]
 SPEC: dict[str, Any] = {

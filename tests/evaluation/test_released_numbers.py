@@ -1,7 +1,5 @@
 """The public page's numbers about the table: right, from public values alone, readable, and of equal bytes."""
 
-import base64
-import io
 import sys
 from dataclasses import replace
 from functools import cache
@@ -11,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 sys.path.append(str(Path(__file__).parents[1] / "inference"))
 
@@ -19,12 +16,11 @@ from toy_release import ROWS, SCHEMA, drawn, exact, sums_of, table
 from toys import schema_with
 
 from likeness.data.schema.constrained_tables import forward_transform
-from likeness.data.schema.schema import Schema
 from likeness.inference.measurements import measurements
 from likeness.pipeline.private_rows import encoded_chunks
 from likeness.report.charts import Cell, bar, chart
 from likeness.report.pages import render
-from likeness.report.released_numbers import contact_sheet, expected_error, table_section
+from likeness.report.released_numbers import expected_error, table_section
 
 
 @cache
@@ -184,18 +180,6 @@ def test_a_chart_shows_the_largest_categories_and_all_cells_of_a_number() -> Non
     most, number = chart("x", cells, True), chart("x", [*cells, Cell("(missing)", 0.1)], False)
     assert [one["label"] for one in most["shown"]] == [cell.label for cell in cells[4:]] and most["hidden"] == 4
     assert len(number["shown"]) == 15 and number["ticks"] == ["0", "7", "14", "missing"]
-
-
-def test_images_come_as_a_contact_sheet(privacy: dict[str, Any]) -> None:
-    columns = {"digit": {"kind": "categorical", "categories": ["one", "two", "none"]}}
-    given = {"name": "digits", "source": "made", "task": "classification", "label": "digit", "columns": columns}
-    schema = Schema.from_dict({**given, "image": {"shape": [2, 2]}}, "digits.yaml")
-    digits = pd.Categorical(["one", "two"], columns["digit"]["categories"])
-    rows = pd.DataFrame({name: [0, 255] for name in schema.names[:4]} | {"digit": digits})
-    sheet = contact_sheet(rows, schema)
-    pictures = [np.asarray(Image.open(io.BytesIO(base64.b64decode(image.partition(",")[2])))) for _, image in sheet]
-    assert [name for name, _ in sheet] == ["one", "two", "none"]
-    assert not pictures[0][:, :2].any() and (pictures[1] == 255).all() and (pictures[2] == 255).all()
 
 
 def test_a_derived_column_has_its_synthetic_mean() -> None:

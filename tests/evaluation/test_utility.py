@@ -116,9 +116,9 @@ def test_one_row_per_classifier_with_the_promised_columns(schema: Schema, table_
 def test_equal_seeds_give_equal_scores_whatever_the_number_of_workers(schema: Schema, table_of: Tables) -> None:
     names = ["random_forest", "mlp", "decision_tree"]
     one, two, other = (
-        train_on_synthetic_test_on_real(table_of(150, 1), table_of(100, 2), schema, seed, names, workers).drop(
-            columns="seconds"
-        )
+        train_on_synthetic_test_on_real(
+            table_of(150, 1), table_of(100, 2), schema, seed, select("classification", names), workers
+        ).drop(columns="seconds")
         for seed, workers in ((5, 1), (5, 2), (6, 2))
     )
     pd.testing.assert_frame_equal(one, two)
@@ -128,7 +128,9 @@ def test_equal_seeds_give_equal_scores_whatever_the_number_of_workers(schema: Sc
 def test_labels_without_meaning_give_chance(schema: Schema, table_of: Tables) -> None:
     train = table_of(2000, 1)
     train["sick"] = train["sick"].sample(frac=1, random_state=0).array
-    rows = train_on_synthetic_test_on_real(train, table_of(1000, 2), schema, 0, ["decision_tree"])
+    rows = train_on_synthetic_test_on_real(
+        train, table_of(1000, 2), schema, 0, select("classification", ["decision_tree"])
+    )
     assert abs(rows["roc_auc_hard"].item() - 0.5) < 0.1  # standard error .02; with meaning it is above .9
 
 
@@ -159,8 +161,12 @@ def test_several_classes_end_to_end_with_one_missing_from_training(table_of: Tab
     test = pd.DataFrame({"height": height, "kind": kind})
     train = test[test["kind"] != "b"]
     names = ["linear_svm", "lda", "random_forest", "xgboost"]
-    full = train_on_synthetic_test_on_real(test, test, schema, 0, names).set_index("classifier")
-    part = train_on_synthetic_test_on_real(train, test, schema, 0, names).set_index("classifier")
+    full = train_on_synthetic_test_on_real(test, test, schema, 0, select("classification", names)).set_index(
+        "classifier"
+    )
+    part = train_on_synthetic_test_on_real(train, test, schema, 0, select("classification", names)).set_index(
+        "classifier"
+    )
     assert full.loc["random_forest", "f1"] > 0.95
     assert full.loc["random_forest", "roc_auc_score"] > part.loc["random_forest", "roc_auc_score"] > 0.5
     assert 0.6 < part.loc["random_forest", "accuracy"] < 0.75  # two classes of three, under their own names
@@ -222,7 +228,7 @@ def test_every_estimator_keeps_its_seed_and_one_thread(registry: dict) -> None:
 def test_select_takes_the_registry_of_the_task_in_its_order() -> None:
     assert list(select("classification", ["xgboost", "lda"])) == ["lda", "xgboost"]
     assert list(select("classification")) == list(CLASSIFIERS) and len(CLASSIFIERS) == 12
-    assert set(SLOWEST_FIRST) <= set(CLASSIFIERS) | set(REGRESSORS) | {"cnn", "cnn_long", "resnet"}
+    assert set(SLOWEST_FIRST) <= set(CLASSIFIERS) | set(REGRESSORS)
     assert list(select("regression")) == list(REGRESSORS)
 
 

@@ -66,7 +66,7 @@ def test_as_it_was_it_draws(tmp_path: Path, make: Callable[[], Any]) -> None:
     ids=str,
 )
 def test_a_hostile_specification_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
-    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+    with pytest.raises(ArtifactError, match="not a generator of format"):
         SavedGenerator.load(saved(tmp_path, copula(), **changed))
 
 
@@ -75,7 +75,7 @@ def test_a_hostile_specification_is_refused(tmp_path: Path, changed: dict[str, A
 def test_weights_that_were_cut_short_are_refused(tmp_path: Path, make: Callable[[], Any]) -> None:
     path = saved(tmp_path, make()) / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ArtifactError, match="not a generator of format 1"):
+    with pytest.raises(ArtifactError, match="not a generator of format"):
         SavedGenerator.load(tmp_path)
 
 

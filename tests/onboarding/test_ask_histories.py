@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 import likeness.cli.init as cli_init
 from likeness.cli.app import app
 from likeness.core.bounds import PrivacyUnit
-from likeness.data.histories.draft import HistoryDraft
-from likeness.data.histories.schema import HistorySchema, read_schema
 from likeness.onboarding.interview import Interview
+from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
+from likeness_histories.draft import HistoryDraft
+from likeness_histories.schema import HistorySchema
 
 KINDS = {"sex": "categorical", "born": "date", "day": "date", "state": "categorical", "cost": "numeric"}
 TWO = {"people": ["sex", "born"], "events": ["day", "state", "cost"]}

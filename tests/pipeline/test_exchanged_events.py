@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likeness.core.rng import public
-from likeness.pipeline.exchange import exchanged
+from likeness_histories.exchange import exchanged
 
 Places = NDArray[np.int64]
 

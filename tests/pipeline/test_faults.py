@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from postgres import programs
+from postgres_server import programs
 from small_project import ROOT
 
 # Other kinds have tests of their own in tests/privacy/test_ledger.py.

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from postgres import server
+from postgres_server import server
 from small_project import ROOT, stage, write_settings
 from sqlalchemy import create_engine
 from typer.testing import CliRunner
@@ -24,7 +24,6 @@ from likeness.cli.summary import summary_json
 from likeness.config.params import Ingest
 from likeness.core.errors import DataError, ParamsError
 from likeness.core.paths import ProjectPaths, of_rows, read_json
-from likeness.data.histories.schema import NEXT, read_schema
 from likeness.data.private_tables import read_manifest, read_private
 from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
@@ -35,6 +34,7 @@ from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import new_releases
 from likeness.preflight.faults import examine
+from likeness_histories.schema import NEXT, read_schema
 
 pytestmark = pytest.mark.long
 

@@ -348,3 +348,23 @@ def test_no_byte_of_a_zip_is_free(made: Path, tmp_path: Path) -> None:
         open_bundle(packed_zip(folder, files_of(folder), spelled)),
     ):
         pass
+
+
+@pytest.mark.long
+def test_a_key_that_a_file_lacks_is_said_in_words(made: Path, tmp_path: Path) -> None:
+    """A bundle of another version is wrong by file and key; no error of Python is shown."""
+    shutil.copytree(made / "bundle", tmp_path / "bundle")
+    checks = {
+        "settings.json": "form",
+        "plan.json": "form",
+        "privacy.json": "account",
+        "generator/spec.json": "generator",
+    }
+    for name, check in checks.items():
+        text = (tmp_path / "bundle" / name).read_text()
+        for key in json.loads(text):
+            (tmp_path / "bundle" / name).write_text(json.dumps({k: v for k, v in json.loads(text).items() if k != key}))
+            said = run_check(check, CHECKS[check], Bundle(tmp_path / "bundle"))
+            assert "cannot be read" not in said.text, (name, key, said)
+            assert said.passed is False or key == "relations", (name, key, said)  # that is for the generator's check
+        (tmp_path / "bundle" / name).write_text(text)

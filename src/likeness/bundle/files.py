@@ -30,7 +30,7 @@ from likeness.core.format import json_content
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import json_text
 from likeness.core.text import excerpt
-from likeness.data.histories.schema import HistorySchema, read_schema
+from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
 from likeness.ledger.records import Record
@@ -38,6 +38,7 @@ from likeness.methods.base import Context
 from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.consistency import auxiliary_of
+from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.datasets.model import DataModel
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import Request, row_request
@@ -92,7 +93,7 @@ class Bundle:
         return Project(self.folder, self.params, self.public_schema)
 
     @cached_property
-    def public_schema(self) -> Schema | HistorySchema:
+    def public_schema(self) -> PublicSchema:
         """The public schema as its file has it."""
         return read_schema(self.folder / names.SCHEMA, aliases=False)
 

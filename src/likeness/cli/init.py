@@ -21,11 +21,10 @@ from likeness.config.edit import section_in
 from likeness.config.load import read_content
 from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.config.typed import build
-from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
+from likeness.core.errors import LikenessError, MissingPackageError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import source_path
 from likeness.core.text import normal_text
-from likeness.data.histories.draft import HistoryDraft
 from likeness.data.schema.answers import chosen
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import Categorical, Date, Datetime
@@ -38,6 +37,7 @@ from likeness.data.source.opening import table_name
 from likeness.onboarding.interview import Completed, Interview
 from likeness.onboarding.settings import check_columns, draft_params
 from likeness.onboarding.sheet import new_sheet, read_sheet
+from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.project import Project
 
 _PARAMS = ProjectPaths.params
@@ -255,7 +255,10 @@ def _draft_of_histories(
     check_columns(events.kinds, order=order)
     dtypes = {name: word for one in sources.values() for name, word in one.dtypes.items()}
     tables = {name: one.kinds for name, one in sources.items()}
-    return HistoryDraft(tables, person, order, events.name, dtypes), people
+    draft = next(filter(None, (model.linked_draft() for model in MODELS.values())), None)
+    if draft is None:
+        raise MissingPackageError(f"--people and --order are for linked tables. {MODELS.remedy}")
+    return draft(tables, person, order, events.name, dtypes), people
 
 
 def _filled(sheet: Path, draft: SchemaDraft) -> bool:

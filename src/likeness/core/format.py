@@ -1,4 +1,4 @@
-"""Format 1 of plans, receipts, ledgers and bundles: what a reader must know, and what it refuses by name."""
+"""The format of plans, receipts, ledgers and bundles: what a reader must know, and what it refuses by name."""
 
 import json
 import re
@@ -7,14 +7,15 @@ from typing import Any
 
 from likeness.core.errors import ArtifactError
 
-FORMAT = 1
+FORMAT = 0
+"""0 while format 1 is open: version 0.1.0 seals it, and no file of format 0 is read as format 1."""
 RECIPE = 1
 """How settings and rows become a release. It is part of plan, receipt and key, and a project keeps that of its first
 release. Raise it when the same settings ask another query, when equal schema and rows give other vectors, or when the
 same query on the same vectors gives another sum, but for rounding that no noise would let through."""
 COHORT = "[1-9][0-9]{0,4}-[1-9][0-9]{0,4}"
 """Pattern of a composition group: first and last night of a cohort (:mod:`likeness.privacy.cohorts`)."""
-COUNTED = re.compile(r"(duckdb|postgres|spark|sqlite) [0-9a-f]{64}", re.ASCII)
+COUNTED = re.compile(r"postgres [0-9a-f]{64}", re.ASCII)
 """A backend that counts the rows in their database, and SHA-256 of the SQL."""
 HERE = "local"
 """The backend that counts rows in this process."""

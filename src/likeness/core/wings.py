@@ -78,8 +78,12 @@ class Wings(Mapping[str, T]):
             raise MissingPackageError(f"{what} is that of a part of Likeness. {self.remedy}")
 
     @property
+    def absent(self) -> list[str]:
+        """The packages that are not installed."""
+        return sorted({_package(point) for name, point in self._declared.items() if name not in self})
+
+    @property
     def remedy(self) -> str:
         """Which parts of Likeness are not installed, and how to have them, as sentences."""
-        absent = {_package(point) for name, point in self._declared.items() if name not in self}
-        packages = ", ".join(sorted(absent)) or "It"
+        packages = ", ".join(self.absent) or "It"
         return f"{packages} is not installed here. Run: pip install --force-reinstall --no-deps {DISTRIBUTION}"

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from likeness.core.errors import ArtifactError
+from likeness.core.format import FORMAT
 from likeness.core.hashing import sha256_bytes
 
 SPEC_DIGEST = "spec_sha256"  # key in the metadata of weights.safetensors
@@ -24,6 +25,6 @@ def check_weights(folder: Path) -> None:
     except FileNotFoundError as error:
         raise ArtifactError(f"{error.filename} is missing. Run: likeness run") from None
     except (KeyError, ValueError, TypeError):
-        raise ArtifactError(f"{folder}: not a generator of format 1. Run: likeness run") from None
+        raise ArtifactError(f"{folder}: not a generator of format {FORMAT}. Run: likeness run") from None
     if digest != sha256_bytes(spec):
         raise ArtifactError(f"{folder}: weights.safetensors was not saved with spec.json. Run: likeness run")

@@ -41,7 +41,7 @@ from scipy.optimize import isotonic_regression
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.core.text import normal_text
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
 from likeness.inference.axes import Axis
@@ -110,7 +110,7 @@ class Question:
 
 
 def estimate(
-    schema: Schema | HistorySchema, released: Iterable[Released], question: Question, total: float | None = None
+    schema: PublicSchema, released: Iterable[Released], question: Question, total: float | None = None
 ) -> "DataFrame":
     """Answer a question from released files. It costs nothing.
 

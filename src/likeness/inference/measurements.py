@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from likeness.config.typed import allowed
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.data.encoding.layout import Layout
-from likeness.data.histories.schema import HistorySchema
-from likeness.data.schema.row_sets import prefix_of, prefix_with
+from likeness.data.schema.row_sets import PublicSchema, prefix_of, prefix_with
 from likeness.data.schema.schema import Schema
 from likeness.features.base import ProductsMap, TablesMap, blocks_of, width
 from likeness.features.cells import Cells
@@ -86,7 +85,7 @@ class _Part:
 
 
 def about(
-    schema: Schema | HistorySchema,
+    schema: PublicSchema,
     released: Iterable[Released],
     names: Sequence[str],
     total: float | None,

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
-from likeness.data.histories.schema import HistorySchema
+from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
 from likeness.inference.measurements import Measurements, about, measurements
@@ -80,7 +80,7 @@ class Model:
 
 
 def regression(
-    schema: Schema | HistorySchema, released: Iterable[Released], model: Model, total: float | None = None
+    schema: PublicSchema, released: Iterable[Released], model: Model, total: float | None = None
 ) -> "DataFrame":
     """Coefficients of least squares with margins of error. They cost nothing.
 

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
 from likeness.core.files import append_durably, file_lock, make_private_folder, write_durably
-from likeness.core.format import FORMAT
+from likeness.core.format import FORMAT, check_known
 from likeness.core.hashing import sha256_bytes
 from likeness.core.rng import secret_bytes
 from likeness.ledger.database import (
@@ -193,6 +193,7 @@ class Chain:
         with database_errors(home), chain._engine.connect() as connection:
             check_version(connection, home.place)
         body = chain.records()[0].body
+        check_known(body, ("format",), f"the ledger at {home.place}", LedgerError)
         if body.get("key_sha256") != sha256_bytes(chain.key):
             raise LedgerError(f"{home.key_file} is not the key of this ledger. Restore the right key.")
         return chain

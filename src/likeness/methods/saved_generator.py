@@ -106,7 +106,7 @@ class SavedGenerator:
         except FileNotFoundError as error:
             raise ArtifactError(f"{folder} holds no generator. Run: likeness run") from error
         except (*_DAMAGE, ParamsError, SafetensorError) as error:
-            raise ArtifactError(f"{folder}: not a generator of format 1. Run: likeness run") from error
+            raise ArtifactError(f"{folder}: not a generator of format {FORMAT}. Run: likeness run") from error
         return cls(network, class_weights, provenance)
 
     def draw(

@@ -13,7 +13,6 @@ from likeness.data.private_tables import write_private
 from likeness.data.schema.column import SPLIT_COLUMN
 from likeness.data.source.cells import typed
 from likeness.data.table_columns import with_columns
-from likeness.pipeline.history_rows import check_strangers
 from likeness.pipeline.ingest import manifest_of
 from likeness.pipeline.staying_rows import COUNTED
 
@@ -33,8 +32,7 @@ def ingest_counts(project: "Project", rows: "RowsThere") -> None:
     """
     params, ledger = project.complete_params, project.ledger
     look = rows.look(ledger.key)
-    if rows.unit is not None:
-        check_strangers(look.strangers, look.events, rows.unit.name)
+    project.written_model.check_survey(look)
     manifest = manifest_of(params, ledger.id, look.digest, look.count, look.whole, look.held_out)
     ledger.check_owner(manifest["identity"], look.digest, manifest["rows_digests"])
     manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.surveys).encode())

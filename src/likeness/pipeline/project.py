@@ -14,14 +14,13 @@ from likeness.config.params import AUTO, COME, Params
 from likeness.core.errors import ArtifactError, DataError, SchemaError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
-from likeness.data.histories.schema import read_schema
-from likeness.pipeline.datasets import model_of
+from likeness.pipeline.datasets import model_of, read_schema
 from likeness.pipeline.sources import Sources, digest_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 
 if TYPE_CHECKING:
-    from likeness.data.histories.schema import HistorySchema
+    from likeness.data.schema.row_sets import PublicSchema
     from likeness.data.schema.schema import Schema
     from likeness.data.warehouse.rows import RowsThere
     from likeness.ledger.ledger import Ledger
@@ -46,7 +45,7 @@ class Project:
 
     root: Path
     params: Params
-    given_schema: "Schema | HistorySchema | None" = None
+    given_schema: "PublicSchema | None" = None
 
     @classmethod
     def load(cls, root: Path = Path()) -> "Project":
@@ -68,8 +67,8 @@ class Project:
         return self.root / self.params.ingest.schema
 
     @cached_property
-    def public_schema(self) -> "Schema | HistorySchema":
-        """The public schema, of a table or of people with histories.
+    def public_schema(self) -> "PublicSchema":
+        """The public schema.
 
         Raises:
             SchemaError: it is wrong.

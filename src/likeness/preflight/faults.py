@@ -16,7 +16,6 @@ from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsEr
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.remote import source_path
 from likeness.core.text import choices
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
@@ -27,6 +26,7 @@ from likeness.data.source.header import header_of, is_parquet, types_of
 from likeness.data.source.opening import is_text
 from likeness.data.source.parquet_files import texts_without_cells
 from likeness.methods import method_from
+from likeness.pipeline.datasets import model_described
 from likeness.pipeline.new_project import outdated_files
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
@@ -61,10 +61,12 @@ def examine(root: Path = Path()) -> Examined:
         mapping = read_mapping(where)
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
+    if missing := _refused(lambda: model_described(mapping, where.name)):
+        return Examined(project, (*faults, Fault(where.name, str(missing[0]))), ())
     texts = faults_of(mapping)
     faults += [Fault(where.name, text) for text in texts]
     faults += [of_params(error) for error in ([] if texts else _refused(lambda: project.written_model))]
-    sections = _sections(mapping)
+    sections = model_described(mapping).sections
     columns = [column for section in sections.values() for column in columns_of(mapping, section)]
     constant = [name for name, spec in columns if isinstance(spec, Mapping) and _is_constant(spec)]
     words = "one category only, which costs noise and holds no information; kind drop is cheaper"
@@ -88,25 +90,13 @@ def examine(root: Path = Path()) -> Examined:
     return Examined(project, tuple(faults), tuple(notes))
 
 
-def _sections(mapping: Any) -> dict[str, str]:
-    """The sections of a schema that hold columns, by the key of ``ingest`` that names their source."""
-    linked = isinstance(mapping, Mapping) and "events" in mapping
-    return {"people": "people", "source": "events"} if linked else {"source": "columns"}
-
-
 def faults_of(mapping: Any) -> list[str]:
-    """Every fault of a schema, of one table or of two, from the content of its file."""
-    sections = _sections(mapping).values()
-    if "columns" in sections:
-        return schema_faults(mapping)
-    head = {"task": "none", **{key: mapping[key] for key in _OPEN if key in mapping}}
-    faults = [] if mapping.get("most") is not None else ["most is an open question: the most events that count."]
-    for table in sections:
-        if mapping.get(table) is not None:
-            texts = schema_faults({**head, "columns": mapping[table]})
-            faults += [text if text.startswith(tuple(_OPEN)) else f"{table}: {text}" for text in texts]
-    spanning = [] if faults else _refused(lambda: HistorySchema.from_dict(mapping))
-    return list(dict.fromkeys([*faults, *(str(error).removeprefix("schema: ") for error in spanning)]))
+    """Every fault of a schema, of whatever kind of data set, from the content of its file.
+
+    Raises:
+        MissingPackageError: that of a wing which is not installed.
+    """
+    return model_described(mapping).faults(mapping, schema_faults)
 
 
 def of_params(error: LikenessError) -> Fault:

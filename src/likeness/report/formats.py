@@ -23,8 +23,6 @@ _LABELS = {
     "average_precision_score": "average precision, score",
     "f1": "F1",
     "pairs_l1": "2-way marginals, L1",
-    "mmd_unbiased": "MMD², unbiased",
-    "mmd_biased": "MMD², biased",
     "fid": "FID",
     "fid_deviation": "FID, deviation of 10 resamplings",
     "kid": "KID",

@@ -15,13 +15,10 @@ import pandas as pd
 from likeness.config.params import Evaluate
 from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
-from likeness.data.histories.rows import HistoryRows, rows_of_tables
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import Factory, select
 from likeness.evaluation.details import details, neighbors
-from likeness.evaluation.histories import discrimination, history_distances, shuffled
 from likeness.evaluation.utility import (
     MOST_TABLE_ROWS,
     at_most,
@@ -79,7 +76,7 @@ def evaluate(
     summary = {
         "not_private": True,
         "halved": halved,
-        "image": list(schema.image or ()),  # empty for a table
+        "image": not detailed,
         **_means(scores, comparison, metrics_of(schema.task)),
     }
     if schema.task == "classification":
@@ -151,41 +148,3 @@ def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str])
         },
         "distances": comparison.distances,
     }
-
-
-def evaluate_histories(
-    schema: HistorySchema,
-    real: Mapping[str, HistoryRows],
-    drawn: Mapping[str, pd.DataFrame],
-    seed: int,
-    out_dir: Path,
-    unknown: int,
-    halved: bool = False,
-) -> None:
-    """Write the distances of three tables from held-out people into ``metrics.json``: synthetic, ceiling and floor.
-
-    Args:
-        schema: public.
-        real: rows of training people and of held-out ones, by part.
-        drawn: both synthetic tables with their keys, by name.
-        seed: public.
-        out_dir: usually ``reports/internal/evaluation``.
-        unknown: number of events that name nobody among the people.
-        halved: nobody was held out, so both real parts are halves of the training people.
-    """
-    synthetic = rows_of_tables(schema, **drawn)
-    compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
-    measures = {}
-    for name, rows in compared.items():
-        judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
-        measures[name] = {**history_distances(schema, real["test"], rows), **judged}
-    make_private_folder(out_dir)
-    summary = {
-        "histories": True,
-        "scores": {},
-        "marginals": {},
-        "distances": measures,
-        "strangers": unknown,
-        "halved": halved,
-    }
-    (out_dir / FILES[0]).write_bytes(json.dumps(summary, indent=1).encode())

@@ -1,6 +1,15 @@
-"""The privacy statement's Markdown as HTML. Names in it come from users: tags, links and images stay text."""
+"""Templates and Markdown as HTML. Names in them come from users: tags, links and images stay text."""
 
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from likeness.report.formats import number, percent, spec, unbroken
+
+_TEMPLATES = Path(__file__).parent / "templates"
 
 # Without these rules no text of a statement becomes a tag or reaches the network.
 _MARKDOWN = (
@@ -24,3 +33,22 @@ def to_html(text: str, top: int = 3) -> str:
     page = str(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
     # Only the renderer writes these tags: those of the text are escaped.
     return page.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+
+
+def filled(template: str, *folders: Path, **words: Any) -> Markup:
+    """A template with its words.
+
+    Args:
+        template: name of its file.
+        folders: where it is looked for, before the templates of the core.
+        words: what it prints.
+    """
+    environment = Environment(
+        loader=FileSystemLoader([*folders, _TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, percent=percent, spec=spec, unbroken=unbroken)
+    return Markup(environment.get_template(template).render(words))

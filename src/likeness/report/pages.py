@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
+from jinja2 import UndefinedError
 from markupsafe import Markup, escape
 
 from likeness.core.errors import ArtifactError
@@ -20,10 +20,10 @@ from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths
 from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, MOST_TABLED, verdict_map
 from likeness.report.files import LOSS, PRIVACY, STATEMENT, Internal, read_internal, read_json, read_losses, read_text
-from likeness.report.formats import embed, loss_text, number, percent, spec, unbroken
+from likeness.report.formats import embed, loss_text, number
 from likeness.report.headline import drawn_loss, write_public
 from likeness.report.in_short import in_short
-from likeness.report.markup import to_html
+from likeness.report.markup import filled, to_html
 from likeness.report.rows import internal_rows
 from likeness.report.statement import RELATIONS, VERDICTS, cut_lines, pair_names
 
@@ -79,7 +79,7 @@ def render(
             **({"columns": "Columns"} if table else {}),
             **({"pairs": "Pairs"} if table and relations else {}),
             **({"rows": "Rows"} if table else {}),
-            **({"histories": "Histories"} if table and table["histories"] else {}),
+            **{part["id"]: part["title"] for part in (table or {}).get("parts", [])},
             **{"account": "Account", "statement": "Statement", "reading": "Words"},
         }
         return _page(
@@ -182,15 +182,7 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
 
 
 def _page(template: str, **words: Any) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(number=number, percent=percent, spec=spec, unbroken=unbroken)
-    return environment.get_template(f"{template}.html.j2").render(words)
+    return filled(f"{template}.html.j2", **words)
 
 
 def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) -> dict[str, Any] | None:

@@ -110,14 +110,20 @@ def table_section(
         "sheet": [],
         "size": [(len(table), "rows")],
         "names": [schema.modeled.names],
-        "histories": None,
+        "words": {"columns": "Every column", "rows": "rows", "records": "records"},
+        "parts": [],
     }
 
 
-def preview(table: "DataFrame", schema: Schema) -> dict[str, Any]:
-    """A few rows, ready to print."""
+def preview(table: "DataFrame", schema: Schema, caption: str = "The") -> dict[str, Any]:
+    """A few rows, ready to print; ``caption`` begins their title."""
     rows = texts(table, schema)
-    return {"header": rows[0], "rows": rows[1:], "more_columns": max(0, len(schema.names) - MOST_PREVIEWED)}
+    return {
+        "caption": caption,
+        "header": rows[0],
+        "rows": rows[1:],
+        "more_columns": max(0, len(schema.names) - MOST_PREVIEWED),
+    }
 
 
 def texts(table: "DataFrame", schema: Schema) -> list[list[str]]:

@@ -15,9 +15,8 @@ from likeness.core.format import FORMAT, check_known
 from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json, write_json
 from likeness.data.encoding.frames import FrameType
-from likeness.data.histories.schema import read_schema
 from likeness.data.schema.yaml import schema_text
-from likeness.pipeline.datasets import model_of
+from likeness.pipeline.datasets import model_of, read_schema
 from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import write_synthetic
 from likeness.privacy.plan import Plan

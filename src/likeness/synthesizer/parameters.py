@@ -10,8 +10,8 @@ from likeness.config.typed import build, require
 from likeness.core.errors import ParamsError
 from likeness.core.estimator import Estimator
 from likeness.core.hashing import json_value
-from likeness.data.histories.schema import HistorySchema
 from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.methods import DEFAULT, method_named
 from likeness.onboarding.missing_inputs import MissingInputs
@@ -31,7 +31,7 @@ class Parameters(Estimator):
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
             ``likeness.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
-            a :class:`~likeness.data.histories.schema.HistorySchema`.
+            a :class:`likeness.HistorySchema`.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
         population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
@@ -57,7 +57,7 @@ class Parameters(Estimator):
     method: str = DEFAULT
     epsilon: float = 1.0
     delta: float = 1e-5
-    schema: Schema | SchemaDraft | HistorySchema | Mapping[str, Any] | str | Path | None = None
+    schema: PublicSchema | SchemaDraft | Mapping[str, Any] | str | Path | None = None
     adjacency: str = Privacy.adjacency
     num_records: int | None = None
     population: str | None = None
@@ -147,7 +147,7 @@ def refuse_faults(given: Parameters, frame: Any = None) -> None:
     first.refuse()
 
 
-def project_of(given: Parameters, schema: Schema | HistorySchema) -> Project:
+def project_of(given: Parameters, schema: PublicSchema) -> Project:
     """The project of a fit, with the cap on record if the caller gives none.
 
     Raises:
@@ -163,7 +163,7 @@ def project_of(given: Parameters, schema: Schema | HistorySchema) -> Project:
     return replace(project, params=replace(params, ledger=replace(params.ledger, cap=cap)))
 
 
-def schema_of(given: Parameters) -> Schema | HistorySchema:
+def schema_of(given: Parameters) -> PublicSchema:
     """The checked schema; :func:`refuse_faults` made sure that there is one."""
     schema = given.schema
     assert schema is not None

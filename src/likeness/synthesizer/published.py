@@ -13,11 +13,10 @@ from likeness.config.typed import require
 from likeness.core.errors import ArtifactError
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.data.histories.schema import read_schema
 from likeness.generators.base import Compute
 from likeness.methods.base import Context
 from likeness.methods.replicates import replicates
-from likeness.pipeline.datasets import model_of
+from likeness.pipeline.datasets import model_of, read_schema
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import read_synthetic, row_request

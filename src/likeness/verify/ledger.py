@@ -15,7 +15,6 @@ from likeness.core.errors import MissingPackageError, ParamsError
 from likeness.core.format import RECIPE, check_known
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.histories.schema import NEXT
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.records import DAY, RECOVERED, REDRAW, SALT, Record, base_attempt, digest_of
 from likeness.ledger.series import Series
@@ -23,6 +22,7 @@ from likeness.methods import METHODS, Method, method_named
 from likeness.methods.maps import SHARED, known_maps
 from likeness.methods.plugins import DISTRIBUTION
 from likeness.methods.row_set import rows_of
+from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.provenance import SOFTWARE
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.cohorts import Cohort, Composition
@@ -392,7 +392,8 @@ def _method(name: str) -> type[Method] | None:
 
 def query_form(method: type[Method]) -> str:
     """Pattern of the names of the queries that a method or a selection asks."""
-    return f"categories_[0-9]{{1,5}}|({NEXT})?({'|'.join(method.queries)})"
+    prefixes = {prefix for model in MODELS.values() for prefix in model.prefixes}
+    return f"categories_[0-9]{{1,5}}|({'|'.join(sorted(prefixes))})({'|'.join(method.queries)})"
 
 
 def maps_of(method: type[Method]) -> set[str]:

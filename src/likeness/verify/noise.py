@@ -10,7 +10,7 @@ from scipy.special import chdtr, chdtrc
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Untestable, require
-from likeness.data.histories.schema import NEXT
+from likeness.data.schema.row_sets import prefix_of
 from likeness.features.base import CellMap, Map, blocks_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.released import Released
@@ -99,7 +99,7 @@ def _check_totals(bundle: Bundle) -> None:
             continue
         feature = query_again(receipt).feature
         if terms in ("each_record", "all_records", "each_person") and (total := _totals(feature, one)) is not None:
-            rows = NEXT if terms == "each_person" and receipt.query.startswith(NEXT) else ""
+            rows = prefix_of(bundle.public_schema.row_sets, receipt.query) if terms == "each_person" else ""
             counted.setdefault((rows, receipt.num_groups), []).append((name, *total))
             if receipt.num_groups > 1:
                 in_all = total[0].sum(keepdims=True), total[1] * receipt.num_groups

@@ -4,8 +4,27 @@ A schema has its row sets by the beginning of the names of their queries. The fi
 """
 
 from collections.abc import Collection, Mapping
+from typing import Any, Protocol, Self
 
 from likeness.data.schema.schema import Schema
+
+
+class PublicSchema(Protocol):
+    """Public knowledge of a data set: of a table, or of what a wing adds."""
+
+    @property
+    def row_sets(self) -> Mapping[str, Schema]:
+        """Schemas of the rows that a method is asked about, by the beginning of the names of their queries."""
+        ...
+
+    @property
+    def published(self) -> Self:
+        """It without the columns that are left out."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of a schema file."""
+        ...
 
 
 def prefix_of(row_sets: Mapping[str, Schema], query: str) -> str:

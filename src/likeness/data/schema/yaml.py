@@ -41,7 +41,7 @@ def read_mapping(path: str | Path, aliases: bool = True) -> Any:
 
 
 def schema_text(schema: Any) -> str:
-    """A checked schema of a table or of histories; :func:`likeness.data.histories.schema.read_schema` reads it back."""
+    """A checked schema of a table or of histories; :func:`likeness.pipeline.datasets.read_schema` reads it back."""
     content = schema.to_dict()
     for table in set(content) & set(_TABLES):
         content[table] = {one["name"]: {key: one[key] for key in one if key != "name"} for one in content[table]}

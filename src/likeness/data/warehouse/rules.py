@@ -138,7 +138,7 @@ def _mended(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _computed(rule: Equal, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """As :meth:`likeness.data.histories.rules.NextEqual.mended`, step by step: the sum, rounded, within the bounds."""
+    """As :meth:`likeness_histories.rules.NextEqual.mended`, step by step: the sum, rounded, within the bounds."""
     column = next(iter(rule.columns.values()))
     parts = [
         columns.number(part) if isinstance(part, float) else f"CAST({names[part]} AS DOUBLE PRECISION)"

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union
 from likeness.config.params import Evaluate, FileFormat, Params
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
+from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.data.encoding.frames import FrameType
-    from likeness.data.warehouse.rows import RowsThere
+    from likeness.data.schema.draft import SchemaDraft
+    from likeness.data.warehouse.rows import Look, RowsThere
     from likeness.evaluation.classifiers import Factory
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
@@ -56,6 +58,8 @@ class DataModel(ABC):
         endings: of the files into which ``likeness sample`` writes a table; an empty one is that of a folder.
         shares: of the budget, one for each row set.
         by_person: whether the rows of a person share one contribution.
+        prefixes: beginnings of the names of the queries, one for each row set.
+        sections: of a schema file that hold columns, by the key of ``ingest`` that names their source.
     """
 
     schema: Any
@@ -64,11 +68,42 @@ class DataModel(ABC):
     endings: ClassVar[tuple[str, ...]] = ("csv", "parquet")
     shares: ClassVar[tuple[float, ...]] = (1.0,)
     by_person: ClassVar[bool] = False
+    prefixes: ClassVar[tuple[str, ...]] = ("",)
+    sections: ClassVar[Mapping[str, str]] = {"source": "columns"}
 
     @staticmethod
     @abstractmethod
     def serves(schema: Any) -> bool:
         """Whether a public schema describes a data set of this kind."""
+
+    @staticmethod
+    def describes(content: Any) -> bool:
+        """Whether the content of a schema file describes a data set of this kind, and none of one table."""
+        return False
+
+    @staticmethod
+    def schema_from(content: Any, where: str) -> PublicSchema:
+        """The public schema that the content of a file describes.
+
+        Raises:
+            SchemaError: it is wrong.
+        """
+        return Schema.from_dict(content, where)
+
+    @classmethod
+    def faults(cls, content: Any, of_table: Callable[[Any], list[str]]) -> list[str]:
+        """Every fault of a schema file.
+
+        Args:
+            content: of the file.
+            of_table: the faults of the schema of one table.
+        """
+        return of_table(content)
+
+    @staticmethod
+    def linked_draft() -> "Callable[..., SchemaDraft] | None":
+        """What drafts a schema of linked tables, from tables, person, order, name and dtypes; None: there is one."""
+        return None
 
     @property
     @abstractmethod
@@ -156,6 +191,14 @@ class DataModel(ABC):
             complete: one row a record, with released categories; None: before they are.
             place: of the row set that is counted.
         """
+
+    def check_survey(self, survey: "Look") -> None:
+        """Refuse rows that stay in their database, by their numbers alone.
+
+        Raises:
+            DataError: too many rows of a table are of nobody.
+        """
+        return None
 
     @abstractmethod
     def evaluate(

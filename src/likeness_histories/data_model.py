@@ -1,23 +1,23 @@
 """People with events: a record is a person with all rows of both tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from likeness.config.params import NONE, Evaluate, Params
 from likeness.config.typed import require
-from likeness.core.errors import ParamsError
+from likeness.core.errors import LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, Where
+from likeness_histories.schema import NEXT, HistorySchema
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from likeness.data.warehouse.rows import RowsThere
+    from likeness.data.warehouse.rows import Look, RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.saved_generator import SavedGenerator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from likeness.pipeline.sources import Sources
     from likeness.release.records import Records
     from likeness.release.released import Released
+    from likeness_histories.draft import HistoryDraft
 
 
 class Histories(DataModel):
@@ -34,11 +35,47 @@ class Histories(DataModel):
     outputs = Outputs(("people", "events"), ("generator/people", "generator/following"))
     shares = (0.4, 0.6)
     by_person = True
+    prefixes = ("", NEXT)
+    sections: ClassVar[Mapping[str, str]] = {"people": "people", "source": "events"}
 
     @staticmethod
     def serves(schema: Any) -> bool:
         """Whether it is the schema of histories."""
         return isinstance(schema, HistorySchema)
+
+    @staticmethod
+    def describes(content: Any) -> bool:
+        """Whether it has events."""
+        return isinstance(content, Mapping) and "events" in content
+
+    @staticmethod
+    def schema_from(content: Any, where: str) -> HistorySchema:
+        """The schema of both tables."""
+        return HistorySchema.from_dict(content, where)
+
+    @classmethod
+    def faults(cls, content: Any, of_table: Callable[[Any], list[str]]) -> list[str]:
+        """Those of each table, and what spans both."""
+        about = ("name", "source")
+        head = {"task": "none", **{key: content[key] for key in about if key in content}}
+        found = [] if content.get("most") is not None else ["most is an open question: the most events that count."]
+        for table in cls.sections.values():
+            if content.get(table) is not None:
+                texts = of_table({**head, "columns": content[table]})
+                found += [text if text.startswith(about) else f"{table}: {text}" for text in texts]
+        if not found:
+            try:
+                HistorySchema.from_dict(content)
+            except LikenessError as error:
+                found = [str(error).removeprefix("schema: ")]
+        return list(dict.fromkeys(found))
+
+    @staticmethod
+    def linked_draft() -> "type[HistoryDraft]":
+        """A draft of both tables."""
+        from likeness_histories.draft import HistoryDraft
+
+        return HistoryDraft
 
     @property
     def records(self) -> Schema:
@@ -93,7 +130,7 @@ class Histories(DataModel):
 
     def ingest(self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths) -> None:
         """Write both row sets, all at once: a person's events may lie anywhere."""
-        from likeness.pipeline.history_rows import write_histories
+        from likeness_histories.private_rows import write_histories
 
         write_histories(self.schema, sources, self.complete(sources.params), ledger, paths)
 
@@ -106,13 +143,19 @@ class Histories(DataModel):
         databases = [place for place in sources.places if isinstance(place, Database)]
         return HistoriesThere.of(self.schema, databases, split_there(sources.params), place)
 
+    def check_survey(self, survey: "Look") -> None:
+        """Too many events name nobody among the people."""
+        from likeness_histories.private_rows import check_strangers
+
+        check_strangers(survey.strangers, survey.events, self.schema.person)
+
     def evaluate(
         self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False
     ) -> None:
         """Distances of lengths, events and transitions, with their ceiling and floor."""
         from likeness.data.private_tables import read_manifest
-        from likeness.pipeline.history_rows import STRANGERS, written_histories
-        from likeness.report.internal import evaluate_histories
+        from likeness_histories.measures import evaluate_histories
+        from likeness_histories.private_rows import STRANGERS, written_histories
 
         unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths, settings.seed, halved)
         evaluate_histories(self.schema, real, tables, settings.seed, paths.evaluation, unknown, halved)
@@ -130,8 +173,8 @@ class Histories(DataModel):
         """Rows of people, and pairs of events."""
         import numpy as np
 
-        from likeness.pipeline.history_rows import digest_of_histories, read_histories
         from likeness.pipeline.rows_in_memory import RowsInMemory, dataset_in_memory
+        from likeness_histories.private_rows import digest_of_histories, read_histories
 
         rows, digests = read_histories(self.schema, frames["events"], frames.get("people"), ledger.key)
         persons = np.arange(len(rows.people), dtype=np.int64)
@@ -144,7 +187,7 @@ class Histories(DataModel):
         self, saved: "Sequence[SavedGenerator]", rows: int, seed: int, where: Where, dtypes: Dtypes = None
     ) -> "dict[str, DataFrame]":
         """People under conditions, and then their events."""
-        from likeness.pipeline.histories import HistoryGenerator
+        from likeness_histories.generator import HistoryGenerator
 
         if not isinstance(where, Mapping):
             raise ParamsError("where must be a mapping from columns of people, got a frame. Correct it.")
@@ -158,9 +201,9 @@ class Histories(DataModel):
             tables: typed, by name.
             most: people that count; the first ones.
         """
-        from likeness.data.histories.rows import rows_of_tables
         from likeness.pipeline.private_rows import encoded_chunks
         from likeness.release.records import EachPerson
+        from likeness_histories.row_sets import rows_of_tables
 
         schema, people, events = self.schema, tables["people"].head(most), tables["events"]
         rows = rows_of_tables(schema, people, events[events[schema.person].isin(people[schema.person])])
@@ -176,13 +219,13 @@ class Histories(DataModel):
         most: int | None,
     ) -> dict[str, Any]:
         """Numbers of people and of events that follow each other."""
-        from likeness.report.history_numbers import histories_section
+        from likeness_histories.report import histories_section
 
         synthetic = None if most is None else self.as_released(tables, most)
         return histories_section(self.schema, released, total, tables, synthetic)
 
     def broken(self, tables: Tables) -> dict[str, int]:
         """Rows that break what histories promise, or a rule within a person."""
-        from likeness.data.histories.rows import link_violations
+        from likeness_histories.row_sets import link_violations
 
         return link_violations(self.schema, **tables)

@@ -5,26 +5,30 @@ those of another, in which the pairs of a person share the weight 1.
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.data.histories.rows import is_end, link_violations, order_numbers
-from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.schema.row_sets import prefix_of
 from likeness.inference.estimates import Answers, Question
 from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.report.charts import Cell, bar, between, points
 from likeness.report.formats import MOST_LISTED, percent
+from likeness.report.markup import filled
 from likeness.report.released_numbers import SHOWN, SyntheticCounts, compared, labels, preview, printed, texts
+from likeness_histories.row_sets import is_end, link_violations, order_numbers
+from likeness_histories.rules import GAP
+from likeness_histories.schema import NEXT, HistorySchema
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_STATES = 12
 """Cells of a column in a transition matrix. A column with more has none."""
+
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def histories_section(
@@ -51,33 +55,40 @@ def histories_section(
         prefix: compared(rows, sorted_by_rows[prefix], None if prefix else total, (synthetic or {}).get(prefix))
         for prefix, rows in schema.row_sets.items()
     }
-    people, following = (printed(schema.row_sets[prefix], *found) for prefix, found in seen.items())
+    people = printed(schema.first_rows, *seen[""])
     first = tables["people"].head(MOST_LISTED)
     theirs = tables["events"][tables["events"][schema.person].isin(first[schema.person])]
-    written = schema.written
+    written, compares = schema.written, people["misfits"] is not None
+    part = {**_part(schema, *seen[NEXT], first, theirs), "compared": compares}
     return {
         "source": schema.events.source,
         "numbers": people,
-        "compared": people["misfits"] is not None,
+        "compared": compares,
         "rules": list(link_violations(schema, **tables).items()),
         "previews": [
-            preview(first, written["people"]),
-            preview(theirs.head(2 * MOST_LISTED), written["events"]),
+            preview(first, written["people"], "People: the"),
+            preview(theirs.head(2 * MOST_LISTED), written["events"], "Their events: the"),
         ],
         "sheet": [],
         "size": [(len(tables["people"]), "people"), (len(tables["events"]), "events")],
         "names": [rows.modeled.names for rows in schema.row_sets.values()],
-        "histories": {
-            "numbers": following,
-            "matrices": [
-                _matrix(schema, *seen[NEXT], column.name)
-                for column in schema.states
-                if _has_matrix(seen[NEXT][0], column.name)
-            ],
-            "gaps": _gaps(schema, *seen[NEXT]),
-            "lines": _lines(schema, first, theirs),
-            "ordered": schema.order is not None,
-        },
+        "words": {"columns": "The people, column by column", "rows": "people", "records": "people"},
+        "parts": [{"id": "histories", "title": "Histories", "html": filled("histories.html.j2", _TEMPLATES, **part)}],
+    }
+
+
+def _part(
+    schema: HistorySchema, answers: Answers, counts: SyntheticCounts | None, people: "DataFrame", events: "DataFrame"
+) -> dict[str, Any]:
+    """What the release says of events that follow each other, and the first synthetic people."""
+    numbers = printed(schema.next_rows, answers, counts)
+    states = [column.name for column in schema.states if _has_matrix(answers, column.name)]
+    return {
+        "numbers": numbers,
+        "matrices": [_matrix(schema, answers, counts, name) for name in states],
+        "gaps": _gaps(schema, answers, counts),
+        "lines": _lines(schema, people, events),
+        "ordered": schema.order is not None,
     }
 
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from likeness.config.params import Params
 from likeness.core.errors import DataError
 from likeness.core.paths import ProjectPaths, of_rows
-from likeness.data.histories.rows import HistoryRows, digest_of_sets, history_rows
-from likeness.data.histories.schema import NEXT, HistorySchema
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
@@ -23,6 +21,8 @@ from likeness.data.source.split import halves, split_by_person
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.ingest import PERSON, SPLIT, manifest_of, read_place
 from likeness.pipeline.sources import Sources
+from likeness_histories.row_sets import HistoryRows, digest_of_sets, history_rows
+from likeness_histories.schema import NEXT, HistorySchema
 
 if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger

@@ -13,12 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core.hashing import sha256_json
-from likeness.data.histories.rules import GAP, step_values
-from likeness.data.histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import forward_transform, values_of
 from likeness.data.source.contribution_bounding import bound_contributions
 from likeness.data.source.row_digests import TypedDigest, leading, row_hashes
+from likeness_histories.rules import GAP, step_values
+from likeness_histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
 
 
 class HistoryRows(NamedTuple):

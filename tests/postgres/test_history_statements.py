@@ -3,22 +3,17 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from postgres import server
-from test_warehouse import PEOPLE, write
+from test_statements import PEOPLE, write
 
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.histories.rows import HistoryRows, history_rows
 from likeness.data.histories.rows_there import HistoriesThere
-from likeness.data.histories.schema import MEMORY, HistorySchema
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.split import split_by_person
@@ -27,11 +22,13 @@ from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.pipeline.counted_rows import CountedRows
-from likeness.pipeline.history_rows import digest_of_histories, strangers
 from likeness.release.query import Query
 from likeness.release.records import EachPerson, Records
 from likeness.release.sums.backends import counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_histories.private_rows import digest_of_histories, strangers
+from likeness_histories.row_sets import HistoryRows, history_rows
+from likeness_histories.schema import MEMORY, HistorySchema
 
 KEY, SPLIT = b"k" * 32, Split(0.3, 7)
 CASES = (4, 35, 37, 38)
@@ -138,8 +135,8 @@ def written(url: str, one: Case, place: int) -> list[HistoriesThere]:
     return [HistoriesThere.of(one.schema, databases, SPLIT, at) for at in (0, 1)]
 
 
-def check(url: str, one: Case, place: int, most: int | None = None) -> None:
-    """Digests, numbers and sums of both row sets of one case; ``most`` sums, and None: all."""
+def check(url: str, one: Case, place: int) -> None:
+    """Digests, numbers and sums of both row sets of one case."""
     schema = one.schema
     tables = [read_frame_people(one.events, schema.events, "who")]
     if one.people is not None and schema.people is not None:
@@ -159,7 +156,7 @@ def check(url: str, one: Case, place: int, most: int | None = None) -> None:
     assert (look.digest, look.count, look.held_out) == (digest, len(rows["train"].people), len(rows["test"].people))
     assert look.events == len(one.events) and (unknown == -1 or look.strangers == unknown)
     assert first.digest(KEY, first.now()) == digest
-    for there, query, records in islice(asked(rows["train"], schema, [first, following], place), most):
+    for there, query, records in asked(rows["train"], schema, [first, following], place):
         counted = CountedRows(there, digest, KEY)
         sums, count = counted_sum(query, counted)
         assert (sums == lattice_sum(query, [records])).all() and count == len(records.labels), (place, there.place)
@@ -187,10 +184,9 @@ def asked(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
-def test_sql_and_python_make_the_same_row_sets(scheme: str, tmp_path: Path) -> None:
+def test_sql_and_python_make_the_same_row_sets(url: str) -> None:
     for place in CASES:
-        check(f"{scheme}:///{tmp_path}/t.db", case(place), place)
+        check(url, case(place), place)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +195,10 @@ def test_sql_and_python_make_the_same_row_sets(scheme: str, tmp_path: Path) -> N
     ids=["two more", "beyond the table", "half a person", "too many of a person", "another question"],
 )
 def test_counts_that_contradict_each_other_are_refused(wrong: dict[int, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    database, answer = Database("sqlite:///none.db", "events"), {0: "4,5 7", -2: "0 3,2 8"}
+    database, answer = Database("postgresql+psycopg:///none", "events"), {0: "4,5 7", -2: "0 3,2 8"}
     there = HistoriesThere.of(case(35).schema, [database, database], SPLIT, 1)
     monkeypatch.setattr(HistoriesThere, "statements", SimpleNamespace(counts=lambda *_: [""]))
-    monkeypatch.setattr(HistoriesThere, "_asked", lambda *_: [[*answer.items()]])
+    monkeypatch.setattr(Database, "answers", lambda *_: [[*answer.items()]])
     (counts,), _ = there.counts([(Cells(0, 2),)], 5, True)
     assert counts.tolist() == [[0, 0], [0, 0], [1, 7], [0, 0], [0, 0]]
     answer.update(wrong)
@@ -217,21 +213,15 @@ def test_why_histories_have_to_come_is_said() -> None:
         {"equal": ["next level", ["last score", 1e-300, 1e-9]], "kind": "product"},
     ]
     words = ["product, and a column of it is not whole", "its numbers are too large", "its numbers are too large"]
+    database = Database("postgresql+psycopg:///none", "events")
     columns = {**COLUMNS, "level": {**COLUMNS["level"], "nullable": True}}
     for rule, reason in zip(equal, words, strict=True):
         spec = {"name": "v", "source": "made up", "person": "who", "most": 3, "events": columns, "rules": [rule]}
-        there = HistoriesThere.of(HistorySchema.from_dict(spec), [Database("sqlite:///none.db", "events")], SPLIT, 0)
+        there = HistoriesThere.of(HistorySchema.from_dict(spec), [database], SPLIT, 0)
         assert len(there.reasons) == 1 and there.reasons[0].endswith(reason)
         with pytest.raises(DataError, match="rows cannot be counted there"):
             there.look(KEY)
     many = {f"c{place}": SCORE for place in range(260)}
     spec = {"name": "v", "source": "made up", "person": "who", "most": 3, "events": many}
-    there = HistoriesThere.of(HistorySchema.from_dict(spec), [Database("sqlite:///none.db", "events")], SPLIT, 0)
+    there = HistoriesThere.of(HistorySchema.from_dict(spec), [database], SPLIT, 0)
     assert there.reasons == ["a row of events that follow each other has over 500 columns"]
-
-
-@pytest.mark.process
-def test_postgresql_makes_the_same_row_sets() -> None:
-    with server() as folder:
-        for place in CASES:
-            check(f"postgresql+psycopg://owner@/postgres?host={folder}", case(place), place)

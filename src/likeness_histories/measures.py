@@ -1,6 +1,6 @@
 """How far the histories of one table of people are from those of another.
 
-All measures start from the two row sets of :mod:`likeness.data.histories.rows`. Cells are those of
+All measures start from the two row sets of :mod:`likeness_histories.row_sets`. Cells are those of
 :mod:`likeness.evaluation.marginals`, so their edges are public. Each distance is a total variation: 0 for equal
 shares, 1 for tables without a common cell. Another half of the real people shows the ceiling. :func:`shuffled` makes
 the floor: its numbers of events and its single columns are real, and nothing depends on anything.
@@ -8,21 +8,24 @@ the floor: its numbers of events and its single columns are real, and nothing de
 Numbers about real people are private. They belong into ``reports/internal/`` alone.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from likeness.core import rng
-from likeness.data.histories.rows import HistoryRows, steps_of
-from likeness.data.histories.rules import GAP
-from likeness.data.histories.schema import NUMBER, STEP, HistorySchema
+from likeness.core.files import make_private_folder
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
 from likeness.evaluation.marginals import cells, total_variation
+from likeness_histories.row_sets import HistoryRows, rows_of_tables, steps_of
+from likeness_histories.rules import GAP
+from likeness_histories.schema import NUMBER, STEP, HistorySchema
 
 Measures = dict[str, float]
 
@@ -157,3 +160,41 @@ def discrimination(schema: HistorySchema, real: HistoryRows, other: HistoryRows,
     judge = HistGradientBoostingClassifier(max_iter=50, random_state=number)
     scores = cross_val_predict(judge, np.vstack(parts), labels, cv=folds, method="predict_proba")[:, 1]
     return float(roc_auc_score(labels, scores))
+
+
+def evaluate_histories(
+    schema: HistorySchema,
+    real: Mapping[str, HistoryRows],
+    drawn: Mapping[str, pd.DataFrame],
+    seed: int,
+    out_dir: Path,
+    unknown: int,
+    halved: bool = False,
+) -> None:
+    """Write the distances of three tables from held-out people into ``metrics.json``: synthetic, ceiling and floor.
+
+    Args:
+        schema: public.
+        real: rows of training people and of held-out ones, by part.
+        drawn: both synthetic tables with their keys, by name.
+        seed: public.
+        out_dir: usually ``reports/internal/evaluation``.
+        unknown: number of events that name nobody among the people.
+        halved: nobody was held out, so both real parts are halves of the training people.
+    """
+    synthetic = rows_of_tables(schema, **drawn)
+    compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
+    measures = {}
+    for name, rows in compared.items():
+        judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
+        measures[name] = {**history_distances(schema, real["test"], rows), **judged}
+    make_private_folder(out_dir)
+    summary = {
+        "histories": True,
+        "scores": {},
+        "marginals": {},
+        "distances": measures,
+        "strangers": unknown,
+        "halved": halved,
+    }
+    (out_dir / "metrics.json").write_bytes(json.dumps(summary, indent=1).encode())

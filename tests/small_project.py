@@ -25,7 +25,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 ROWS = 1_500
 QUERIES = ["class_counts", "columns", "finer_histograms", "histograms", "products", "second", "embedding"]
 SMALL = {

@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import SchemaError
 from likeness.core.text import choices, did_you_mean, normal_texts
-from likeness.data.histories.rules import GAP, SINCE, about, rules_among
 from likeness.data.schema.column import Column
 from likeness.data.schema.rule import Rule
 from likeness.data.schema.rules import rules_section
 from likeness.data.schema.schema import Schema, check_texts
-from likeness.data.schema.yaml import read_mapping
+from likeness_histories.rules import GAP, SINCE, about, rules_among
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "memory", "rules", "people", "events")
 WHICH = ("first", "hash")
@@ -43,7 +41,7 @@ class HistorySchema:
         memory: what the next event depends on beside the person, the length and the last event: the ``first`` event,
             that ``before`` the last, or the ``gap`` between these two. It carries what the columns of people lack.
             ``usual`` is what most events of the person are like, see :attr:`usual`.
-        rules: within a person, as they stand in the file, see :mod:`likeness.data.histories.rules`.
+        rules: within a person, as they stand in the file, see :mod:`likeness_histories.rules`.
 
     Raises:
         SchemaError: a rule is broken.
@@ -315,17 +313,6 @@ class HistorySchema:
         return Schema(
             self.events.name, self.events.source, "none", None, columns, rules=about(self.parsed_rules, columns)
         )
-
-
-def read_schema(path: str | Path, aliases: bool = True) -> Schema | HistorySchema:
-    """The schema of a file, which is one of histories if it has events, see :meth:`Schema.load`."""
-    return schema_in(read_mapping(path, aliases), Path(path).name)
-
-
-def schema_in(mapping: Any, where: str) -> Schema | HistorySchema:
-    """The schema that the content of a file describes, see :func:`read_schema`."""
-    kind = HistorySchema if isinstance(mapping, dict) and "events" in mapping else Schema
-    return kind.from_dict(mapping, where)
 
 
 def _renamed(column: Column, word: str, missing: bool = False) -> Column:

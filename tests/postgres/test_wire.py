@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from postgres import server
 from sqlalchemy import create_engine
 from test_counted_rows import ASKED, run
 from test_two_projects import write
@@ -72,10 +71,10 @@ class Wire:
 
 
 @pytest.fixture(scope="module")
-def wire() -> Iterator[Wire]:
+def wire(cluster: Path) -> Iterator[Wire]:
     """A server with a table, a role that may only read it, and a proxy."""
-    with server() as folder, TemporaryDirectory(prefix="wire") as place:
-        one = Wire(folder, place)
+    with TemporaryDirectory(prefix="wire") as place:
+        one = Wire(cluster, place)
         one.start()
         yield one
 
@@ -114,7 +113,6 @@ def reserved() -> int:
     return [record.kind for record in Project.load(Path()).ledger.records()].count("reserve")
 
 
-@pytest.mark.process
 def test_a_cut_connection_is_an_error_that_says_so_and_the_next_run_pays_once(project: Path, wire: Wire) -> None:
     wire.cuts = lambda data: TYPED in data
     with pytest.raises(DataError, match=r"refuses ingest\.query"):
@@ -131,7 +129,6 @@ def test_a_cut_connection_is_an_error_that_says_so_and_the_next_run_pays_once(pr
     assert all(receipt.backend.startswith("postgres ") for receipt in receipts)
 
 
-@pytest.mark.process
 def test_a_cell_that_is_counted_takes_few_bytes_of_the_wire(project: Path, wire: Wire) -> None:
     rows = Project.load(project).rows_there
     assert rows is not None
@@ -143,7 +140,6 @@ def test_a_cell_that_is_counted_takes_few_bytes_of_the_wire(project: Path, wire:
     assert wire.came < before + 10 * np.count_nonzero(counts), (wire.came, before)
 
 
-@pytest.mark.process
 def test_a_process_that_is_killed_while_the_server_counts_has_paid_and_the_next_one_draws(
     project: Path, wire: Wire
 ) -> None:
@@ -170,7 +166,6 @@ def test_a_process_that_is_killed_while_the_server_counts_has_paid_and_the_next_
     assert reserved() == len(ProjectPaths(project).auxiliary_files)
 
 
-@pytest.mark.process
 def test_rows_that_change_between_two_questions_are_not_released(project: Path, wire: Wire) -> None:
     def cuts(data: bytes) -> bool:
         if COUNTS in data:

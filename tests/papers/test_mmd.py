@@ -8,8 +8,9 @@ import pytest
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness_papers.measures import discrepancy as mmd
-from likeness_papers.measures import length_scale, mmd_squared, points
+from likeness.evaluation.details import points
+from likeness_papers import measures
+from likeness_papers.measures import length_scale, mmd_squared
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -29,7 +30,7 @@ def naive(a: np.ndarray, b: np.ndarray, scale: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize("block", [1, 7, 1024])
 def test_blocks_agree_with_a_double_loop(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(mmd, "_BLOCK", block)
+    monkeypatch.setattr(measures, "_BLOCK", block)
     draw = np.random.default_rng(0)
     a, b = draw.normal(size=(17, 3)), draw.normal(0.5, size=(23, 3))
     found = mmd_squared(a, b, 1.3)

@@ -1,0 +1,1 @@
+"""People with histories: two linked tables, whose rows of a person belong together."""
