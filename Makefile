@@ -1,6 +1,6 @@
 # make install: what developers need. make demo: the whole pipeline on the bundled Adult table. make docs: the site.
 # make quick: lint, types, floors, tests that start and train nothing. make test: all but the slow ones.
-# make test-slow: those. make test-all: all. make ci: these, those of Spark, and the site.
+# make test-slow: those. make test-all: all. make ci: these and the site.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # A second run takes the compiled tests of the first.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install quick test test-slow test-all ci fuzz lint style types quick-tests most-tests all-tests spark-tests docs clean
+.PHONY: demo install quick test test-slow test-all ci fuzz lint style types quick-tests most-tests all-tests docs clean
 # Folders whose tests all start programs: a quick run need not import what they import.
 STARTING = evidence/tests tests/flows tests/pipeline
 PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
@@ -68,24 +68,11 @@ most-tests: $(VENV)/.installed
 test-all: style
 	$(MAKE) --jobs 2 types all-tests
 
-# Spark is installed and tested beside the other tests, and then the site is made.
 ci: style
-	$(MAKE) --jobs 2 types all-tests spark-tests docs NOT_HERE=--ignore=$(OF_SPARK)
+	$(MAKE) --jobs 2 types all-tests docs
 
 all-tests: $(VENV)/.installed
-	$(PYTEST) --numprocesses 3 $(NOT_HERE)
-
-# 450 MB, which no other test needs: a folder of its own. pip makes a wheel of it, and need not compress that.
-OF_SPARK = tests/data/test_spark.py
-$(VENV)/spark/.installed: $(VENV)/.installed
-	rm -rf $(@D)
-	$(BIN)/python -m pip install --quiet --no-compile --no-deps --constraint constraints.txt \
-		--config-settings=--build-option=--compression=stored --target $(@D) pyspark py4j
-	touch $@
-
-# Without Java or pyspark this fails. `make test-slow` then skips the file by name.
-spark-tests: $(VENV)/spark/.installed
-	LIKENESS_SPARK=1 PYTHONPATH=$(abspath $(VENV)/spark) $(PYTEST) --numprocesses 0 $(OF_SPARK)
+	$(PYTEST) --numprocesses 3
 
 test-slow: $(VENV)/.installed
 	$(PYTEST) --numprocesses 3 -m slow

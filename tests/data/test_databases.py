@@ -1,22 +1,19 @@
 """Databases as sources: the rules of a file, no order of rows, read only, and no private value in any message."""
 
 import json
-import os
 import sqlite3
-import sys
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from postgres import server
+from postgres_server import server
 from sqlalchemy import create_engine
 from toys import schema_with
 from typer.testing import CliRunner
@@ -24,7 +21,6 @@ from typer.testing import CliRunner
 from likeness.cli.app import app
 from likeness.config.params import Ingest
 from likeness.core.errors import DataError, LikenessError, ParamsError
-from likeness.data.source import connections
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_source
 from likeness.data.source.header import guesses_of
@@ -203,8 +199,8 @@ PASSWORD = "hunter2"
         ("mysql://host/db", "t", "must be a file, sqlite:///"),
         ("postgresql://host/db", "t", "must be a file, sqlite:///"),
         ("sqlite://", "t", "must be a file, sqlite:///"),
-        ("spark://master:7077", "t", "or spark:// for the Spark that SPARK_REMOTE or spark-defaults"),
-        ("spark:///people.parquet", "t", "must be a file, sqlite:///"),
+        ("spark://", "t", "spark:// is no source. Export the table to Parquet, and give that file or folder"),
+        ("spark://", None, "spark:// is no source"),
         ("sqlite:///a.db?mode=rwc", "t", "must be a file, sqlite:///"),
         ("sqlite:///a.db", None, "ingest.query must be the name of a table, or one SELECT"),
         ("sqlite:///a.db", "DROP TABLE t", "ingest.query must be the name of a table, or one SELECT"),
@@ -220,8 +216,8 @@ PASSWORD = "hunter2"
         "mysql",
         "driver",
         "memory",
-        "cluster",
-        "path",
+        "spark",
+        "spark without a query",
         "options",
         "no query",
         "drop",
@@ -238,74 +234,17 @@ def test_settings_hold_no_password_and_ask_one_question(source: str, query: str 
     assert PASSWORD not in str(caught.value)
 
 
+@pytest.mark.parametrize("source", ["sqlite:///a.db", "duckdb:///a.duckdb"])
+def test_rows_of_a_file_come(source: str) -> None:
+    with pytest.raises(ParamsError, match=r"the (sqlite|duckdb) file of ingest\.source lies on this machine"):
+        Ingest(source, "s.yaml", query="t", rows="stay")
+
+
 @pytest.mark.parametrize(
     "query", ["SELECT x AS limit FROM t", "SELECT a FROM t WHERE c = 'limit 9'", "SELECT a, offset FROM t"]
 )
 def test_words_like_limit_may_be_names_and_texts(query: str) -> None:
     assert Ingest("sqlite:///a.db", "s.yaml", query=query).query == query
-
-
-def test_what_spark_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    spark = Database("spark://", "visits")
-    for name in ("pyspark", "pyspark.logger"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(DataError, match=r"Spark: .* not installed\. Run: pip install 'likeness-dp\[spark\]'"):
-        spark.columns()
-    started = SimpleNamespace(getActiveSession=lambda: 1 / 0)
-    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace())
-    logger = SimpleNamespace(getLogger=lambda _: SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "pyspark.logger", SimpleNamespace(PySparkLogger=logger))
-    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=started))
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(DataError, match=r"Java is not installed\. Install Java 17"):
-        spark.columns()
-    monkeypatch.setenv("SPARK_REMOTE", "sc://absent")
-    with pytest.raises(DataError, match=r"it does not start \(ZeroDivisionError\)") as caught:
-        spark.columns()
-    assert caught.value.__context__ is None
-
-
-class Builder:
-    """What starts a Spark, which a configuration file may have told where to run."""
-
-    started: ClassVar[list[dict[str, str]]] = []
-    stopped: ClassVar[list[str]] = []
-
-    def __init__(self, **given: str) -> None:
-        self.given = given
-
-    def appName(self, _: str) -> "Builder":
-        return self
-
-    def config(self, key: str, value: str) -> "Builder":
-        return Builder(**{**self.given, key: value})
-
-    def getOrCreate(self) -> Any:
-        self.started.append(self.given)
-        master = self.given.get("spark.master", "local[*]")
-        return SimpleNamespace(
-            sparkContext=SimpleNamespace(master=master), conf=self.given, stop=lambda: self.stopped.append(master)
-        )
-
-
-def test_spark_in_one_computer_listens_to_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    logger = SimpleNamespace(PySparkLogger=SimpleNamespace(getLogger=lambda _: SimpleNamespace()))
-    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "pyspark.logger", logger)
-    monkeypatch.setenv("JAVA_HOME", "java")
-    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    monkeypatch.setattr(os, "environ", dict(os.environ))
-    for master, stops in (("local[*]", ["local[*]"]), ("spark://master:7077", [])):
-        Builder.started, Builder.stopped = [], []
-        session = SimpleNamespace(getActiveSession=lambda: None, builder=Builder(**{"spark.master": master}))
-        monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=session))
-        found = connections._spark()
-        assert Builder.stopped == stops and len(Builder.started) == 1 + len(stops)
-        assert [found.conf.get(key) for key in connections._ADDRESSES] == [("127.0.0.1" if stops else None)] * 2
-        assert getattr(found.sparkContext, "pythonExec", None) == (sys.executable if stops else None)
-        quiet = {"spark.ui.enabled": "false", "spark.eventLog.enabled": "false", "spark.io.encryption.enabled": "true"}
-        assert quiet.items() <= found.conf.items()
 
 
 def project(database: Database, folder: Path, **privacy: Any) -> Project:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from postgres import server
+from postgres_server import server
 from small_project import stage, write_settings
 from sqlalchemy import create_engine
 from typer.testing import CliRunner

@@ -12,7 +12,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
-from postgres import server
+from postgres_server import server
 from toys import ADD, CAP, ledger_of_people, request
 
 from likeness.core.errors import BudgetError, LedgerError

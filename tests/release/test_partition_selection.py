@@ -89,7 +89,7 @@ class Cut:
         return ""
 
     def backend_of_texts(self, column: str) -> str:
-        return "sqlite " + "0" * 64
+        return "postgres " + "0" * 64
 
 
 def test_a_broken_connection_repeats_the_question_for_texts_and_not_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ import pytest
 from harmful_texts import HARMFUL, PRIVATE, refuse_harmful_texts
 from toys import schema_with
 
-from evidence.hostile_files import files_of, packed_zip
 from likeness import Schema, Synthesizer
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, open_bundle, sums
@@ -32,6 +31,7 @@ from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 from likeness.verify import CHECKS, verify
 from likeness.verify.outputs import _is_origin, _refuse_elsewhere, _trainers, training
+from tests.campaigns.hostile_files import files_of, packed_zip
 
 pytestmark = pytest.mark.long
 

@@ -5,13 +5,11 @@ from functools import cache, partial
 
 from likeness.cli.console import say
 from likeness.core.errors import DataError
-from likeness.core.hashing import sha256_bytes
 from likeness.pipeline.project import Project
 from likeness.release.partition_selection import query_name
 from likeness.release.query import Query
 from likeness.release.released import Released, load_folder
-from likeness.release.sums.backends import counted_tables, is_counted
-from likeness.release.sums.over_parts import check_splits
+from likeness.release.sums.backends import counted_tables
 
 _WHAT_LEAVES = """-- These statements read, and write nothing. Each begins with the same steps, which hash rows.
 -- Answers hold the largest fault of each column, numbers of rows, sums of their hashes, and counts of cells. They hold
@@ -41,11 +39,6 @@ def sql() -> None:
     there = cache(partial(project.written_model.there, project.sources, project.schema))
     for place, query in _queries(project):
         rows = there(place)
-        if rows.sums and not is_counted(query):
-            check_splits(query)
-            say(f"\n-- {query.name}: {sha256_bytes(rows.statement_of_rows().encode())}")
-            say(f"-- Python beside the executors sums these rows. Sums come.\n{rows.statement_of_rows()};")
-            continue
         counted = counted_tables(query)
         say(f"\n-- {query.name}: {rows.digest_of_statements(*counted)}")
         for statement in rows.statements.counts(*counted):

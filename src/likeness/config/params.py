@@ -14,7 +14,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.files import expanded
 from likeness.core.text import normal_texts
 
-_DATABASES = ("sqlite", "duckdb", "spark", "postgresql+psycopg")
+_DATABASES = ("sqlite", "duckdb", "postgresql+psycopg")
 _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a slash too few
     r"^(?!(abfss?|sftp|ssh|hdfs):)[^/]*://[^/]*@|://[^@]*(:|%3A)[^@]*@|://.*[?#;]|://.*::|^[^/]*::|"
     r"^[a-z0-9+]{2,}:/(?!/)",
@@ -26,7 +26,7 @@ _CUT = re.compile(
 )
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
-DATABASES = ("sqlite:", "duckdb:", "spark:", "postgres", "mysql", "mariadb", "oracle", "mssql")
+DATABASES = ("sqlite:", "duckdb:", "postgres", "mysql", "mariadb", "oracle", "mssql")
 """How URLs of databases begin. Any other URL is that of a file."""
 MOST_PATH = 4096
 """Most characters of a path or a URL."""
@@ -167,7 +167,7 @@ class Ingest(Section):
     """Section ``ingest``."""
 
     source: str = setting(
-        help="file, folder, s3://..., https://..., sqlite:///..., postgresql+psycopg://, spark://",
+        help="file, folder, s3://..., https://..., sqlite:///..., duckdb:///..., postgresql+psycopg://",
         longest=MOST_PATH,
     )
     schema: str = setting(
@@ -185,7 +185,7 @@ class Ingest(Section):
         None, "of a database: SELECT ..., or the name of a table; read only, rows in any order", longest=None
     )
     rows: str = setting(
-        COME, "come: the rows of a database are read here | stay: it counts them there", options=(COME, STAY)
+        COME, "come: the rows of a database are read here | stay: PostgreSQL counts them there", options=(COME, STAY)
     )
 
     @property
@@ -208,6 +208,11 @@ class Ingest(Section):
 
     def _check_source(self) -> None:
         """A database's URL has no password, and its query only reads. No error repeats the URL."""
+        if self.source.startswith("spark:"):
+            raise ParamsError(
+                "ingest.source: spark:// is no source. Export the table to Parquet, and give that file or folder as "
+                "ingest.source"
+            )
         if not self.from_database:
             if self.rows == STAY:
                 raise ParamsError("ingest.rows: stay is for a database: ingest.source is a file. Set ingest.rows: come")
@@ -233,13 +238,17 @@ class Ingest(Section):
             )
         if (
             parts.scheme not in _DATABASES
-            or (database == "") != (parts.scheme == "spark")
+            or database == ""
             or (parts.scheme != "postgresql+psycopg" and (parts.netloc or parts.query))
         ):
             raise ParamsError(
                 "ingest.source must be a file, sqlite:///people.db or duckdb:///people.duckdb (four slashes before an "
-                "absolute path), postgresql+psycopg://user@host:port/database, or spark:// for the Spark that "
-                "SPARK_REMOTE or spark-defaults.conf names"
+                "absolute path), or postgresql+psycopg://user@host:port/database"
+            )
+        if self.rows == STAY and parts.scheme != "postgresql+psycopg":
+            raise ParamsError(
+                f"ingest.rows: stay is for PostgreSQL: the {parts.scheme} file of ingest.source lies on this machine. "
+                "Set ingest.rows: come"
             )
         queries = {"query": self.query or ""} | ({} if self.people is None else {"people": self.people})
         wrong = next((key for key, query in queries.items() if not _READS.fullmatch(query.strip())), None)

@@ -17,7 +17,6 @@ EXTRAS = {
     "dp_accounting": "verify",
     "psycopg": "postgres",
     "duckdb": "duckdb",
-    "pyspark": "spark",
     "openpyxl": "excel",
     "aiohttp": "remote",
     "fsspec": "remote",

@@ -11,7 +11,6 @@ from likeness.pipeline.counted_rows import CountedRows
 from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
 from likeness.pipeline.project import Project
 from likeness.pipeline.staying_rows import COUNTED
-from likeness.pipeline.summed_rows import SummedRows
 
 if TYPE_CHECKING:
     from likeness.release.door import Door
@@ -37,8 +36,7 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
         rows = project.written_model.there(project.sources, project.schema, place)
-        there = SummedRows if rows.sums else CountedRows
-        return dataset, there(rows, dataset.digest, project.ledger.key)
+        return dataset, CountedRows(rows, dataset.digest, project.ledger.key)
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
 

@@ -5,7 +5,7 @@ which the database summed up. It is that of :class:`likeness.data.source.row_dig
 the rows wherever they come from.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from likeness.config.params import NONE
@@ -14,7 +14,6 @@ from likeness.data.schema.schema import Schema
 if TYPE_CHECKING:
     from likeness.config.params import Params
     from likeness.data.warehouse.statements import Split
-    from likeness.release.query import Query
 
 COUNTED = "counted"
 """The key of a manifest whose rows stay in their database."""
@@ -34,32 +33,19 @@ def reasons_to_come(schema: Schema, params: "Params") -> list[str]:
     return [reason for reason, holds in conditions.items() if holds]
 
 
-def later_reasons_to_come(
-    params: "Params", maps: Iterable[type], queries: "Callable[[], Iterable[Query]]"
-) -> list[str]:
+def later_reasons_to_come(params: "Params", maps: Iterable[type]) -> list[str]:
     """Why rows have to come for a later stage.
 
     Args:
         params: the settings.
         maps: that the method may ask.
-        queries: gives those that the method plans.
     """
-    counted, reason = all(map(_is_counted, maps)), f"method {params.method} asks for more than counts of cells"
-    if not counted and params.ingest.source.startswith("spark:"):
-        reason = f"method {params.method} asks for sums, and a person may have several rows"
-        counted = params.ingest.unit is None
-        for query in queries() if counted else ():
-            if not query.contributions.splits:
-                counted, reason = False, f"query {query.name} asks for {query.contributions.terms}, and Spark sums rows"
+    counted = all(hasattr(one, "counted_tables") or hasattr(one, "axes") for one in maps)
     conditions = {
         "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
-        reason: not counted,
+        f"method {params.method} asks for more than counts of cells": not counted,
     }
     return [reason for reason, holds in conditions.items() if holds]
-
-
-def _is_counted(feature: type) -> bool:
-    return hasattr(feature, "counted_tables") or hasattr(feature, "axes")
 
 
 def split_there(params: "Params") -> "Split":

@@ -41,13 +41,9 @@ def refusals(project: Project) -> list[ParamsError]:
             project.written_model.estimators(params.evaluate)
         except ParamsError as error:
             refused.append(error)
-    if params.ingest.rows == STAY and method is not None:
-        context = project.context_of(schema.planned(params.categories.most))
-        reasons = later_reasons_to_come(params, project.method.maps, lambda: project.method.planned_queries(context))
-        if reasons:
-            refused.append(
-                ParamsError(f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come.")
-            )
+    stay = params.ingest.rows == STAY and method is not None
+    if stay and (reasons := later_reasons_to_come(params, project.method.maps)):
+        refused.append(ParamsError(f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."))
     device = params.train.device
     if method is not None and device not in ("auto", "cpu"):  # which every machine has
         try:

@@ -44,8 +44,8 @@ from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.release.request import AnyQuery, Dataset, request_of
 from likeness.release.store import _drawn_once, _stored
-from likeness.release.sums.backends import CountBackend, counted_tables, is_counted
-from likeness.release.sums.over_parts import Read, SumBackend, exact_sum
+from likeness.release.sums.backends import CountBackend, counted_tables
+from likeness.release.sums.over_parts import Read, exact_sum
 
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below that of the plan
 
@@ -113,8 +113,6 @@ class Door:
             raise ReleaseError(f"{query.name}: the database bounds the rows of people otherwise than plan.json does")
         if isinstance(query, PartitionQuery):
             return self.read.backend_of_texts(query.column)
-        if isinstance(self.read, SumBackend) and not is_counted(query):
-            return self.read.backend_of_sums(query)
         return self.read.backend(*counted_tables(query))
 
     def request(self, query: AnyQuery) -> tuple[Dataset, dict[str, Any]]:

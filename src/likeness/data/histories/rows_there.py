@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
-from likeness.data.histories.spark_statements import SparkHistoryStatements
 from likeness.data.histories.statements import HistoryStatements, reasons_against
 from likeness.data.source.databases import Database
 from likeness.data.warehouse.edges import Axis
 from likeness.data.warehouse.rows import MOST_COLUMNS, Look, RowsThere, Sums, summed
-from likeness.data.warehouse.spark import SPARK
 from likeness.data.warehouse.statements import People, Split
 from likeness_histories.row_sets import digest_of_sets
 from likeness_histories.schema import HistorySchema
@@ -68,8 +66,7 @@ class HistoriesThere(RowsThere):
             DataError: the rows must come.
         """
         self.check_reasons()
-        make = SparkHistoryStatements if self.database.dialect == SPARK.name else HistoryStatements
-        return make.about(self.history, self.place, [table.statements for table in self.tables])
+        return HistoryStatements.about(self.history, self.place, [table.statements for table in self.tables])
 
     @property
     def surveys(self) -> list[str]:
@@ -105,7 +102,7 @@ class HistoriesThere(RowsThere):
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
-        *answers, answer = self._asked(self.surveys)
+        *answers, answer = self.database.answers(self.surveys)
         whole = []
         for table, one in zip(self.tables, answers, strict=True):
             sums = table.surveyed(one)

@@ -46,7 +46,7 @@ def reasons_against(history: HistorySchema) -> list[str]:
 
 @dataclass(frozen=True)
 class HistoryStatements(Statements):
-    """What one database is asked about people with histories. ``schema`` is that of the row set that is counted.
+    """What the database is asked about people with histories. ``schema`` is that of the row set that is counted.
 
     Attributes:
         history: public.
@@ -56,7 +56,7 @@ class HistoryStatements(Statements):
     history: HistorySchema = field(kw_only=True)
     tables: Sequence[Statements] = field(kw_only=True)
     held_steps = ".*"
-    beside, group = ("m",), "m"
+    group = "m"
 
     @classmethod
     def about(cls, history: HistorySchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
@@ -67,9 +67,8 @@ class HistoryStatements(Statements):
             place: of the row set.
             tables: as above.
         """
-        schema, events, mark = list(history.row_sets.values())[place], tables[0], _MARKS[place]
-        dialect, query, split, unit = events.dialect, events.query, events.split, events.unit
-        return cls(dialect, query, schema, schema, {}, {}, split, unit, mark, history=history, tables=tables)
+        schema, of, mark = list(history.row_sets.values())[place], tables[0], _MARKS[place]
+        return cls(of.query, schema, schema, {}, {}, of.split, of.unit, mark, history=history, tables=tables)
 
     def sums(self) -> str:
         """A statement about the rows of both sets, as those of :meth:`counts` without a cell."""

@@ -7,7 +7,7 @@ password. Messages quote a driver only while connecting, where no row can be in 
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +24,11 @@ from likeness.core.retry import transient
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import cells_of, texts_of, typed
-from likeness.data.source.connections import DuckConnection, SparkConnection
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
 
 _ROWS = 16_384  # rows of a chunk
-_SINGLE = ("float", "700")  # float32, as DuckDB and Spark name it, and its number in PostgreSQL
+_SINGLE = ("float", "700")  # float32, as DuckDB names it, and its number in PostgreSQL
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
 # Read only, and with the meaning of texts and numbers in SQL that PostgreSQL has by default. Its compiler takes minutes
 # for a long statement.
@@ -41,8 +40,43 @@ _UNKNOWN = {  # in the words of SQLite and DuckDB
 }
 _ROLE = "Run the query there, with a role that may only read."
 T = TypeVar("T")
-Ask = Callable[[str], list[tuple[Any, ...]]]
-"""From a statement to its whole answer."""
+
+
+class _DuckConnection:
+    """A DuckDB file, read only, as the few words of SQLAlchemy that a database needs here. No other file is read.
+
+    Attributes:
+        cursor: has the ``description`` of the answer: of each column its name and type.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import duckdb
+
+        self.cursor = duckdb.connect(str(path), read_only=True, config={"enable_external_access": "false"})
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cursor.close()
+
+    def exec_driver_sql(self, statement: str) -> Any:
+        """Ask a statement."""
+        self.cursor.execute(statement)
+        return self
+
+    def execution_options(self, **_: object) -> Any:
+        """Nothing is to be set."""
+        return self
+
+    def keys(self) -> list[str]:
+        """Names of the columns of the answer."""
+        return [column[0] for column in self.cursor.description]
+
+    def partitions(self, count: int) -> Iterator[list[tuple[Any, ...]]]:
+        """All rows, by so many."""
+        while rows := self.cursor.fetchmany(count):
+            yield rows
 
 
 @dataclass(frozen=True)
@@ -62,13 +96,11 @@ class Database:
     @property
     def name(self) -> str:
         """Name for messages, without user and host."""
-        if self.dialect == "spark":
-            return "Spark"
         return Path(urlsplit(self.url).path).name
 
     @property
     def dialect(self) -> str:
-        """The database's words, see :mod:`likeness.data.warehouse.dialects`."""
+        """The name of the database's SQL: ``postgres``, ``duckdb`` or ``sqlite``."""
         return "postgres" if self.url.startswith("postgres") else self.url.partition(":")[0]
 
     @property
@@ -145,44 +177,20 @@ class Database:
         self._answer(summed)
         return source.digest(key)
 
-    def in_snapshot(self, use: "Callable[[Ask], T]", functions: Mapping[str, Callable[[Any], Any]]) -> T:
-        """Apply a function to a way to ask statements, which all see the rows of one moment.
-
-        Args:
-            use: gets a function from a statement to its whole answer.
-            functions: which SQLite lacks. They work in this process, which reads the file anyway.
+    def answers(self, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        """The whole answer of each statement. With PostgreSQL all of them see the rows of one moment.
 
         Raises:
             DataError: as :meth:`columns`.
         """
 
-        def asked(connection: Connection) -> T:
+        def asked(connection: Connection) -> list[list[tuple[Any, ...]]]:
             if self.dialect == "postgres":
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
-            elif self.dialect != "spark":
-                connection.exec_driver_sql("BEGIN")
-            if self.dialect == "sqlite":
-                driver: Any = connection.connection.driver_connection
-                for name, function in functions.items():
-                    driver.create_function(name, -1, function, deterministic=True)
             connection = connection.execution_options(no_parameters=True)
-            return use(lambda statement: [tuple(row) for row in connection.exec_driver_sql(statement).fetchall()])
+            return [[tuple(row) for row in connection.exec_driver_sql(one).fetchall()] for one in statements]
 
         return self._used(asked)
-
-    def in_parts(self, statement: str, work: Any, fields: str) -> list[tuple[Any, ...]]:
-        """What a function makes of each part of the answer where the rows are: with Spark alone.
-
-        Args:
-            statement: the statement.
-            work: from batches of Arrow to batches of Arrow.
-            fields: names and types of what it gives.
-
-        Raises:
-            DataError: as :meth:`columns`; or Python there cannot begin.
-        """
-        remedy = "Executors need Python with the same Likeness: see PYSPARK_PYTHON. Run the query there."
-        return self._used(lambda connection: connection.in_parts(statement, work, fields), remedy)  # type: ignore[attr-defined]
 
     def types(self) -> dict[str, tuple[str, str]]:
         """Each column's name and type as the database has them, by the normal form of the name.
@@ -223,8 +231,8 @@ class Database:
 
         return self._used(asked)
 
-    def _used(self, use: Callable[[Connection], T], remedy: str = _ROLE) -> T:
-        """Apply a function to a connection; a driver's error becomes a DataError without values, with a remedy."""
+    def _used(self, use: Callable[[Connection], T]) -> T:
+        """Apply a function to a connection; a driver's error becomes a DataError without values."""
         with self._connected() as connection:
             try:
                 return use(connection)
@@ -234,7 +242,7 @@ class Database:
                 cause = getattr(error, "orig", None) or error
                 refusal = DataError(
                     f"{self.name}: the database refuses {self.key}, or a row of its answer ({type(cause).__name__}). "
-                    f"{_reason(cause, self.query) or remedy}"
+                    f"{_reason(cause, self.query) or _ROLE}"
                 )
                 transient(refusal, cause)
         # Raised outside the except block: the driver's error may quote a row, and must not be its cause.
@@ -247,7 +255,7 @@ class Database:
         try:
             connection = self._connection()
         except ImportError:
-            extra = self.dialect if self.dialect in ("duckdb", "spark") else "postgres"
+            extra = "duckdb" if self.dialect == "duckdb" else "postgres"
             fault = f"the database's driver is not installed. Run: pip install 'likeness-dp[{extra}]'"
         except SQLAlchemyError as error:
             cause = getattr(error, "orig", None)
@@ -260,9 +268,7 @@ class Database:
             yield connection
 
     def _connection(self) -> Any:
-        if self.dialect == "spark":
-            return SparkConnection()
-        return DuckConnection(self._file()) if self.dialect == "duckdb" else self._engine().connect()
+        return _DuckConnection(self._file()) if self.dialect == "duckdb" else self._engine().connect()
 
     def _file(self) -> Path:
         path = Path(self.url.partition(":///")[2])

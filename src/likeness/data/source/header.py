@@ -36,7 +36,7 @@ _TYPES = {
     "date": pa.date32(),
     "time": pa.time64("us"),
 }
-"""Types of Arrow by words of PostgreSQL, DuckDB and Spark."""
+"""Types of Arrow by words of PostgreSQL and DuckDB."""
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "unknown", "missing"}
 
 

@@ -10,8 +10,7 @@ the names of a statement, k is the place of the column in the schema:
 - ``f_k``: what is wrong with the cell, a place in :data:`FAULTS`; 0: nothing
 
 The *form* of a cell follows from the type that the database declares for its column, which is public: ``text``,
-``whole``, ``decimal``, ``single``, ``real``, ``truth``, ``date``, ``moment``, ``zoned``, ``clock``; ``any`` in SQLite,
-where cells have types and columns have none.
+``whole``, ``decimal``, ``single``, ``real``, ``truth``, ``date``, ``moment``, ``zoned``, ``clock``.
 """
 
 from collections.abc import Iterable
@@ -24,11 +23,10 @@ from likeness.data.booleans import FALSE_WORDS, NUMBERS, TRUE_WORDS
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import day_of
 from likeness.data.schema.kinds.categories import whole_text
-from likeness.data.warehouse.dialects import DAYS, LAST_SECOND, SECONDS
+from likeness.data.warehouse.dialects import DAYS, SECONDS
 
 FAULTS = ("", "not whole", "unreadable", "missing")
 """What may be wrong with a cell; of several faults the last counts. See :func:`likeness.data.source.cells.refusal`."""
-_TEXTS = ("text", "any")
 _UNKNOWN = "\0"  # the text of no category
 
 
@@ -58,15 +56,15 @@ def reason_against(column: Column, form: str | None) -> str:
     if column.format is not None:
         return "it has a format, which SQL does not read as Python does"
     if column.is_categorical:
-        if form not in (*_TEXTS, "whole", "decimal", "truth"):
+        if form not in ("text", "whole", "decimal", "truth"):
             return f"its type has no text that is the same in each database. {cast}"
         words = [*column.categories, *column.missing_values]
         return "" if column.kind == "categorical" or "".join(words).isascii() else "its two words are not ASCII"
     read = {
-        "numeric": (*_TEXTS, "whole", "decimal", "single", "real"),
-        "date": (*_TEXTS, "date", "moment"),
-        "datetime": ("any", "date", "moment", "zoned"),
-        "time": ("any", "clock"),
+        "numeric": ("text", "whole", "decimal", "single", "real"),
+        "date": ("text", "date", "moment"),
+        "datetime": ("date", "moment", "zoned"),
+        "time": ("clock",),
     }
     read["integer"] = read["numeric"]
     if column.kind not in read:
@@ -86,8 +84,6 @@ def raw(column: Column, form: str, source: str) -> str:
         form: of its cells.
         source: the quoted name of the column in the source.
     """
-    if form == "any":
-        return f"L_TEXT({source})"
     if form == "text":
         return text_of_name(form, source)
     if column.is_categorical:
@@ -109,7 +105,7 @@ def raw(column: Column, form: str, source: str) -> str:
     }
     if column.kind == "date" and form == "moment":  # another time of day than midnight is no date
         day = f"CAST({source} AS DATE)"
-        other = f"CAST({day} AS TIMESTAMP) <> {source} OR L_SECONDS({source}) = {LAST_SECOND}"  # an infinite one
+        other = f"CAST({day} AS TIMESTAMP) <> {source}"
         return f"CASE WHEN {other} THEN {DAYS[1] + 1} ELSE L_DAYS({day}) END"
     if column.kind == "datetime" and form == "date":
         return f"CAST({numbers[form]} AS BIGINT) * {SECONDS}"
@@ -117,14 +113,12 @@ def raw(column: Column, form: str, source: str) -> str:
 
 
 def text_of_name(form: str, source: str) -> str:
-    """The text of a cell that names a person, or in SQLite the cell.
+    """The text of a cell that names a person.
 
     Args:
-        form: of the cells: ``text``, ``whole`` or ``any``.
+        form: of the cells: ``text`` or ``whole``.
         source: the quoted name of the column in the source.
     """
-    if form == "any":
-        return source
     return f"L_TEXT(L_ORDER(CAST({source} AS TEXT)))" if form == "text" else f"CAST({source} AS TEXT)"
 
 
@@ -134,11 +128,9 @@ def read(column: Column, form: str, cell: str) -> str:
         return f"CASE WHEN L_ODD({cell}) THEN {literal(str(column.other))} ELSE {cell} END"
     if column.is_categorical:
         return _place(column, cell)
-    if form in _TEXTS:
-        number = {"date": "L_DAYS_OF", "datetime": "L_SECONDS_OF", "time": "L_CLOCK_OF"}.get(column.kind, "L_PARSE")
-        number = f"{number}({cell})"
-    else:
-        number = cell
+    number = cell
+    if form == "text":
+        number = f"L_DAYS_OF({cell})" if column.kind == "date" else f"L_PARSE({cell})"
     if column.type.numeric_source:
         return f"{number} + 0.0"  # one zero, whatever its sign
     first, last = DAYS if column.kind == "date" else (day * SECONDS for day in (DAYS[0], DAYS[1] + 1))
@@ -146,8 +138,6 @@ def read(column: Column, form: str, cell: str) -> str:
         first, last = 0, SECONDS - 1
     elif column.kind == "datetime":
         last -= 1
-    if form == "any":  # Python has read it
-        return f"CAST({number} AS DOUBLE PRECISION)"
     return f"CASE WHEN {number} BETWEEN {first} AND {last} THEN CAST({number} AS DOUBLE PRECISION) END"
 
 
@@ -183,7 +173,7 @@ def place_of_text(column: Column, value: str) -> str:
 def is_missing(column: Column, form: str, cell: str, value: str) -> str:
     """The condition that a cell is missing, from the names of ``r_k`` and ``u_k``."""
     conditions = [f"{cell} IS NULL"]
-    if column.is_categorical or form in _TEXTS:
+    if column.is_categorical or form == "text":
         conditions.append(f"{cell} IN {listed(map(literal, ['', *column.missing_values]))}")
     if column.is_categorical:
         alike = [_like(code, cell) for code in sorted({whole_text(word) for word in column.missing_values})]

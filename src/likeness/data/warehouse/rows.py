@@ -1,11 +1,11 @@
 """Rows that stay in a database: what is asked there, and the few numbers that come back."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +18,12 @@ from likeness.data.source.databases import Database
 from likeness.data.source.names import check_names
 from likeness.data.source.row_digests import TypedDigest
 from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.dialects import DUCKDB, POSTGRES, SQLITE, sqlite_functions
+from likeness.data.warehouse.dialects import FORMS
 from likeness.data.warehouse.edges import Axis
-from likeness.data.warehouse.spark import SPARK, SparkStatements
 from likeness.data.warehouse.statements import LIMBS, People, Split, Statements, counts_in
 
 MOST_COLUMNS = 500
-"""Columns whose texts SQLite and DuckDB join in one expression."""
-FIELDS = "fault int, records bigint, limbs array<bigint>, made binary"
-"""What comes from a part of the rows: a fault, the number of rows, the sums of the limbs of their hashes, and bytes."""
-_SHADOWS = (
-    "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_name IN "
-    "(SELECT function_name FROM duckdb_functions() WHERE internal) ORDER BY function_name"
-)
-"""Names of functions of the database that hide DuckDB's."""
-_DIALECTS = {dialect.name: dialect for dialect in (POSTGRES, DUCKDB, SQLITE, SPARK)}
+"""A step has up to three columns a column of the schema, and PostgreSQL takes 1,664."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +81,6 @@ class RowsThere:
     by_person: ClassVar[bool] = False
     """Whether the rows of a person share one contribution, so that they are counted by the number of these rows."""
 
-    @property
-    def sums(self) -> bool:
-        """Whether they can be summed there too, by Python beside the executors."""
-        return self.database.dialect == SPARK.name and self.unit is None
-
     @cached_property
     def _types(self) -> dict[str, tuple[str, str]]:
         """Name and type of each column in the database."""
@@ -106,8 +92,7 @@ class RowsThere:
 
     @cached_property
     def _forms(self) -> dict[str, str | None]:
-        dialect = _DIALECTS[self.database.dialect]
-        return {name: dialect.form(code) for name, (_, code) in self._types.items()}
+        return {name: FORMS.get(code) for name, (_, code) in self._types.items()}
 
     @cached_property
     def reasons(self) -> list[str]:
@@ -117,25 +102,15 @@ class RowsThere:
             DataError: the database cannot be reached, or a column is missing.
         """
         reasons = [(one.name, columns.reason_against(one, self._forms[one.name])) for one in self.schema.columns]
-        if self.database.dialect != "postgres":  # whose names in quotes differ by case
-            alike = Counter(name.casefold() for name, _ in self._types.values())
-            reasons += [
-                (name, "another name differs in case only") for name in self._types if alike[name.casefold()] > 1
-            ]
-        if self.split.name and self._forms[self.split.name] not in ("text", "any"):
+        if self.split.name and self._forms[self.split.name] != "text":
             reasons.append((self.split.name, "it splits the rows and holds no texts"))
-        if self.unit is not None and self._forms[self.unit.name] not in ("text", "whole", "any"):
+        if self.unit is not None and self._forms[self.unit.name] not in ("text", "whole"):
             reasons.append((self.unit.name, "it names people and holds neither texts nor whole numbers"))
         many = [f"the schema has over {MOST_COLUMNS} columns"] if len(self.schema.columns) > MOST_COLUMNS else []
         if re.search(r"\blikeness_", self.database.query, re.IGNORECASE):
             many.append(
                 f"{self.database.key} has a name that begins with likeness_, as steps here. Name a view otherwise"
             )
-        if self.database.dialect == "duckdb":
-            own = self.database.in_snapshot(lambda ask: ask(_SHADOWS), {})
-            many += [
-                f"the database has a function {name} of its own, in place of DuckDB's. Rename it" for (name,) in own
-            ]
         many += rules.reasons_against(self.schema.constrained)
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
@@ -159,10 +134,9 @@ class RowsThere:
         names = {name: columns.name(there) for name, (there, _) in self._types.items()}
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
-        dialect, query = _DIALECTS[self.database.dialect], self.database.statement.rstrip().removesuffix(";")
+        query = self.database.statement.rstrip().removesuffix(";")
         unit = None if self.unit is None else replace(self.unit, column=names[self.unit.name])
-        make = SparkStatements if dialect is SPARK else Statements
-        return make(dialect, query, self.schema, self.complete or self.schema, forms, names, split, unit)
+        return Statements(query, self.schema, self.complete or self.schema, forms, names, split, unit)
 
     @property
     def surveys(self) -> list[str]:
@@ -203,7 +177,7 @@ class RowsThere:
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
-        (answer,) = self._asked(self.surveys)
+        (answer,) = self.database.answers(self.surveys)
         return self.surveyed(answer)
 
     def surveyed(self, answer: Sequence[Sequence[Any]]) -> tuple[Sums, Sums]:
@@ -267,20 +241,6 @@ class RowsThere:
                 counts[place].flat[int(cell)] = count
         return counts, sums
 
-    def parts(self, work: Any) -> tuple[list[tuple[int, int, bytes]], Sums]:
-        """What a function makes of each part of the training rows where they are, and the rows. With Spark alone.
-
-        Args:
-            work: from batches of Arrow, as :meth:`SparkStatements.rows` has them, to one batch of :data:`FIELDS`.
-
-        Returns:
-            of each part a fault, or 0, the number of its rows, and what was made of them.
-        """
-        answer = self.database.in_parts(self.statement_of_rows(), work, FIELDS)
-        limbs = [sum(part) for part in zip(*(row[2] for row in answer), strict=True)]
-        parts = [(fault, count, bytes(made)) for fault, count, _, made in answer]
-        return parts, Sums(sum(count for _, count, _ in parts), _total(limbs))
-
     def texts(self, name: str) -> tuple[dict[str, int], Sums]:
         """The number of training rows with each text of an open column, by SHA-256 of the text, and the rows.
 
@@ -297,18 +257,14 @@ class RowsThere:
             DataError: the database refuses, or has others.
         """
         statement = self.statements.texts_of(name, hashes)
-        texts: dict[str, str] = dict(self._asked([statement])[0])
+        texts: dict[str, str] = dict(self.database.answers([statement])[0])
         if set(texts) != set(hashes) or any(sha256_bytes(text.encode()) != one for one, text in texts.items()):
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
         return texts
 
-    def _asked(self, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
-        """The answers of statements, which see the rows of one moment."""
-        return self.database.in_snapshot(lambda ask: [ask(statement) for statement in statements], sqlite_functions())
-
     def _counted(self, statements: Sequence[str]) -> tuple[list[tuple[int, str, int]], Sums]:
         """The counts in the answers of statements, and the rows that they are about."""
-        return self._in(self._asked(statements))
+        return self._in(self.database.answers(statements))
 
     def _in(self, answers: Iterable[Iterable[Sequence[Any]]]) -> tuple[list[tuple[int, str, int]], Sums]:
         """The same from the answers."""
@@ -335,10 +291,6 @@ class RowsThere:
     def digest_of_texts(self, name: str) -> str:
         """SHA-256 of the texts of both statements about an open column, the second without a hash."""
         return sha256_bytes(f"{self.statements.texts(name)}\n;\n{self.statements.texts_of(name, ())}".encode())
-
-    def statement_of_rows(self) -> str:
-        """The statement that gives the rows to Python beside the executors of Spark."""
-        return cast(SparkStatements, self.statements).rows()
 
     def digest_of_statements(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> str:
         """SHA-256 of the text of all statements that count some tables."""

@@ -22,13 +22,13 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.row_digests import MIXING
 from likeness.data.source.split import COPIES_STEP, WORDS, factor_and_start, held_out_words
 from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.dialects import Dialect
+from likeness.data.warehouse.dialects import in_full
 from likeness.data.warehouse.edges import Axis, first_values, searched
 from likeness.data.warehouse.rules import Steps
 
 LIMBS = 8
-"""Numbers of 32 bits that a hash has. Sums of each are exact for 2**31 rows in any database."""
-_TABLES = 300  # of a statement: SQLite takes 500 parts of a UNION
+"""Numbers of 32 bits that a hash has. Sums of each are exact for 2**31 rows."""
+_TABLES = 300  # of a statement: the server plans all of its parts at once
 _TINY = "1E-290"  # a smaller number would make PostgreSQL refuse a quotient, and lies in the same cell as 0
 
 
@@ -70,10 +70,9 @@ class People:
 
 @dataclass(frozen=True)
 class Statements:
-    """What one database is asked about the rows of one query.
+    """What the database is asked about the rows of one query.
 
     Attributes:
-        dialect: of the database.
         query: the query of the settings.
         schema: public, without images.
         complete: the same with the released categories of its open columns, which only :meth:`counts` needs.
@@ -84,7 +83,6 @@ class Statements:
         mark: begins the names of steps.
     """
 
-    dialect: Dialect
     query: str
     schema: Schema
     complete: Schema
@@ -95,10 +93,8 @@ class Statements:
     mark: str = "likeness"
     held_steps: ClassVar[str] = "likeness_(raw|read|typed|rows|bounded_.*|parts|rules_.*|cells)"
     """Names of steps that are computed once, though later ones use them several times."""
-    beside: ClassVar[tuple[str, ...]] = ()
-    """Columns of a row that stand beside its cells."""
     group: ClassVar[str] = ""
-    """That one of them which tells classes apart; empty: the label."""
+    """The column beside the cells of a row that tells groups apart; empty: the label does."""
 
     def survey(self) -> str:
         """A statement whose answer is one row: faults, numbers and sums.
@@ -132,24 +128,16 @@ class Statements:
         }
         steps, modeled = self.modeled()
         cells = [f"{(self.group or modeled[str(self.schema.label)]) if by_class else 0} AS g"]
-        cells += [*(f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()), *self.beside]
+        cells += [*(f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()), *self._beside]
         steps.append(("likeness_cells", f"SELECT {', '.join(cells)} FROM {self.mark}_units"))
         for start in range(0, max(1, len(tables)), _TABLES):
             some = tables[start : start + _TABLES]
-            yield self._question(steps, start, [[(axes[axis], axis.size) for axis in table] for table in some])
-
-    def _question(
-        self, steps: Sequence[tuple[str, str]], start: int, tables: Sequence[Sequence[tuple[str, int]]]
-    ) -> str:
-        """The statement of :meth:`counts` for some tables.
-
-        Args:
-            steps: that give ``likeness_cells``.
-            start: place of the first table.
-            tables: name and number of cells of each axis.
-        """
-        questions = [_counted(place, axes) for place, axes in enumerate(tables, start)]
-        return self._joined(steps, [*questions, *self._whole()])
+            questions = []
+            for place, table in enumerate(some, start):
+                cell = _flat([(axes[axis], axis.size) for axis in table])
+                counted = f"SELECT {place} AS part, CAST({cell} AS TEXT) AS cell, COUNT(*) AS count"
+                questions.append(f"{counted} FROM likeness_cells GROUP BY {cell}")
+            yield self._joined(steps, [*questions, *self._whole()])
 
     def texts(self, name: str) -> str:
         """A statement that counts the training rows with each text of an open column, by SHA-256 of the text.
@@ -167,6 +155,11 @@ class Statements:
         return self._written(
             [], f"SELECT DISTINCT L_SHA({text}) AS hash, {text} {counted} AND L_SHA({text}) IN {chosen}"
         )
+
+    @property
+    def _beside(self) -> list[str]:
+        """The column of the groups, where it is not the label."""
+        return [self.group] if self.group else []
 
     def _text(self, name: str) -> tuple[str, str]:
         """The name of the text of an open column, and where training rows have one."""
@@ -189,7 +182,7 @@ class Statements:
     def modeled(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
         """Steps to the training rows as a method sees them, by row, and the names of the values of modeled columns."""
         mapped, values = Steps(), {name: f"v_{k}" for k, name in enumerate(self.schema.names)}
-        train = ", ".join([*values.values(), *self.beside])
+        train = ", ".join([*values.values(), *self._beside])
         steps = [(f"{self.mark}_train", f"SELECT {train} FROM {self.mark}_parts WHERE train = 1")]
         for column in self.schema.open_columns:
             text = values[column.name]
@@ -211,13 +204,13 @@ class Statements:
         return self._written([*steps, answers], last)
 
     def _written(self, steps: Sequence[tuple[str, str]], last: str) -> str:
-        """A statement in the dialect. The queries of the settings stand in it as they are."""
+        """A statement in full. The queries of the settings stand in it as they are."""
         chain = [
             f"{name} AS MATERIALIZED ({text})" if re.fullmatch(self.held_steps, name) else f"{name} AS ({text})"
             for name, text in [*self._steps(), *steps]
         ]
         text = f"WITH {', '.join(chain)} {last}"
-        ours = self._translations[text] = self._translations.get(text) or self.dialect.written(text)
+        ours = self._translations[text] = self._translations.get(text) or in_full(text)
         sources = ", ".join(f"{name}_source AS (\n{query}\n)" for name, query in self._queries())
         return f"WITH {sources}, {ours.removeprefix('WITH ')}"
 
@@ -227,7 +220,7 @@ class Statements:
 
     @cached_property
     def _translations(self) -> dict[str, str]:
-        """Statements in the dialect by their texts in ours: a receipt and a count need the same ones."""
+        """Statements in full by their texts with ``L_...``: a receipt and a count need the same ones."""
         return {}
 
     def _steps(self) -> list[tuple[str, str]]:
@@ -242,8 +235,7 @@ class Statements:
         row = " || ".join(columns.framed(column, f"v_{k}") for k, column in enumerate(self.schema.columns))
         others, split, unit = ["s"] if self.split.column else [], self.split, self.unit
         if split.column:
-            text = split.column if self.forms[split.name] == "any" else f"L_ORDER({split.column})"
-            raw.append(f"L_TEXT({text}) AS s")
+            raw.append(f"L_TEXT(L_ORDER({split.column})) AS s")
             words = f"WHEN {columns.literal(split.train)} THEN 1 WHEN {columns.literal(split.test)} THEN 0"
             train = f"CASE s {words} END"
         else:
@@ -342,15 +334,7 @@ def limbs() -> list[str]:
     return [f"L_HEX(SUBSTRING(h, {8 * place + 1}, 8))" for place in range(LIMBS)]
 
 
-def _counted(place: int, axes: Sequence[tuple[str, int]]) -> str:
-    """The counts of one table."""
-    cell = flat(axes)
-    return (
-        f"SELECT {place} AS part, CAST({cell} AS TEXT) AS cell, COUNT(*) AS count FROM likeness_cells GROUP BY {cell}"
-    )
-
-
-def flat(axes: Sequence[tuple[str, int]]) -> str:
+def _flat(axes: Sequence[tuple[str, int]]) -> str:
     """The place of a cell of a table behind its class, from the name and the number of cells of each axis.
 
     The last one runs fastest.

@@ -84,11 +84,6 @@ class CountBackend(Protocol):
         ...
 
 
-def is_counted(query: Query) -> bool:
-    """Whether the sum of a query follows from counts of cells."""
-    return _tables_of(query) is not None
-
-
 def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
     """The tables whose counts give the sum of a query, and whether groups are counted apart.
 
@@ -97,12 +92,6 @@ def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
     Raises:
         ReleaseError: the sum does not follow from counts.
     """
-    if (tables := _tables_of(query)) is None:
-        raise ReleaseError(f"{query.name}: counts of cells do not give this sum. Read the rows from a file.")
-    return tables
-
-
-def _tables_of(query: Query) -> tuple[Sequence[Sequence[Any]], bool] | None:
     terms = type(query.contributions)
     feature: Any = query.feature
     tables = getattr(feature, "counted_tables", None) or getattr(feature, "axes", None)
@@ -111,7 +100,7 @@ def _tables_of(query: Query) -> tuple[Sequence[Sequence[Any]], bool] | None:
             return tables, terms is EachRecord and query.num_groups > 1
         if query.by_person and isinstance(feature, CellMap) and query.num_groups == 1:
             return tables, True
-    return None
+    raise ReleaseError(f"{query.name}: counts of cells do not give this sum. Read the rows from a file.")
 
 
 def counted_sum(query: Query, rows: CountBackend) -> tuple[NDArray[np.int64], int]:

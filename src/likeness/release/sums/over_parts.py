@@ -10,7 +10,7 @@ from likeness.core.errors import DataError, ReleaseError
 from likeness.engine import LOCAL, Engine
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
-from likeness.release.sums.backends import CountBackend, counted_sum, is_counted
+from likeness.release.sums.backends import CountBackend, counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
 
 Read = Callable[[], Iterable[Records]]
@@ -43,25 +43,8 @@ class Partial:
     records: int
 
 
-@runtime_checkable
-class SumBackend(CountBackend, Protocol):
-    """Rows that are also summed where they are, part by part, by :func:`partial_sum`: the code that sums them here."""
-
-    def partials(self, query: Query, work: "Callable[[tuple[Query, Read]], Iterator[Partial]]") -> Iterable[Partial]:
-        """What ``work`` makes of each part of the rows, which together have each training row once."""
-        ...
-
-    def backend_of_sums(self, query: Query) -> str:
-        """As :meth:`CountBackend.backend`, for a sum that does not follow from counts.
-
-        Raises:
-            ReleaseError: the parts do not give it.
-        """
-        ...
-
-
 def exact_sum(query: Query, read: Read | CountBackend, engine: Engine = LOCAL) -> Partial:
-    """The lattice sum of all rows, and their number. Rows that are counted or summed where they are do not come.
+    """The lattice sum of all rows, and their number. Rows that are counted where they are do not come.
 
     The engine's workers share the rows where the contributions of a table are those of its parts together
     (``contributions.splits``). Then the sum of the partial sums is the sum: integers add up to the same in every order,
@@ -72,9 +55,6 @@ def exact_sum(query: Query, read: Read | CountBackend, engine: Engine = LOCAL) -
         DataError: more than 2**32 records, where the sum might not fit 64 bits.
         ReleaseError: the rows carry people, whom nobody has counted.
     """
-    if isinstance(read, SumBackend) and not is_counted(query):
-        check_splits(query)
-        return _added(query, read.partials(query, partial_sum))
     if isinstance(read, CountBackend):
         return Partial(*counted_sum(query, read))
     splits = getattr(query.contributions, "splits", False)
@@ -84,19 +64,6 @@ def exact_sum(query: Query, read: Read | CountBackend, engine: Engine = LOCAL) -
     if len(parts) == 1:
         return next(partial_sum((query, read)))
     return _added(query, engine.stream(partial_sum, [(query, part) for part in parts]))
-
-
-def check_splits(query: Query) -> None:
-    """Refuse a sum of a table that is not the sum of those of its parts.
-
-    Raises:
-        ReleaseError: contributions join records, or those of a person.
-    """
-    if not getattr(query.contributions, "splits", False):
-        terms = query.contributions.terms
-        raise ReleaseError(
-            f"{query.name}: parts of the rows do not give a sum over {terms}. Read the rows from a file."
-        )
 
 
 def _added(query: Query, partials: Iterable[Partial]) -> Partial:

@@ -1,0 +1,161 @@
+"""A run whose rows stay in their database: nothing of a row is kept, and the ledger knows the rows from elsewhere."""
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+from small_project import assign
+from test_statements import change as at_once
+from test_statements import write as write_table
+from test_two_projects import write
+from typer.testing import CliRunner
+from verdicts import verify
+
+from likeness.bundle.write import write_bundle
+from likeness.cli.app import app
+from likeness.core.errors import BudgetError, DataError, ParamsError, ReleaseError
+from likeness.core.paths import ProjectPaths, read_json
+from likeness.data.private_tables import read_private
+from likeness.ledger.ledger import Ledger
+from likeness.methods.base import class_counts_query
+from likeness.pipeline.counted_rows import CountedRows
+from likeness.pipeline.doors import door
+from likeness.pipeline.project import Project
+from likeness.pipeline.run_stage import run_stage
+from likeness.preflight.downstream_checks import check_ahead
+from likeness.preflight.faults import examine
+from likeness.release.released import load_released
+from likeness.stages import categories, ingest, settings
+
+ASKED = ["settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"]
+LATER = ["train", "sample", "evaluate", "account", "report"]
+
+
+def run(root: Path, stages: list[str]) -> None:
+    for name in stages:
+        run_stage(name, import_module(f"stages.{name}").main, root)
+
+
+def change(root: Path, **ingest: object) -> None:
+    """Set keys of ``ingest``."""
+    content = yaml.safe_load((root / "params.yaml").read_text())
+    for key, value in ingest.items():
+        assign(content, ("ingest", key), value)
+    (root / "params.yaml").write_text(yaml.safe_dump(content))
+
+
+@pytest.fixture
+def project(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a database and, with the same rows, a CSV file."""
+    for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
+        monkeypatch.delenv(name)
+    root = tmp_path / "people"
+    table = write(
+        root,
+        {"categories": "private", "other": "rest"},
+        source=url,
+        query="SELECT * FROM staff",
+        rows="stay",
+    )
+    with (root / "schema.yaml").open("a") as file:
+        file.write("rules: [{if: {x: < 0.2}, then: {sick: 'no'}}]\n")
+    table["pid"] = [f"p{place % 420}" for place in range(len(table))]
+    table.to_csv(root / "rows.csv", index=False)
+    write_table(url, "staff", table)
+    Ledger.create(Project.load(root).ledger_session.home)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.mark.long
+def test_a_whole_run_leaves_the_rows_where_they_are(project: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as nobody_reads:
+        nobody_reads.setattr("likeness.data.source.databases.Database.read", None)
+        nobody_reads.setattr("likeness.data.source.databases.Database.fingerprint", None)
+        run(project, [*ASKED, *LATER])
+    paths = ProjectPaths(project)
+    assert len(read_private(paths.table)) == len(read_private(paths.encoded)) == 0
+    receipts = [load_released(path).receipt for path in paths.released_files]
+    assert all(receipt.backend.startswith("postgres ") for receipt in receipts)
+    printed = CliRunner().invoke(app, ["sql"], catch_exceptions=False).output
+    assert all(f"-- {receipt.query}: {receipt.backend.split()[1]}" in printed for receipt in receipts)
+    notes = read_json(paths.privacy)["notes"]
+    assert any("stay in their database (postgres)" in note for note in notes)
+    assert "no comparison with real rows" in paths.internal_report.read_text()
+    write_bundle(Project.load(project), project / "bundle.zip")
+    assert not [check for check in verify(project / "bundle.zip") if check.passed is False]
+    ledger, released = Project.load(project).ledger, [path.read_bytes() for path in paths.released_files]
+    spent = len(ledger.records())
+    for source, query, rows in (("rows.csv", None, "come"), (url, "staff", "come"), (url, "staff", "stay")):
+        change(project, source=source, query=query, rows=rows)
+        run(project, ASKED)
+        again = [path.read_bytes() for path in paths.released_files]
+        assert again == released and len(Project.load(project).ledger.records()) == spent
+    assert len(read_private(paths.table)) == 0
+    content = yaml.safe_load(paths.params.read_text())
+    assign(content, ("privacy", "population"), "others")
+    assign(content, ("ingest", "split"), {"test_fraction": 0.3, "seed": 99})
+    paths.params.write_text(yaml.safe_dump(content))
+    for source, query, rows in ((url, "staff", "stay"), ("rows.csv", None, "come")):
+        change(project, source=source, query=query, rows=rows)
+        settings.main(Project.load(project))
+        with pytest.raises(BudgetError, match="accounted under population"):
+            ingest.main(Project.load(project))
+
+
+@pytest.mark.long
+def test_rows_of_people_are_bounded_where_they_are(project: Path, url: str) -> None:
+    """Two of a person's two or three rows: the release of a file is known, so nothing more is spent."""
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    assign(content, ("privacy", "unit"), "one person")
+    assign(content, ("ingest", "unit"), {"column": "pid", "max_rows": 2})
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    released = []
+    for source, query, rows in (("rows.csv", None, "come"), (url, "staff", "stay")):
+        change(project, source=source, query=query, rows=rows)
+        run(project, ASKED)
+        released.append([path.read_bytes() for path in ProjectPaths(project).released_files])
+        kinds = [record.kind for record in Project.load(project).ledger.records()]
+        assert kinds.count("reserve") == len(released[0])
+    assert released[0] == released[1]
+    given = Project.load(project)
+    opened = door(given)
+    assert isinstance(opened.read, CountedRows)
+    others = replace(opened.read, rows=replace(opened.read.rows, unit=None))
+    with pytest.raises(ReleaseError, match="bounds the rows of people otherwise than plan"):
+        replace(opened, read=others)._backend(class_counts_query(given.row_sets[0].context))
+
+
+def test_rows_that_change_after_ingest_are_not_released(project: Path, url: str) -> None:
+    run(project, ASKED[:4])
+    at_once(url, "UPDATE staff SET x = 0.5 WHERE x = (SELECT MIN(x) FROM staff)")
+    with pytest.raises(DataError, match=r": the rows changed since they were ingested\. Nothing more was spent"):
+        categories.main(Project.load(project))
+    assert "reserve" not in {record.kind for record in Project.load(project).ledger.records()}
+    assert not ProjectPaths(project).category_files
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "reason"),
+    [
+        (("tracking", "internal_metrics"), True, "tracking.internal_metrics asks for comparisons with real rows"),
+        (("method",), "merf", "method merf asks for more than counts of cells"),
+        (("ingest", "query"), "SELECT 'u' AS job, CAST(B'1' AS bit) AS x, sick FROM staff", "column 'x': its type"),
+    ],
+    ids=["metrics", "method", "type"],
+)
+def test_why_rows_have_to_come_is_said(project: Path, keys: tuple[str, ...], value: object, reason: str) -> None:
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    assign(content, keys, value)
+    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises((DataError, ParamsError), match=reason):
+        CliRunner().invoke(app, ["sql"], catch_exceptions=False)
+        check_ahead(Project.load(project))
+
+
+def test_check_says_that_a_column_cannot_be_counted(project: Path) -> None:
+    change(project, query="SELECT 'u' AS job, CAST(B'1' AS bit) AS x, sick FROM staff")
+    (fault,) = examine(project).faults
+    assert "rows have to come here: column 'x': its type" in fault.text
