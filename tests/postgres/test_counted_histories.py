@@ -1,12 +1,12 @@
 """A run of people with histories who stay in their database: the same integers, digests and charges as of files."""
 
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from small_project import stage, write_settings
-from test_history_run import EXAMPLE, SCHEMA, TABLES
+from small_project import ROOT, stage, write_settings
 from test_statements import change, write
 from typer.testing import CliRunner
 from verdicts import verify
@@ -18,14 +18,18 @@ from likeness.core.paths import ProjectPaths, of_rows, read_json
 from likeness.data.private_tables import read_private
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.counted_rows import CountedRows
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
 from likeness.release.released import load_released
 from likeness_histories.schema import NEXT
+from likeness_postgres.reader import PostgresReader
 
 pytestmark = pytest.mark.long
+
+EXAMPLE = ROOT / "examples/histories"
+TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))["tables"](400)
+SCHEMA = yaml.safe_load((EXAMPLE / "schema.yaml").read_text())
 
 ASKED = ("settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize")
 LATER = ("train", "sample", "evaluate", "account", "report")
@@ -150,7 +154,7 @@ def test_histories_that_change_after_ingest_are_not_released(
         stage("auxiliary")
     assert "reserve" not in {record.kind for record in Ledger.open(locate()).records()}
     with monkeypatch.context() as later:  # as if they changed right after the check
-        later.setattr(CountedRows, "check", lambda _: None)
+        later.setattr(PostgresReader, "check", lambda _: None)
         with pytest.raises(DataError, match="Nothing was released, and the cost of this query stays on record"):
             stage("auxiliary")
     assert not ProjectPaths().auxiliary_files

@@ -25,6 +25,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
 from likeness.release.released import load_released
 from likeness.stages import auxiliary
+from likeness_postgres.backend import PostgresCounts
 
 COUNTS = b"likeness_cells"  # in a statement that counts
 TYPED = b"likeness_parts"  # and in each
@@ -130,8 +131,9 @@ def test_a_cut_connection_is_an_error_that_says_so_and_the_next_run_pays_once(pr
 
 
 def test_a_cell_that_is_counted_takes_few_bytes_of_the_wire(project: Path, wire: Wire) -> None:
-    rows = Project.load(project).rows_there
-    assert rows is not None
+    counts = Project.load(project).counts
+    assert isinstance(counts, PostgresCounts)
+    rows = counts.rows()
     wire.came = 0
     rows.counts([], 1, False)
     before, wire.came = wire.came, 0
