@@ -4,12 +4,11 @@ import contextlib
 import dataclasses
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +55,6 @@ NAMES = (
 ONLY_MARGINALS = ("adult_discretized",)  # tables without a label
 UNSPLIT = {"covtype": 0.2, "adult_discretized": 0.0}  # share of test rows, where no column says train or test
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
-_WRITTEN = ("evidence/results", "evidence/*.md", "docs/img")  # by benchmarks
 _MOST_ROWS = 40_000  # of a table that classifiers see; marginals see all
 _MOST_IMAGES = 60_000
 _ALL_TUPLES = 10_000
@@ -165,11 +163,9 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
     return rows_from(params, *releases(params, train, draw))
 
 
-def releases(
-    params: Params, train: pd.DataFrame, draw: int, schema: Schema | None = None
-) -> tuple[dict[str, Released], Released]:
-    """Auxiliary statistics and embedding of one noise draw, in a ledger of its own; ``schema``: if it has no file."""
-    project = Project(Path(), params, schema)
+def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, Released], Released]:
+    """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
+    project = Project(Path(), params)
     method, plan = project.method, project.plan
     params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
     with temporary_ledger():
@@ -247,31 +243,6 @@ def _at_most(table: pd.DataFrame, seed: int, most: int) -> pd.DataFrame:
     return table.iloc[sorted(public(seed, "benchmarks.rows").choice(len(table), most, replace=False))]
 
 
-@dataclasses.dataclass(frozen=True)
-class Results:
-    """Rows of a benchmark in a CSV file, each under its keys; a row that is there is not measured again."""
-
-    path: Path
-    keys: list[str]
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        """All so far."""
-        return pd.read_csv(self.path) if self.path.exists() else pd.DataFrame(columns=self.keys)
-
-    def of(self, *values: object) -> pd.DataFrame:
-        """Those of some keys: one or none."""
-        rows = self.rows
-        return rows[(rows[self.keys] == [*values]).all(axis=1)]
-
-    def add(self, values: Sequence[object], found: Mapping[str, object]) -> None:
-        """One more, with the commit that made it."""
-        row = {**dict(zip(self.keys, values, strict=True)), "commit": commit(), **found}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        pd.concat([self.rows, pd.DataFrame([row])]).to_csv(self.path, index=False, float_format="%.6g")
-        print(row, flush=True)
-
-
 def in_a_process(module: str, *options: object) -> tuple[pd.DataFrame, dict[str, float]]:
     """Rows and costs of ``python -m MODULE OPTIONS FOLDER``, which calls :func:`measured` with that folder."""
     with tempfile.TemporaryDirectory() as folder:
@@ -287,50 +258,3 @@ def measured(params: Params, train: pd.DataFrame, draw: int, folder: Path) -> No
     cost = {"seconds": time.monotonic() - started}
     synthetic.to_parquet(folder / "synthetic.parquet")
     (folder / "cost.json").write_text(json.dumps({**cost, "peak_mb": peak_mb()}))
-
-
-def processor() -> str:
-    """The model of this machine's processor."""
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), platform.machine())
-
-
-def commit() -> str:
-    """The code that makes a number; marked where it was changed since, what benchmarks write apart.
-
-    A copy without a history has it from the variable EVIDENCE_COMMIT.
-    """
-    if "EVIDENCE_COMMIT" in os.environ:
-        return os.environ["EVIDENCE_COMMIT"]
-
-    def told(*words: str) -> str:
-        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
-
-    changed = told("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{place}" for place in _WRITTEN))
-    return told("describe", "--always", "--exclude", "*") + "-dirty" * bool(changed)
-
-
-def on_page(page: Path, sections: dict[str, str]) -> None:
-    """Put each section between its markers, ``<!-- name -->`` and ``<!-- end of name -->``, if the page has them."""
-    text = page.read_text()
-    for name, section in sections.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        if begin in text:
-            before, after = text.split(begin)[0], text.split(end)[1]
-            text = f"{before}{begin}\n{section}\n{end}{after}"
-    page.write_text(text)
-
-
-def markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown. A column whose head ends with a colon is set to the right."""
-    first = [head.removesuffix(":") for head in heads], ["---:" if head.endswith(":") else "---" for head in heads]
-    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in (*first, *rows))
-
-
-def cell(values: pd.Series, digits: int) -> str:
-    """Mean ± standard deviation over draws; nothing where nothing was measured."""
-    if values.isna().all():
-        return ""
-    spread = f" ± {values.std():.{digits}f}" if values.count() > 1 else ""
-    return f"{values.mean():.{digits}f}{spread}"

@@ -26,7 +26,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from evidence.common import Results, markdown, on_page, processor
+from evidence.pages import Results, markdown, on_page, processor
 from likeness import Ledger, Synthesizer
 from likeness.config.training import TrainingSettings
 from likeness.generators.base import Compute

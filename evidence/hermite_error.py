@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from evidence.common import markdown, on_page
+from evidence.pages import markdown, on_page
 from evidence.papers import PAGE
 from likeness.core.rng import public
 from likeness_papers.hp.mehler import good_scale, hermite_functions, rho_of

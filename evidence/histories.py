@@ -25,6 +25,7 @@ import pandas as pd
 
 from evidence.common import SHARED, temporary_ledger
 from evidence.memory import peak_mb
+from evidence.pages import origin
 from likeness import Synthesizer
 from likeness.core import rng
 from likeness.data.schema.row_sets import GAP, LENGTH
@@ -478,7 +479,9 @@ def main() -> None:
         print(f"{SHARED / 'cdnow.parquet'} is missing, so CDNOW is left out. Put the table of purchases there.")
         names = [name for name in names if name not in ("cdnow", "prediction", "habits")]
     with temporary_ledger():
-        table = pd.DataFrame([row for name in names for row in parts[name](arguments.draws)]).round(4)
+        table = (
+            pd.DataFrame([row for name in names for row in parts[name](arguments.draws)]).round(4).assign(**origin())
+        )
     print(table.to_string())
     if names:
         before, key = pd.read_csv(RESULTS), ["data", "people"]

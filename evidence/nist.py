@@ -23,7 +23,8 @@ from typing import Any
 
 import pandas as pd
 
-from evidence.common import SHARED, Results, Table, cell, markdown, on_page, temporary_ledger
+from evidence.common import SHARED, Table, temporary_ledger
+from evidence.pages import Results, cell, markdown, on_page
 from evidence.tables import NAMES as METHODS
 from evidence.tables import PROGRAMS, run_peer, unlabeled, with_epsilon
 from likeness.data.schema.schema import Schema

@@ -26,7 +26,8 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results, commit, markdown, on_page, temporary_ledger
+from evidence.common import temporary_ledger
+from evidence.pages import Results, commit, markdown, on_page
 from evidence.tables import NAMES as PEER_NAMES
 from evidence.tables import PROGRAMS, ask_peer
 from likeness import Synthesizer

@@ -24,20 +24,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.image import imsave
 
-from evidence.common import (
-    NAMES,
-    ONLY_IMAGES,
-    Results,
-    Table,
-    adjacent,
-    cell,
-    in_a_process,
-    load,
-    markdown,
-    measured,
-    on_page,
-    score,
-)
+from evidence.common import NAMES, ONLY_IMAGES, Table, adjacent, in_a_process, load, measured, score
+from evidence.pages import Results, cell, markdown, on_page
 from evidence.papers_list import PAPERS, listing
 from likeness.config.params import Params
 from likeness.data.encoding.encoder import Encoder

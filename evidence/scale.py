@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from evidence.common import Results, processor
+from evidence.pages import Results, processor
 from likeness.release.released import load_released
 
 ROOT = Path(__file__).parents[1]

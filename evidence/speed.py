@@ -21,8 +21,9 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from evidence.common import Results, load, processor, releases
+from evidence.common import load, releases
 from evidence.memory import peak_mb
+from evidence.pages import Results, processor
 from likeness.config.training import TrainingSettings
 from likeness.core.rng import public
 from likeness.generators.base import Compute

@@ -25,7 +25,8 @@ import pandas as pd
 import yaml
 from numpy.typing import NDArray
 
-from evidence.common import Results, Table, cell, in_a_process, load, markdown, measured, on_page, score
+from evidence.common import Table, in_a_process, load, measured, score
+from evidence.pages import Results, cell, markdown, on_page
 from likeness.config.params import Params
 from likeness.core import rng
 from likeness.data.encoding.encoder import Encoder

@@ -25,7 +25,7 @@ def python(*words: str) -> str:
 def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
     results = tmp_path / "faults.csv"
     chosen = [word for kind in KINDS for word in ("--only", kind)]
-    output = python("-m", "evidence.faults", "--results", str(results), "--kills", "2", "--most", "1", *chosen)
+    output = python("-m", "tests.campaigns.faults", "--results", str(results), "--kills", "2", "--most", "1", *chosen)
     found = pd.read_csv(results)
     assert list(found["kind"]) == ["kill -9, stages", *KINDS], output
     assert found["broken"].isna().all(), found["broken"].dropna().tolist()
@@ -36,7 +36,7 @@ def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
 def test_a_few_nights_break_no_promise(tmp_path: Path) -> None:
     """A clock that runs behind, one years ahead, and a cut connection. evidence/FAULTS.md has the whole year."""
     results = tmp_path / "nights.csv"
-    output = python("-m", "evidence.nights", "--results", str(results), "--nights", "4", "--runs", "0")
+    output = python("-m", "tests.campaigns.nights", "--results", str(results), "--nights", "4", "--fits", "0")
     found = pd.read_csv(results)
     assert len(found) == 8 and found["broken"].isna().all(), output
     assert {"clock back", "clock years ahead", "cut connection"} <= set(found["fault"].dropna())
@@ -45,7 +45,7 @@ def test_a_few_nights_break_no_promise(tmp_path: Path) -> None:
 PLANTED = """
 import shutil, sys
 from pathlib import Path
-from evidence.fault_field import Field, preload, spend
+from tests.campaigns.fault_field import Field, preload, spend
 
 preload()
 from likeness.ledger.ledger import Ledger

@@ -1,6 +1,6 @@
 """Lying bundles: each planted lie is found by its check, and each requirement of the verifier is false for one of them.
 
-The lies and the forger's tools are those of ``python -m evidence.faults lies``.
+The lies and the forger's tools are those of ``python -m tests.campaigns.lies``.
 """
 
 import ast
@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evidence.honest_bundles import bundles
-from evidence.lies import BY_NAME, LIES, OPENED, Lie, judged
 from likeness import verify as verifier
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, open_bundle
@@ -20,6 +18,8 @@ from likeness.bundle.verdict import Check, Wrong, run_check
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
 from likeness.verify import CHECKS, MOST_MINUTES, account, checks_of
+from tests.campaigns.honest_bundles import bundles
+from tests.campaigns.lies import BY_NAME, LIES, OPENED, Lie, judged
 
 pytestmark = pytest.mark.long
 
@@ -101,7 +101,7 @@ def test_every_requirement_is_false_for_some_lie(told: Told) -> None:
     for name in BY_NAME:
         told.check(name)
     never = [place for place, lines in requirements().items() if not lines & told.places]
-    assert never == [], "requirements that no lie breaks: plant one in evidence/lies.py"
+    assert never == [], "requirements that no lie breaks: plant one in tests/campaigns/lies.py"
 
 
 def requirements() -> dict[str, set[tuple[str, int]]]:

@@ -17,9 +17,6 @@ import numpy as np
 import pytest
 import torch
 
-from evidence.audit import COLOR, DELTA, Case, Finding, audit, cases
-from evidence.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
-from evidence.audit_options import OPTIONS
 from likeness.config.explain import defaults
 from likeness.core.rng import public
 from likeness.methods import METHODS
@@ -32,6 +29,9 @@ from likeness.release import door, query, records
 from likeness.release.sums import clipping
 from likeness_papers.merf.fourier_map import MixedFourierFeatures
 from likeness_papers.pearl.characteristic_map import CharacteristicFunction
+from tests.campaigns.audit import COLOR, DELTA, Case, Finding, audit, cases
+from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
+from tests.campaigns.audit_options import OPTIONS
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +49,7 @@ def small(method: type[Method]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def every_case() -> list[Case]:
-    with patch("evidence.audit.defaults", small):
+    with patch("tests.campaigns.audit.defaults", small):
         return cases()
 
 

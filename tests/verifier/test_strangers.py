@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from toys import schema_with
 
-from evidence.hostile_files import files_of, packed_zip
 from likeness import HistorySchema, Schema, Synthesizer
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, open_bundle, sums
@@ -31,6 +30,7 @@ from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 from likeness.verify import CHECKS, verify
 from likeness.verify.outputs import _is_origin, _refuse_elsewhere, _trainers, training
+from tests.campaigns.hostile_files import files_of, packed_zip
 
 pytestmark = pytest.mark.long
 

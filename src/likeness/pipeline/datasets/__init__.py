@@ -27,7 +27,7 @@ def model_of(schema: Any) -> DataModel:
     for model in MODELS.values():
         if model.serves(schema):
             return model(schema)
-    raise MissingPackageError(f"schema {schema.name} describes no table. {MODELS.remedy}")
+    raise MissingPackageError(f"the schema describes no table. {MODELS.remedy}")
 
 
 def model_described(content: Any, where: str = "schema") -> type[DataModel]:

@@ -1,4 +1,4 @@
-"""Plants of :mod:`evidence.lies`: zip files, links and pipes that are made to harm whoever opens them."""
+"""Plants of :mod:`tests.campaigns.lies`: zip files, links and pipes that are made to harm whoever opens them."""
 
 import contextlib
 import shutil
@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from evidence.forgery import Plant
-from evidence.lie_plants import NOTE
 from likeness.bundle import contents as names
 from likeness.bundle.files import pack
+from tests.campaigns.forgery import Plant
+from tests.campaigns.lie_plants import NOTE
 
 
 def instead(name: str, put: Callable[[Path], object]) -> Plant:

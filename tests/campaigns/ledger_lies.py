@@ -10,9 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evidence import forgery as f
-from evidence import lie_plants as p
-from evidence.honest_bundles import IDENTITY
 from likeness.bundle import contents as names
 from likeness.bundle.extract import chain_text
 from likeness.bundle.files import Bundle
@@ -23,6 +20,9 @@ from likeness.privacy.receipt import Receipt
 from likeness.privacy.thresholds import threshold_for
 from likeness.release.request import request_in
 from likeness.verify.receipts import query_again
+from tests.campaigns import forgery as f
+from tests.campaigns import lie_plants as p
+from tests.campaigns.honest_bundles import IDENTITY
 
 Json = dict[str, Any]
 Change = Callable[[Json], object]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evidence.mutants import ROOT, Mutant, Result, judge, mutants, rate, table
+from tests.campaigns.mutants import ROOT, Mutant, Result, judge, mutants, rate, table
 
 ALL = mutants()
 

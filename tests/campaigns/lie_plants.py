@@ -1,4 +1,4 @@
-"""Plants of :mod:`evidence.lies`: false words, numbers, weights and rows in files of a bundle."""
+"""Plants of :mod:`tests.campaigns.lies`: false words, numbers, weights and rows in files of a bundle."""
 
 import json
 import math
@@ -11,7 +11,15 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from evidence.forgery import (
+from likeness.bundle import contents as names
+from likeness.bundle.files import Bundle
+from likeness.core.hashing import sha256_bytes
+from likeness.inference.relations import summary
+from likeness.methods.saved_generator import SavedGenerator
+from likeness.release.query import Query
+from likeness.release.released import load_released
+from likeness_images.moments.cosine_map import CosineMoments
+from tests.campaigns.forgery import (
     Plant,
     edit_chain,
     edit_json,
@@ -22,14 +30,6 @@ from evidence.forgery import (
     replace_query,
     set_value,
 )
-from likeness.bundle import contents as names
-from likeness.bundle.files import Bundle
-from likeness.core.hashing import sha256_bytes
-from likeness.inference.relations import summary
-from likeness.methods.saved_generator import SavedGenerator
-from likeness.release.query import Query
-from likeness.release.released import load_released
-from likeness_images.moments.cosine_map import CosineMoments
 
 NOTE = "an independent auditor has confirmed epsilon = 0.01"
 OFF, SHA = 1e-3, "0" * 64

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import IO
 
-from evidence.fault_field import CAP_RHO, QUERIES, ROOT, Field, Grounds
 from likeness.pipeline.dvc_repair import set_aside
+from tests.campaigns.fault_field import CAP_RHO, QUERIES, ROOT, Field, Grounds
 
 LATEST = 25.0  # seconds after its start at which a run is killed at the latest; a whole one takes twice as long
 KILLS_OF_ONE = 10  # kills after which a workspace must be let through to its end

@@ -22,7 +22,7 @@ from typing import Any
 from likeness.core.hashing import sha256_bytes
 from likeness.privacy.calibration import rho_for
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "pipeline"))
 from small_project import Clone, copy_project  # noqa: E402
 

@@ -20,7 +20,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
 from likeness_histories.schema import HistorySchema
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 IDENTITY = "staff"
 """The people of both bundles."""
 SCHEMA: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Nights of :mod:`evidence.nights` by the Python API: ``Synthesizer.fit`` of a table, and of people with histories."""
+"""Nights of :mod:`nights` by the Python API: ``Synthesizer.fit`` of a table, and of people with histories."""
 
 import os
 import random
@@ -6,12 +6,12 @@ import signal
 import sys
 from typing import Any
 
-from evidence.fault_field import CAP_RHO, REFUSED, Field
-from evidence.honest_bundles import HISTORIES, wards_and_visits
 from likeness import HistorySchema, Synthesizer
 from likeness.core.errors import LikenessError
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from tests.campaigns.fault_field import CAP_RHO, REFUSED, Field
+from tests.campaigns.honest_bundles import HISTORIES, wards_and_visits
 
 SETTINGS = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 4}}
 KINDS = ("a table", "histories")

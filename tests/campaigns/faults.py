@@ -1,9 +1,8 @@
 """Fault campaign: hurt the spending stages in every way we know, and see whether a promise breaks.
 
-Run: ``python -m evidence.faults [--kills 200] [--only KIND]``. Resumable: trials in the CSV are not run again.
+Run: ``python -m tests.campaigns.faults [--kills 200] [--only KIND]``. Resumable: trials in the CSV are not run again.
 Results: evidence/results/faults.csv; the table of evidence/FAULTS.md is printed at the end. Clocks, backups and cut
-connections are tried by :mod:`evidence.nights`.
-``python -m evidence.faults lies`` shows lying bundles to the verifier instead: see :mod:`evidence.lies`.
+connections are tried by :mod:`tests.campaigns.nights`.
 
 After each trial: no release without an entry, no entry twice, never over the cap; the next run succeeds or says clearly
 why not (no traceback); and the run after it returns the same bytes and is charged nothing.
@@ -24,11 +23,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from evidence import lies
-from evidence.common import Results, markdown
-from evidence.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
-from evidence.fault_runs import KilledRuns, terminate_flow
+from evidence.pages import Results, markdown
 from likeness.privacy.calibration import rho_for
+from tests.campaigns.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
+from tests.campaigns.fault_runs import KilledRuns, terminate_flow
 
 RESULTS = Path("evidence/results/faults.csv")
 
@@ -312,16 +310,13 @@ def summary(results: pd.DataFrame) -> str:
 
 
 def main() -> int:
-    """Run what is missing, print the table; 1 if a promise was broken, or a lie was believed."""
+    """Run what is missing, print the table; 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", nargs="?", choices=["campaign", "lies"], default="campaign")
     parser.add_argument("--kills", type=int, default=KINDS["kill -9, stages"][1])
     parser.add_argument("--most", type=int, help="trials of any other kind")
     parser.add_argument("--only", action="append", choices=list(KINDS))
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    if arguments.mode == "lies":
-        return lies.main()
     most = {kind: count if arguments.most is None else min(count, arguments.most) for kind, (_, count) in KINDS.items()}
     most["kill -9, stages"] = arguments.kills
     results = campaign(arguments.results, {kind: most[kind] for kind in arguments.only or KINDS})

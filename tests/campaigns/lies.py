@@ -1,7 +1,7 @@
 """Planted lies: what a bundle may claim that is not so, and the check of ``likeness verify`` that must not believe it.
 
-``python -m evidence.faults lies`` plants each in a copy of an honest bundle, seals it as a forger would
-(:mod:`evidence.forgery`), and prints what the verifier says. tests/pipeline/test_lies.py runs the check of each.
+``python -m tests.campaigns.lies`` plants each in a copy of an honest bundle, seals it as a forger would
+(:mod:`tests.campaigns.forgery`), and prints what the verifier says. tests/pipeline/test_lies.py runs the check of each.
 
 Not in the table, because nothing in a bundle could show it: values that are sums of no rows, and a ledger that was made
 up whole.
@@ -11,7 +11,6 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from evidence import forgery as f
-from evidence import hostile_files as h
-from evidence import lie_plants as p
-from evidence.honest_bundles import IDENTITY, bundles
-from evidence.ledger_lies import OF_LEDGERS
 from likeness.bundle import contents as names
 from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.core.errors import LikenessError
 from likeness.privacy.receipt import MECHANISM
 from likeness.verify import MOST_MINUTES, checks_of
+from tests.campaigns import forgery as f
+from tests.campaigns import hostile_files as h
+from tests.campaigns import lie_plants as p
+from tests.campaigns.honest_bundles import IDENTITY, bundles
+from tests.campaigns.ledger_lies import OF_LEDGERS
 
 OPENED = "opened"
 """In place of a check: the bundle is refused before any check is made."""
@@ -517,6 +516,7 @@ LIES: tuple[Lie, ...] = (
 )  # fmt: skip
 
 
+_WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}
 BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES}
 
 
@@ -530,27 +530,24 @@ def judged(lie: Any, honest: dict[str, Path]) -> list[Check]:
             return [Check(OPENED, False, str(refusal))]
 
 
-def campaign(lies: Mapping[str, Any], honest: dict[str, Path]) -> int:
-    """Tell lies, and print what the verifier says of each; 1 if one is believed."""
+def main() -> int:
+    """Tell all lies, and print what the verifier says of each; 1 if one is believed."""
     believed = 0
     print("| lie | verdict | check | what it says |\n| --- | --- | --- | --- |")
-    for name, lie in lies.items():
-        checks = judged(lie, honest)
-        passed = {check.passed for check in checks}
-        code = 1 if False in passed else 3 if None in passed else 0
-        believed += code not in ((1,) if lie.verdict is False else (1, 3))
-        # A bundle with files that do not belong is looked at no further.
-        worst = min(checks, key=lambda one: (False, None, True).index(one.passed))
-        check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), worst)
-        print(f"| {name} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
-    print(f"\n{len(lies)} lies, {believed} believed")
+    with tempfile.TemporaryDirectory() as folder:
+        honest = bundles(Path(folder))
+        for name, lie in BY_NAME.items():
+            checks = judged(lie, honest)
+            passed = {check.passed for check in checks}
+            code = 1 if False in passed else 3 if None in passed else 0
+            believed += code not in ((1,) if lie.verdict is False else (1, 3))
+            # A bundle with files that do not belong is looked at no further.
+            worst = min(checks, key=lambda one: (False, None, True).index(one.passed))
+            check = next((one for one in checks if one.name == lie.check and one.passed is lie.verdict), worst)
+            print(f"| {name} | {_WORDS[code]} | {check.name} | {check.text[:120]} |", flush=True)
+    print(f"\n{len(BY_NAME)} lies, {believed} believed")
     return int(believed > 0)
 
 
-def main() -> int:
-    """Tell all lies."""
-    with tempfile.TemporaryDirectory() as folder:
-        return campaign(BY_NAME, bundles(Path(folder)))
-
-
-_WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,7 +1,7 @@
 """Planted faults: one line of the code is changed at a time, and the tests that should notice are run.
 
-Run: ``python -m evidence.mutants [--only PATTERN] [--list] [--jobs 2] [--out FILE]``. The faults stand in
-evidence/mutants.yaml, by group and name: the file, the text that is there, the text instead, and pytest's words.
+Run: ``python -m tests.campaigns.mutants [--only PATTERN] [--list] [--jobs 2] [--out FILE]``. The faults stand in
+tests/campaigns/mutants.yaml, by group and name: the file, the text that is there, the text instead, and pytest's words.
 
 First the tests are run on the code as it is: where they do not pass, a failure would say nothing. Then a fault is
 *found* where a test fails or does not end, and it *survived* where all pass. It is *broken*, an error of the list,
@@ -30,7 +30,7 @@ from typing import TypeVar
 
 import yaml
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_suffix(".yaml")
 WANTED = 0.95
 OUTCOMES = ("found", "survived", "broken")
@@ -202,7 +202,7 @@ def main() -> int:
     Returns:
         0; 1 if a group is below 95 % or something is broken; 2 if the pattern names no fault.
     """
-    parser = argparse.ArgumentParser(prog="python -m evidence.mutants", description="Plant faults, run the tests.")
+    parser = argparse.ArgumentParser(description="Plant faults, run the tests.")
     parser.add_argument("--only", default="", metavar="PATTERN", help="regular expression; of GROUP/NAME")
     parser.add_argument("--list", action="store_true", help="show the faults, run nothing")
     parser.add_argument("--jobs", type=int, default=2, help="copies of the project at work")

@@ -1,7 +1,7 @@
-"""A simulated year of nights through the door, and whole runs under Prefect, with faults at random.
+"""A simulated year of nights through the door, and of fits in Python, with faults at random.
 
-Run: ``python -m evidence.nights [--nights 365] [--runs 30]``. Resumable: nights in the CSV are not run again, and a new
-ledger goes on with the next. Results: evidence/results/nights.csv; the table of evidence/FAULTS.md is printed.
+Run: ``python -m tests.campaigns.nights [--nights 365] [--fits 30]``. Resumable: nights in the CSV are not run again,
+and a new ledger goes on with the next. Results: evidence/results/nights.csv. It prints the table of evidence/FAULTS.md.
 
 Each night has other rows, so it is a new release. Nearly half of them are hurt. Then no release may lack its entry,
 stand twice or exceed the cap. The next run succeeds by itself, or its message names the one command that helps. The run
@@ -25,10 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evidence.common import Results, markdown
-from evidence.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
-from evidence.night_fits import KINDS, Fits
-from evidence.night_runs import OF_POSTGRES, OF_SQLITE, Nights
+from evidence.pages import Results, markdown
 from likeness.core import retry
 from likeness.core.errors import LikenessError
 from likeness.data.encoding.layout import encoding_digest
@@ -41,12 +38,14 @@ from likeness.pipeline.project import Project
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.request import Dataset
+from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
+from tests.campaigns.night_fits import KINDS, Fits
 
 sys.path.insert(0, str(ROOT / "tests"))
 from postgres_server import server
 
 RESULTS, FAULTS_RESULTS = Path("evidence/results/nights.csv"), Path("evidence/results/faults.csv")
-NIGHTS, RUNS, HURT = 365, 30, 0.45
+NIGHTS, FITS, HURT = 365, 30, 0.45
 PLACES = ("SQLite", "PostgreSQL")
 FIRST = datetime.date(2027, 1, 1)
 BACKUP = 10  # nights between two backups
@@ -266,7 +265,7 @@ def night_of(year: Year, night: int, place: str) -> tuple[str, list[str]]:
         return fault, told + (year.field.broken_rules(CAP_RHO) if fault else [])
 
 
-def campaign(known: Results, nights: int, runs: int) -> None:
+def campaign(known: Results, nights: int, fits: int) -> None:
     """Run what is missing."""
 
     def keep(place: str, night: int, fault: str, told: list[str], started: float) -> None:
@@ -287,22 +286,13 @@ def campaign(known: Results, nights: int, runs: int) -> None:
                     keep(place, night, *night_of(year, night, place), started)
     for kind in KINDS:
         place = f"fit of {kind}"
-        missing = [night for night in range(1, runs + 1) if known.of(place, night).empty]
+        missing = [night for night in range(1, fits + 1) if known.of(place, night).empty]
         if missing:
             with database(place) as folder:
-                fits = Fits(Field.make(folder / "fits", EPSILON, ROOM), kind)
+                own = Fits(Field.make(folder / "fits", EPSILON, ROOM), kind)
                 for night in missing:
                     started = time.monotonic()
-                    keep(place, night, *fits.night(night), started)
-    for place, faults, first in (("Prefect", OF_SQLITE, 1), ("Prefect, PostgreSQL", OF_POSTGRES, runs // 2 + 1)):
-        missing = [night for night in range(first, first + runs // 2) if known.of(place, night).empty]
-        if missing:
-            with database(place) as folder:
-                whole = Nights(folder, Field.make(folder / "runs", EPSILON, ROOM))
-                for night in missing:
-                    started = time.monotonic()
-                    fault = faults[(night - first) % len(faults)]
-                    keep(place, night, fault, whole.run(night, fault), started)
+                    keep(place, night, *own.night(night), started)
 
 
 @contextlib.contextmanager
@@ -346,12 +336,12 @@ def main() -> int:
     """Run what is missing, print the table; 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nights", type=int, default=NIGHTS)
-    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--fits", type=int, default=FITS)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     preload()
     known = Results(arguments.results, ["place", "night"])
-    campaign(known, arguments.nights, arguments.runs)
+    campaign(known, arguments.nights, arguments.fits)
     print(summary(known.rows))
     print(promises(known.rows, pd.read_csv(FAULTS_RESULTS)))
     return int(known.rows["broken"].notna().any())
