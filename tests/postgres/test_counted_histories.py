@@ -1,15 +1,15 @@
 """A run of people with histories who stay in their database: the same integers, digests and charges as of files."""
 
-import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from small_project import ROOT, stage, write_settings
+from small_project import stage, write_settings
 from test_statements import change, write
 from typer.testing import CliRunner
 from verdicts import verify
+from visits import EXAMPLE, SCHEMA, TABLES
 
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
@@ -26,10 +26,6 @@ from likeness_histories.schema import NEXT
 from likeness_postgres.reader import PostgresReader
 
 pytestmark = pytest.mark.long
-
-EXAMPLE = ROOT / "examples/histories"
-TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))["tables"](400)
-SCHEMA = yaml.safe_load((EXAMPLE / "schema.yaml").read_text())
 
 ASKED = ("settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize")
 LATER = ("train", "sample", "evaluate", "account", "report")

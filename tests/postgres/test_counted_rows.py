@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_project import assign
+from small_project import assign, write_project_files
 from test_statements import change as at_once
 from test_statements import write as write_table
-from test_two_projects import write
 from typer.testing import CliRunner
 from verdicts import verify
 
@@ -52,7 +51,7 @@ def project(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
         monkeypatch.delenv(name)
     root = tmp_path / "people"
-    table = write(
+    table = write_project_files(
         root,
         {"categories": "private", "other": "rest"},
         source=url,

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from small_project import write_project_files
 from sqlalchemy import create_engine
 from test_counted_rows import ASKED, run
-from test_two_projects import write
 
 from likeness.core.errors import DataError
 from likeness.core.paths import ProjectPaths
@@ -87,7 +87,7 @@ def project(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
         monkeypatch.delenv(name)
     root, wire.cuts = tmp_path / "people", bytes.isspace
     source = f"postgresql+psycopg://reader@/postgres?host={wire.folder}"
-    table = write(root, {"categories": ["clerk", "nurse"]}, source=source, query="staff", rows="stay")
+    table = write_project_files(root, {"categories": ["clerk", "nurse"]}, source=source, query="staff", rows="stay")
     written(wire, table.to_sql)
     Ledger.create(Project.load(root).ledger_session.home)
     monkeypatch.chdir(root)
