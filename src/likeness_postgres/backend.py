@@ -1,6 +1,7 @@
 """What the core asks of this wing: rows of queries that stay in PostgreSQL."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,12 @@ _WHAT_LEAVES = """-- These statements read, and write nothing. Each begins with 
 """
 
 
+@dataclass(frozen=True)
 class PostgresCounts(CountBackend):
     """Rows of queries that stay in PostgreSQL, which counts them."""
 
     def __post_init__(self) -> None:
+        """Refuse an environment without the parser of SQL."""
         need("sqlglot", "ingest.rows: stay")
 
     def reasons(self) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from likeness.core.errors import MissingPackageError
 from likeness.core.wings import Wings
 
 if TYPE_CHECKING:
@@ -111,5 +112,8 @@ def backend_of(sources: "Sources", model: "DataModel") -> CountBackend:
         MissingPackageError: its wing, or a package that it needs, is not installed.
     """
     scheme = sources.ingest.source.partition(":")[0].partition("+")[0]
-    COUNTS.check_installed(scheme, f"ingest.rows: stay of {scheme}")
+    if scheme not in COUNTS:
+        raise MissingPackageError(
+            f"ingest.rows: stay needs the part of Likeness that counts in {scheme}. {COUNTS.remedy}"
+        )
     return COUNTS[scheme](sources, model)
