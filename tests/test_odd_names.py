@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import SchemaError
-from likeness.data.encoding.dtypes import typed_again
 from likeness.data.schema.answers import chosen
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import forward_transform, inverse_transform
@@ -24,9 +23,6 @@ from likeness.data.schema.yaml import _CoreLoader, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
 from likeness.pipeline.datasets import model_of, read_schema
-from likeness_histories.generator import HistoryGenerator
-from likeness_histories.row_sets import rows_of_tables
-from likeness_histories.schema import HistorySchema
 
 pytestmark = pytest.mark.long
 
@@ -153,53 +149,6 @@ def test_other_names_are_refused_by_the_schema(name: str) -> None:
     assert "Rename the column" in str(refused.value) and str(refused.value).isprintable()
     with pytest.raises(SchemaError, match=r"cannot have that name|has a text"):
         schema_with([{"name": name, **AB}, {"name": "x", **AB}])
-    with pytest.raises(SchemaError, match=r"cannot have that name|has a text"):
-        HistorySchema.from_dict(histories(name, "x", "y"))
-
-
-def histories(person: str, people: str, event: str, **more: Any) -> dict[str, Any]:
-    """The schema of people with one column each, and of events with two."""
-    tables = {"people": {people: AB}, "events": {event: AB, "day": {**DIGIT, "upper": 30}}}
-    return {"name": "h", "source": "s", "person": person, "order": "day", "most": 3, **more, **tables}
-
-
-def test_every_name_works_in_histories() -> None:
-    """As the key of a person, as a column of people, and as one of events, which each name is once."""
-    Ledger.create(locate())
-    people = pd.DataFrame({"self": range(80), "cls": ["a", "b"] * 40})
-    events = pd.DataFrame({"self": np.repeat(range(80), 3), "index": ["b", "a", "b"] * 80, "day": [1, 5, 9] * 80})
-    schema = HistorySchema.from_dict(histories("self", "cls", "index"))
-    synthesizer = Synthesizer(schema=schema, population="people", settings=FASTEST, device="cpu")
-    fitted = synthesizer.fit({"people": people, "events": events}, person="self")
-    assert list(fitted.sample(3, where={"cls": "a"})["events"]) == ["self", "index", "day"]
-    assert fitted.estimate("next index", by="cls").index.names == ["next index", "cls"]
-    for place, person in enumerate(NAMES):
-        one, other = NAMES[place - 1], NAMES[place - 2]
-        if one in (*OF_HISTORIES[:7], *(f"{word} {other}" for word in ("first", "last", "next", "usual", "before"))):
-            with pytest.raises(SchemaError, match="has a name that histories use"):
-                HistorySchema.from_dict(histories(person, one, other))
-            one = "person's"
-        written = HistorySchema.from_dict(histories(person, one, other))
-        generator = HistoryGenerator(*fitted._fitted.generators, written)
-        tables = generator.tables(5, 0, {one: "b"})
-        assert list(tables["people"]) == [person, one] and list(tables["events"]) == [person, other, "day"]
-        assert (tables["people"][one] == "b").all() and set(tables["events"][person]) <= {1, 2, 3, 4, 5}
-        typed = rows_of_tables(written, *(typed_again(tables[name], written.written[name]) for name in tables))
-        assert list(typed.transitions) == list(written.next_rows.names)
-
-
-def test_events_of_people_have_names_beside_those_of_histories() -> None:
-    """A column of people cannot be called as one that histories make of the events; one of events can."""
-    for name in OF_HISTORIES:
-        memory = ["first", "before", "gap", "usual"]
-        schema = HistorySchema.from_dict(histories("id", "age", name, memory=memory))
-        assert (
-            len(set(schema.next_rows.names)) == len(schema.next_rows.names)
-            and f"usual {name}" in schema.first_rows.names
-        )
-    for name in (*OF_HISTORIES[:7], "first day", "last day", "next day", "usual x", "before x"):
-        with pytest.raises(SchemaError, match=f"column '{name}' of people has a name that histories use"):
-            HistorySchema.from_dict(histories("id", name, "x"))
 
 
 def test_every_name_is_read_back_from_a_draft() -> None:

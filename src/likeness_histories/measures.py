@@ -23,6 +23,8 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
 from likeness.evaluation.marginals import cells, total_variation
+from likeness.report.formats import number
+from likeness.report.internal import FILES
 from likeness_histories.row_sets import HistoryRows, rows_of_tables, steps_of
 from likeness_histories.rules import GAP
 from likeness_histories.schema import NUMBER, STEP, HistorySchema
@@ -171,7 +173,7 @@ def evaluate_histories(
     unknown: int,
     halved: bool = False,
 ) -> None:
-    """Write the distances of three tables from held-out people into ``metrics.json``: synthetic, ceiling and floor.
+    """Write the distances of three tables from held-out people: synthetic, ceiling and floor.
 
     Args:
         schema: public.
@@ -188,13 +190,20 @@ def evaluate_histories(
     for name, rows in compared.items():
         judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}
         measures[name] = {**history_distances(schema, real["test"], rows), **judged}
-    make_private_folder(out_dir)
+    others, ours = ("reference", "other") if halved else ("held-out", "training")
     summary = {
-        "histories": True,
         "scores": {},
         "marginals": {},
         "distances": measures,
-        "strangers": unknown,
         "halved": halved,
+        "unit": "people",
+        "caption": f"Total variation from {others} people, 0 to 1; smaller is better. Real are {ours} people. Shuffled "
+        "people have shuffled columns. Discrimination: the AUC of a classifier that tells real histories from these; "
+        ".5 is best.",
+        "notes": [f"Events that name nobody among the people are left out: {number(unknown)}."],
     }
-    (out_dir / "metrics.json").write_bytes(json.dumps(summary, indent=1).encode())
+    metrics, *tables = FILES
+    make_private_folder(out_dir)
+    (out_dir / metrics).write_bytes(json.dumps(summary, indent=1).encode())
+    for name in tables:
+        (out_dir / name).write_bytes(b"")  # no classifier and no marginal of histories

@@ -24,7 +24,6 @@ from likeness.methods import method_from
 from likeness.methods.marginals.method import Marginals
 from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.where import conditions
-from likeness_histories.schema import HistorySchema
 
 SHARP = "gro\u0308ße"  # NFD
 PLACES = ["Ko\u0308ln", "Sa\u0303o\u00a0Paulo", "\ufeffKöln", "Bad\u202fEms", "kei\u00adne\u200b", "Bonn", "\u200b"]
@@ -126,16 +125,12 @@ def test_equal_looking_texts_are_one(columns: dict[str, Any], words: str) -> Non
         schema_of(columns={name: spec or size for name, spec in columns.items()})
 
 
-def test_names_of_settings_and_histories_are_normal_too(tmp_path: Path) -> None:
+def test_names_of_settings_are_normal_too(tmp_path: Path) -> None:
     people = pd.DataFrame({f"na{SHARP}": ["Zoe\u0308", "Zoë"], "te\u00adil": ["tra\u00adin", "test"]})
     pd.concat([table().head(2), people], axis=1).to_csv(tmp_path / "t.csv", index=False)
     _, split, names = read_source(tmp_path / "t.csv", schema_of(), "teil", "nagröße")
     assert split is not None and names is not None
     assert split.tolist() == ["train", "test"] and len(names) == 2
-    event = {SHARP: {"kind": "integer", "lower": 0, "upper": 9}, "a": {"kind": "categorical", "categories": ["ö", "x"]}}
-    mapping = {"name": "h", "source": "s", "person": "na\u00adme", "order": SHARP, "most": 3, "events": event}
-    histories = HistorySchema.from_dict(mapping | {"ends": {"a": ["o\u0308"]}})
-    assert (histories.person, histories.order, histories.ends) == ("name", "größe", {"a": ("ö",)})
 
 
 def test_headers_are_normal_and_two_of_one_form_are_refused(tmp_path: Path) -> None:

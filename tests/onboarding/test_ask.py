@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import typer
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from person import GUESSED, Person
 from typer.testing import CliRunner
 
 from likeness.cli import init as cli_own
@@ -24,11 +24,9 @@ from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import read_mapping, schema_yaml
 from likeness.ledger.home import Home
-from likeness.onboarding.interview import Completed, Interview
+from likeness.onboarding.interview import Completed
 
 ROOT = Path(__file__).resolve().parents[2]
-GUESSED = {"age": "integer", "ward": "categorical", "pay": "numeric", "day": "date", "seen": "datetime"}
-GUESSED |= {"sick": "boolean", "note": "drop", "town": "categorical", "rank": "integer"}
 # What a person types who knows everything, by the beginning of the question.
 KNOWN = {
     "Source": "codebook of 2024: page 5",
@@ -47,7 +45,6 @@ KNOWN = {
     "Name for": "patients-2024",
     "Most rows": "5",
 }
-MORE = "  and: "
 EXPECTED: dict[str, Any] = {
     "age": {"kind": "integer", "lower": 0, "upper": 110, "nullable": True, "missing_values": ["NA", "?"]},
     "ward": {"kind": "categorical", "categories": ["surgery", "medicine", "other"], "other": "other"}
@@ -61,30 +58,6 @@ EXPECTED: dict[str, Any] = {
     "town": {"kind": "categorical", "categories": "private", "other": "other"},
     "rank": {"kind": "categorical", "categories": ["1", "2", "3"], "ordered": True},
 }
-
-
-class Person:
-    """Answers from a table, ``first`` with other lines; notices a question that comes again without a word why."""
-
-    def __init__(self, known: Mapping[str, str], first: Mapping[str, list[str]] | None = None) -> None:
-        self.known, self.first = known, {key: list(lines) for key, lines in (first or {}).items()}
-        self.asked: list[str] = []
-        self.told: list[str] = []
-        self.heard = 0
-
-    def ask(self, question: str) -> str:
-        assert len(self.asked) < 200, self.told[-3:]
-        if question != MORE:
-            if self.asked and question.partition(",")[0] == self.asked[-1].partition(",")[0]:
-                assert len(self.told) > self.heard
-            self.asked.append(question)
-            self.heard = len(self.told)
-        key = next((key for key in self.known if self.asked[-1].startswith(key)), "")
-        lines = self.first.get(key)
-        return lines.pop(0) if lines else self.known.get(key, "") if question != MORE else ""
-
-    def interview(self, kinds: Mapping[str, str] = GUESSED, draft: SchemaDraft | None = None, **more: Any) -> Completed:
-        return Interview(self.ask, self.told.append, draft or SchemaDraft(kinds, "own"), **more).run()
 
 
 def columns_of(found: Completed) -> dict[str, Any]:

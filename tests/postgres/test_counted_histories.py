@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 from small_project import stage, write_settings
-from test_history_run import EXAMPLE, SCHEMA, TABLES
 from test_statements import change, write
 from typer.testing import CliRunner
 from verdicts import verify
+from visits import EXAMPLE, SCHEMA, TABLES
 
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from harmful_texts import HARMFUL, PRIVATE, refuse_harmful_texts
 from toys import schema_with
 
-from likeness import HistorySchema, Schema, Synthesizer
+from likeness import Schema, Synthesizer
 from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, open_bundle, sums
 from likeness.bundle.verdict import Untestable, Wrong, run_check
@@ -35,10 +36,7 @@ from tests.campaigns.hostile_files import files_of, packed_zip
 pytestmark = pytest.mark.long
 
 Command = Callable[..., tuple[int, str, str]]
-PRIVATE = "Anna Muster, 51, HIV; " * 1_900  # 41 kB
 COLUMNS: dict[str, Any] = {name: {"kind": "categorical", "categories": list("abc")} for name in "xyz"}
-HARMFUL = ["\x1b[2J", "\x07", "\x9b2J", "\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\U000e0041"]
-HEAD = {"name": "t", "source": "s", "person": "pid", "most": 3, "events": COLUMNS}
 VERDICT = "\nverdict: everything was recomputed and is right\n"
 
 
@@ -117,8 +115,6 @@ PLACES: dict[str, Callable[[Any], object]] = {
     "format": schema_of(columns={**COLUMNS, "w": {"kind": "date", "lower": "2000-01-01", "format": "?"}}),
     "rule": schema_of(rules=[{"if": {"x": "?"}, "then": {"y": "a"}}]),
     "key": lambda text: schema_of(**{text: 1})(""),
-    "person": lambda text: HistorySchema.from_dict({**HEAD, "person": text}),
-    "end": lambda text: HistorySchema.from_dict({**HEAD, "ends": {"x": [text]}}),
     "population": settings_of(population="?"),
     "unit": settings_of(unit="?"),
     "attempt": settings_of(attempt="?"),
@@ -128,14 +124,7 @@ PLACES: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_no_text_that_is_published_is_long_or_moves_a_terminal(place: str) -> None:
-    for text, words in (
-        (PRIVATE, "characters. Write at most"),
-        *((f"a{one}b", "control character U+") for one in HARMFUL),
-    ):
-        with pytest.raises((SchemaError, ParamsError), match=r".") as caught:
-            PLACES[place](text)
-        assert words in str(caught.value)
-        assert len(str(caught.value)) < 400 and str(caught.value).isprintable()
+    refuse_harmful_texts(PLACES[place])
 
 
 def test_lists_of_a_schema_are_short() -> None:

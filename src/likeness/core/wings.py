@@ -3,10 +3,11 @@
 A wing may be deleted. What it offers is then refused by name, and all else works.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TypeVar
 
 from likeness.core.errors import MissingPackageError
@@ -17,6 +18,21 @@ T = TypeVar("T")
 
 def _package(point: EntryPoint) -> str:
     return point.module.partition(".")[0]
+
+
+def _declared(group: str) -> dict[str, EntryPoint]:
+    try:
+        points = distribution(DISTRIBUTION).entry_points
+    except PackageNotFoundError:  # a source tree that nobody installed has the core alone
+        return {}
+    return {point.name: point for point in points.select(group=group)}
+
+
+def wing_folders(groups: Iterable[str]) -> list[Path]:
+    """Folders of the installed wings that offer something under one of the groups of entry points."""
+    packages = {_package(point) for group in groups for point in _declared(group).values()}
+    found = [find_spec(package) for package in sorted(packages)]
+    return [Path(place) for spec in found if spec is not None for place in spec.submodule_search_locations or ()]
 
 
 class Wings(Mapping[str, T]):
@@ -33,11 +49,7 @@ class Wings(Mapping[str, T]):
 
     @cached_property
     def _declared(self) -> dict[str, EntryPoint]:
-        try:
-            points = distribution(DISTRIBUTION).entry_points
-        except PackageNotFoundError:  # a source tree that nobody installed has the core alone
-            return {}
-        return {point.name: point for point in points.select(group=self._group)}
+        return _declared(self._group)
 
     @cached_property
     def _names(self) -> list[str]:

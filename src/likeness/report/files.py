@@ -36,8 +36,6 @@ def read_internal(folder: Path) -> Internal:
     """Read what ``evaluate`` wrote to a folder."""
     name = EVALUATION
     metrics = read_json(folder / "metrics.json", f"{name}/metrics.json")
-    if metrics.get("histories"):
-        return Internal(metrics, [], [], {})
     return Internal(
         metrics=metrics,
         scores=read_rows(folder / "scores.csv", f"{name}/scores.csv"),

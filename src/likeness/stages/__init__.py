@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from likeness.core.wings import wing_folders
+
 _PACKAGE = Path(__file__).parents[1]
 _ALL = "core config pipeline"
 FOLDERS = {
@@ -32,17 +34,25 @@ FOLDERS = {
 def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[str, str]:
     """For each stage a text that changes when a file of the package that it loads changes.
 
-    ``plugin`` holds files and folders of the method, where it is none of the package. Each stage with methods loads it.
+    Stages with methods also load the wings that offer methods, and every stage those that offer anything else.
+    ``plugin`` holds files and folders of the method, where it is none of Likeness.
     """
     names = {name for folders in FOLDERS.values() for name in f"{_ALL} {folders}".split()}
     folders = {name: _digest(package, sorted((package / name).rglob("*"))) for name in names}
-    plugin_digests = [_digest(place.parent, sorted([place, *place.rglob("*")])) for place in plugin]
+    outside = {
+        "plugin": list(plugin),
+        "methods of wings": wing_folders(["likeness.methods"]),
+        "wings": wing_folders(["likeness.counts", "likeness.datasets", "likeness.sources"]),
+    }
+    others = {
+        name: " ".join(_digest(place.parent, sorted([place, *place.rglob("*")])) for place in places)
+        for name, places in outside.items()
+    }
     texts = {}
     for stage, words in FOLDERS.items():
         digests = {name: folders[name] for name in f"{_ALL} {words}".split()}
         digests["stage"] = _digest(package, [package / "stages" / f"{stage}.py"])
-        if plugin_digests and "methods" in words.split():
-            digests["plugin"] = " ".join(plugin_digests)
+        digests |= {name: digest for name, digest in others.items() if name == "wings" or "methods" in words.split()}
         texts[stage] = "".join(f"{name} {digest}\n" for name, digest in digests.items())
     return texts
 

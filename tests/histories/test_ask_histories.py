@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from test_ask import ROOT, Person
+from person import Person
+from small_project import ROOT
 from typer.testing import CliRunner
 
 import likeness.cli.init as cli_init
