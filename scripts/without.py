@@ -2,7 +2,8 @@
 
 Run: ``python scripts/without.py WING [WING ...] [--whole]``; a wing is papers, images, histories, postgres, or ``all``.
 The copy uses the packages of this environment. It passes the contract tests, and one run of ``marginals`` on Adult.
-Without one wing, those contract tests run that train nothing; without ``all``, every one. With ``--whole`` the copy is installed into a new environment, and passes all tests but the slow ones.
+Without one wing, those contract tests run that train nothing; without ``all``, every one. With ``--whole`` the copy is
+installed into a new environment, and passes all tests but the slow ones.
 """
 
 import argparse
