@@ -166,7 +166,7 @@ ENTRIES = (
     Entry("PEARL", "table 1, figure 8", "without critic", "digits mnist", "pearl without critic"),
     Entry("PEARL", "table 2, 4", "Adult, 10 classifiers", "adult_rebalanced", "pearl | merf", "twelve classifiers"),
     Entry("PEARL", "table 3", "range queries, 2-way marginals, MMD", "adult_rebalanced credit", "pearl | merf",
-          "2-way total variation is half of its L1; ranges and MMD are in each run's report"),
+          "2-way total variation is half of its L1; ranges and MMD are in new rows"),
     Entry("PEARL", "figure 4, 9, 10", "histograms of Adult", "", "", "each run's report draws them", "likeness run"),
     Entry("DP-NTK", "table 1, figure 1", "widths 100 to 1,000 at ε = 10", "mnist",
           "ntk, width 100 | ntk, width 400 | ntk | ntk, width 1,000", "width 800 is the default",

@@ -21,10 +21,9 @@ from typing import Any
 
 from likeness.core.hashing import sha256_bytes
 from likeness.privacy.calibration import rho_for
+from tests.small_project import Clone, copy_project
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "pipeline"))
-from small_project import Clone, copy_project  # noqa: E402
 
 IDENTITY = "fault-people"
 EPSILON, ROOM = 1.0, 1e6  # of a plan; of a cap that nothing in a trial of kills reaches

@@ -162,7 +162,7 @@ def edit_request(query: str, **changes: Any) -> Plant:
         edit_receipt(query, key=new)(folder)
         ledger = folder / names.LEDGER
         ledger.write_text(ledger.read_text().replace(old, new))
-        trained = sorted(one.receipt.key for one in Bundle(folder).training_answers)
+        trained = sorted(one.receipt.key for one in Bundle(folder).answers)
         for spec in Bundle(folder).project.outputs.generators:
             edit_json(folder / spec / "spec.json", lambda value: value["provenance"].update(releases=trained))
         edit_body("published", releases=trained)(folder)

@@ -38,11 +38,9 @@ from likeness.pipeline.project import Project
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.request import Dataset
-from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, ROOT, Ended, Field, preload
+from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, Ended, Field, preload
 from tests.campaigns.night_fits import KINDS, Fits
-
-sys.path.insert(0, str(ROOT / "tests"))
-from postgres_server import server
+from tests.postgres_server import server
 
 RESULTS, FAULTS_RESULTS = Path("evidence/results/nights.csv"), Path("evidence/results/faults.csv")
 NIGHTS, FITS, HURT = 365, 30, 0.45

@@ -7,7 +7,7 @@ import pytest
 from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness_papers.measures import Condition, answers, draw_queries
+from likeness_papers.measures import Condition, answers, draw_queries, papers_measures
 
 Tables = Callable[..., pd.DataFrame]
 
@@ -73,7 +73,9 @@ def test_an_equal_table_has_no_error_and_another_has(schema: Schema, table_of: T
     assert np.array_equal(
         answers(table, schema, queries), answers(table.sample(frac=1, random_state=1), schema, queries)
     )
-    assert abs(answers(table, schema, queries) - answers(other, schema, queries)).mean() > 0.02
+    error = abs(answers(table, schema, queries) - answers(other, schema, queries)).mean()
+    assert error > 0.02
+    assert papers_measures(table, other, schema, queries=200)["range_queries"] == error
 
 
 def test_narrow_and_empty_tables(table_of: Tables) -> None:

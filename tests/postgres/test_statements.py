@@ -29,9 +29,6 @@ from likeness.data.source.files import read_frame
 from likeness.data.source.row_digests import _sum, row_hashes
 from likeness.data.source.row_texts import row_texts
 from likeness.data.source.split import SplitByContent, split_by_column, split_by_person
-from likeness.data.warehouse import columns, dialects
-from likeness.data.warehouse.rows import RowsThere, Sums
-from likeness.data.warehouse.statements import People, Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
@@ -42,6 +39,9 @@ from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachCluster, EachPerson, Records
 from likeness.release.sums.backends import counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_postgres import columns, functions
+from likeness_postgres.rows import DatabaseRows, Sums
+from likeness_postgres.statements import People, Split
 
 ALL, CAST = Split(0.0, 0), "CAST it in ingest.query"
 WORDS = ["-9", "NA", "2020-01-02"]
@@ -208,7 +208,7 @@ def database_makes(database: Database, places: list[int], kinds: list[str]) -> d
     cells = ", ".join(f"c AS c_{kind}" for kind in kinds)
     query = f"SELECT {cells}, id AS k FROM ({database.statement}) AS t WHERE id IN ({', '.join(map(str, places))})"
     schema = schema_with(columns_of(kinds) | {"k": {"kind": "integer", "lower": 0, "upper": 1_000}})
-    rows = RowsThere(Database(database.url, query), schema, ALL)
+    rows = DatabaseRows(Database(database.url, query), schema, ALL)
     assert rows.reasons == [], (database, schema)
     texts = [f"f_{at}, {columns.framed(schema.columns[at], f'v_{at}')}" for at in range(len(kinds))]
     statement = rows.statements._written([], f"SELECT v_{len(kinds)}, {', '.join(texts)} FROM likeness_rows")
@@ -270,11 +270,11 @@ def test_sql_and_python_make_the_same_of_each_hostile_cell(url: str) -> None:
 def test_texts_and_lists_are_read_whatever_the_client_says(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change(url, "CREATE TABLE lists AS SELECT ARRAY['u'] AS c, 1 AS k")
     schema = schema_with({"k": {"kind": "integer", "lower": 0, "upper": 1}, "c": KINDS["other"]})
-    lists = RowsThere(Database(url, "lists"), schema, ALL)
+    lists = DatabaseRows(Database(url, "lists"), schema, ALL)
     assert lists.reasons == [f"column 'c': its type has no text that is the same in each database. {CAST}"]
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     booleans = schema_with({"k": {"kind": "integer", "lower": 0, "upper": 1}, "c": KINDS["words"]})
-    assert RowsThere(Database(url, "SELECT 'JAI' AS c, 1 AS k"), booleans, ALL).survey()[0].count == 1
+    assert DatabaseRows(Database(url, "SELECT 'JAI' AS c, 1 AS k"), booleans, ALL).survey()[0].count == 1
 
 
 @pytest.mark.parametrize(("kind", "word"), [("date", "date"), ("date", "timestamp"), ("datetime", "timestamp")])
@@ -282,7 +282,7 @@ def test_texts_and_lists_are_read_whatever_the_client_says(url: str, monkeypatch
 def test_a_date_without_end_is_refused(kind: str, word: str, cell: str, url: str) -> None:
     """As Python, whose dates have none."""
     database = Database(url, f"SELECT CAST('{cell}' AS {word}) AS c")
-    for ask in (RowsThere(database, schema_with({"c": KINDS[kind]}), ALL).survey, lambda: database.first(1)):
+    for ask in (DatabaseRows(database, schema_with({"c": KINDS[kind]}), ALL).survey, lambda: database.first(1)):
         with pytest.raises(DataError):
             ask()
 
@@ -292,20 +292,20 @@ FOLDED = {letter: folded(letter) for letter in map(chr, range(0x80, 0x110000)) i
 
 def test_the_letters_that_sql_folds_are_those_of_unicode() -> None:
     normal = {letter: fold for letter, fold in FOLDED.items() if unicodedata.normalize("NFC", letter) == letter}
-    assert {letter: fold for letter, fold in normal.items() if len(fold) > 1} == dialects._FOLDS
+    assert {letter: fold for letter, fold in normal.items() if len(fold) > 1} == functions._FOLDS
     assert {letter: fold for letter, fold in normal.items() if len(fold) == 1} == dict(zip("İıſ", "iis", strict=True))
-    matched = "".join(letter for letter in map(chr, range(0x3100)) if re.fullmatch(dialects._SPACES, letter))
-    unseen = "".join(letter for letter in map(chr, range(0x10000)) if re.fullmatch(dialects._UNSEEN, letter))
+    matched = "".join(letter for letter in map(chr, range(0x3100)) if re.fullmatch(functions._SPACES, letter))
+    unseen = "".join(letter for letter in map(chr, range(0x10000)) if re.fullmatch(functions._UNSEEN, letter))
     assert (matched, unseen) == ("".join(sorted(SPACES)), "".join(sorted(UNSEEN)))
     blank = [letter for letter in map(chr, range(0x110000)) if letter.isspace() and letter not in SPACES]
-    assert all(re.fullmatch(dialects._BLANKS, letter) for letter in blank)
+    assert all(re.fullmatch(functions._BLANKS, letter) for letter in blank)
 
 
 @dataclass
 class Rows:
     """A table in a database, and its typed training rows in memory."""
 
-    there: RowsThere
+    there: DatabaseRows
     train: pd.DataFrame
     hashes: NDArray[np.uint8]
 
@@ -358,7 +358,7 @@ def visits(url: str) -> Rows:
     """These rows in a database that has none yet."""
     table = visits_table()
     write(url, "visits", table)
-    there = RowsThere(Database(url, "visits"), VISITS, Split(0.25, 7))
+    there = DatabaseRows(Database(url, "visits"), VISITS, Split(0.25, 7))
     typed_rows = read_frame(table, VISITS)
     hashes = row_hashes(typed_rows, VISITS)
     is_train = SplitByContent(0.25, 7).parts(hashes) == "train"
@@ -372,7 +372,7 @@ def test_private_categories_are_counted_by_their_hashes(url: str) -> None:
     write(url, "texts", table)
     schema = schema_with({"c": KINDS["open"] | {"missing_values": ["-9"]}, "n": {**KINDS["integer"], "lower": 0}})
     complete = schema.completed({"c": ("u", "\\", "o''k", "1", "${env:HOME}")})
-    there = RowsThere(Database(url, "texts"), schema, Split(0.25, 7), complete=complete)
+    there = DatabaseRows(Database(url, "texts"), schema, Split(0.25, 7), complete=complete)
     typed_rows = read_frame(table, schema)
     hashes = row_hashes(typed_rows, schema)
     train = typed_rows[SplitByContent(0.25, 7).parts(hashes) == "train"]
@@ -418,7 +418,7 @@ def test_rows_of_people_are_bounded_and_split_as_here(url: str) -> None:
         parts = split_by_person(persons, 0.25, 7) if column == "who" else by_column
         keep = bound_contributions(hashes, persons, parts, 3)
         assert 0.2 < keep.mean() < 0.7
-        there = RowsThere(Database(url, "stays"), schema, split, People(column, 3))
+        there = DatabaseRows(Database(url, "stays"), schema, split, People(column, 3))
         expected = [hashes[keep & (parts == part)] for part in ("train", "test")]
         assert there.survey() == tuple(Sums(len(some), _sum(some)) for some in expected)
         counts, sums = there.counts([[Cells(Encoder(schema).layout.starts["c"], 2)]], 1, False)
@@ -428,8 +428,8 @@ def test_rows_of_people_are_bounded_and_split_as_here(url: str) -> None:
     for name in NOBODY:
         query = f"SELECT a, c, CASE WHEN number > 0 THEN who ELSE {name} END AS who FROM stays"
         with pytest.raises(DataError, match=r"'who' of ingest\.unit must hold a text or a whole number in each row"):
-            RowsThere(Database(url, query), schema, ALL, People("who", 3)).survey()
-    real = RowsThere(Database(url, "SELECT a, c, 0.5 * number AS who FROM stays"), schema, ALL, People("who", 3))
+            DatabaseRows(Database(url, query), schema, ALL, People("who", 3)).survey()
+    real = DatabaseRows(Database(url, "SELECT a, c, 0.5 * number AS who FROM stays"), schema, ALL, People("who", 3))
     words = "column 'who': it names people and holds neither texts nor whole numbers"
     assert real.reasons == [words]
 
@@ -477,7 +477,7 @@ def test_rows_that_break_all_rules_are_mapped_as_python_maps_them(url: str) -> N
     edges = ["1900-02-28", "1900-03-01", "2000-02-29", "2000-12-31", "1969-12-31", "2100-02-28", "2096-02-29", None]
     table.loc[some, "born"] = np.resize(np.array(edges, object), some.sum())
     write(url, "ruled", table)
-    there = RowsThere(Database(url, "ruled"), RULED, ALL)
+    there = DatabaseRows(Database(url, "ruled"), RULED, ALL)
     expected = forward_transform(table, RULED)
     assert all((expected[name] != table[name]).any() for name in ("state", "price", "early", "middle", "late", "level"))
     steps, names = there.statements.modeled()
@@ -572,7 +572,7 @@ def test_a_collation_changes_no_category_and_no_part(url: str) -> None:
         "INSERT INTO t VALUES ('U', 'train'), ('u', 'train'), ('u', 'test')",
     )
     schema = schema_with({"c": KINDS["other"]})
-    rows = RowsThere(Database(url, "t"), schema, Split(0.0, 0, name="part", train="train", test="test"))
+    rows = DatabaseRows(Database(url, "t"), schema, Split(0.0, 0, name="part", train="train", test="test"))
     (counts,), sums = rows.counts([(Cells(0, 2),)], 1, False)
     assert counts.tolist() == [[1, 1]] and sums.count == 2
     other = replace(rows, split=replace(rows.split, train="TRAIN"))

@@ -173,7 +173,7 @@ FORMS = {
     "timestamptz": "zoned",
     "time": "clock",
 }
-"""The forms of cells by the type of their column: see :mod:`likeness.data.warehouse.columns`. Others are not read."""
+"""The forms of cells by the type of their column: see :mod:`likeness_postgres.columns`. Others are not read."""
 
 
 def in_full(sql: str) -> str:

@@ -23,7 +23,7 @@ from likeness.data.booleans import FALSE_WORDS, NUMBERS, TRUE_WORDS
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import day_of
 from likeness.data.schema.kinds.categories import whole_text
-from likeness.data.warehouse.dialects import DAYS, SECONDS
+from likeness_postgres.functions import DAYS, SECONDS
 
 FAULTS = ("", "not whole", "unreadable", "missing")
 """What may be wrong with a cell; of several faults the last counts. See :func:`likeness.data.source.cells.refusal`."""

@@ -17,10 +17,10 @@ from likeness.data.source.cells import refusal
 from likeness.data.source.databases import Database
 from likeness.data.source.names import check_names
 from likeness.data.source.row_digests import TypedDigest
-from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.dialects import FORMS
-from likeness.data.warehouse.edges import Axis
-from likeness.data.warehouse.statements import LIMBS, People, Split, Statements, counts_in
+from likeness_postgres import columns, rules
+from likeness_postgres.edges import Axis
+from likeness_postgres.functions import FORMS
+from likeness_postgres.statements import LIMBS, People, Split, Statements, counts_in
 
 MOST_COLUMNS = 500
 """A step has up to three columns a column of the schema, and PostgreSQL takes 1,664."""
@@ -42,7 +42,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Look:
+class Summary:
     """What a run knows of rows that stay before it asks about cells. Private.
 
     Attributes:
@@ -62,7 +62,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class RowsThere:
+class DatabaseRows:
     """The rows of a query, which stay in their database.
 
     Attributes:
@@ -140,10 +140,10 @@ class RowsThere:
 
     @property
     def surveys(self) -> list[str]:
-        """The statements of :meth:`look`."""
+        """The statements of :meth:`summary`."""
         return [self.statements.survey()]
 
-    def look(self, key: bytes) -> Look:
+    def summary(self, key: bytes) -> Summary:
         """What a run knows of the rows.
 
         Args:
@@ -153,7 +153,7 @@ class RowsThere:
             DataError: as :meth:`survey`.
         """
         train, test = self.survey()
-        return Look(self.digest(key, train), (self.digest(key, train, test),), train.count, test.count)
+        return Summary(self.digest(key, train), (self.digest(key, train, test),), train.count, test.count)
 
     def digest(self, key: bytes, *sums: Sums) -> str:
         """The keyed digest of rows: a database has no order of rows."""

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
-from likeness.data.histories.statements import HistoryStatements, reasons_against
+from likeness.data.schema.row_sets import EventSchema
 from likeness.data.source.databases import Database
-from likeness.data.warehouse.edges import Axis
-from likeness.data.warehouse.rows import MOST_COLUMNS, Look, RowsThere, Sums, summed
-from likeness.data.warehouse.statements import People, Split
-from likeness_histories.row_sets import digest_of_sets
-from likeness_histories.schema import HistorySchema
+from likeness.data.source.row_digests import digest_of_sets
+from likeness_postgres.edges import Axis
+from likeness_postgres.history_statements import HistoryStatements, reasons_against
+from likeness_postgres.rows import MOST_COLUMNS, DatabaseRows, Summary, Sums, summed
+from likeness_postgres.statements import People, Split
 
 
 @dataclass(frozen=True)
-class HistoriesThere(RowsThere):
+class DatabaseHistories(DatabaseRows):
     """People with histories in a database. The rows that are counted are those of one row set.
 
     Attributes:
@@ -27,13 +27,13 @@ class HistoriesThere(RowsThere):
         tables: the events and, where there is such a table, the people.
     """
 
-    history: HistorySchema = field(kw_only=True)
+    history: EventSchema = field(kw_only=True)
     place: int = field(kw_only=True)
-    tables: Sequence[RowsThere] = field(kw_only=True)
+    tables: Sequence[DatabaseRows] = field(kw_only=True)
     by_person = True
 
     @classmethod
-    def of(cls, history: HistorySchema, databases: Sequence[Database], split: Split, place: int) -> "HistoriesThere":
+    def of(cls, history: EventSchema, databases: Sequence[Database], split: Split, place: int) -> "DatabaseHistories":
         """The rows of queries. Nothing is asked yet.
 
         Args:
@@ -44,7 +44,7 @@ class HistoriesThere(RowsThere):
         """
         schemas, name = [history.events, *([] if history.people is None else [history.people])], history.person
         tables = [
-            RowsThere(database, schema, split, People(name, 0))
+            DatabaseRows(database, schema, split, People(name, 0))
             for database, schema in zip(databases, schemas, strict=True)
         ]
         schema, unit = list(history.row_sets.values())[place], People(name, history.most)
@@ -70,7 +70,7 @@ class HistoriesThere(RowsThere):
 
     @property
     def surveys(self) -> list[str]:
-        """The statements of :meth:`look`."""
+        """The statements of :meth:`summary`."""
         own = self.statements.survey()
         return [*(table.statements.survey() for table in self.tables), own]
 
@@ -96,7 +96,7 @@ class HistoriesThere(RowsThere):
             )
         return counts, sums
 
-    def look(self, key: bytes) -> Look:
+    def summary(self, key: bytes) -> Summary:
         """What a run knows of the people, as of rows.
 
         Raises:
@@ -109,10 +109,10 @@ class HistoriesThere(RowsThere):
             whole.append(table.digest(key, *sums) if any(some.count for some in sums) else "")
         counts, train = self._in([answer])
         numbers = {int(cell): count for _, cell, count in counts}
-        return Look(self.digest(key, train), tuple(whole), train.count, numbers[2], numbers[0], numbers[1])
+        return Summary(self.digest(key, train), tuple(whole), train.count, numbers[2], numbers[0], numbers[1])
 
     def digest(self, key: bytes, *sums: Sums) -> str:
-        """The keyed digest of both row sets, see :func:`likeness_histories.row_sets.digest_of_sets`."""
+        """The keyed digest of both row sets, see :func:`likeness.data.source.row_digests.digest_of_sets`."""
         (train,), (first, following) = sums, self.history.row_sets.values()
         pairs = {share: summed(following, some) for share, some in train.shares}
         return digest_of_sets(summed(first, train), pairs, key)

@@ -17,7 +17,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.computed import Computing, Derived, Equal, OneOf
 from likeness.data.schema.rule import Forbidden, IfThen, Never, Order, Rule
 from likeness.data.schema.rules import PASSES, ConstrainedTable
-from likeness.data.warehouse import columns
+from likeness_postgres import columns
 
 _EPOCH = 719_468  # days from 0000-03-01 to 1970-01-01: no date has a negative number, and a leap day ends a year
 _SIGNS = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
@@ -138,7 +138,7 @@ def _mended(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _computed(rule: Equal, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """As :meth:`likeness_histories.rules.NextEqual.mended`, step by step: the sum, rounded, within the bounds."""
+    """A computed number, step by step: the sum, rounded, within the bounds."""
     column = next(iter(rule.columns.values()))
     parts = [
         columns.number(part) if isinstance(part, float) else f"CAST({names[part]} AS DOUBLE PRECISION)"

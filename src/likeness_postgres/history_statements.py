@@ -1,7 +1,7 @@
-"""The statements that make both row sets of people with histories, and count them: :mod:`likeness_histories.row_sets`.
+"""The statements that make both row sets of people with histories, and count them.
 
 Steps that begin with ``likeness_events`` and ``likeness_people`` type and hash the tables, as
-:mod:`likeness.data.warehouse.statements` says. In the next ones ``p`` names the person:
+:mod:`likeness_postgres.statements` says. In the next ones ``p`` names the person:
 
 1. ``likeness_persons``: ``k``, 1 for that row of a person among the people which counts
 2. ``likeness_together``: both tables. ``t`` is 0 for a row of people, whose columns are ``a_k``, and 1 for an event.
@@ -25,12 +25,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, EventSchema
 from likeness.data.schema.schema import Schema
-from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.edges import searched
-from likeness.data.warehouse.statements import LIMBS, Statements, limbs
-from likeness_histories.rules import GAP
-from likeness_histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness_postgres import columns, rules
+from likeness_postgres.edges import searched
+from likeness_postgres.statements import LIMBS, Statements, limbs
 
 _EVENTS, _PEOPLE = "likeness_events", "likeness_people"
 _MARKS = ("likeness_first", "likeness_next")  # of the row sets
@@ -39,7 +38,7 @@ _BESIDE = {"n": "LEAD", "b": "LAG"}
 Steps = list[tuple[str, str]]
 
 
-def reasons_against(history: HistorySchema) -> list[str]:
+def reasons_against(history: EventSchema) -> list[str]:
     """Why a database cannot make the row sets as Python does; empty where it can."""
     return [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained)]
 
@@ -53,13 +52,13 @@ class HistoryStatements(Statements):
         tables: statements about the events and, where there is such a table, about the people.
     """
 
-    history: HistorySchema = field(kw_only=True)
+    history: EventSchema = field(kw_only=True)
     tables: Sequence[Statements] = field(kw_only=True)
     held_steps = ".*"
     group = "m"
 
     @classmethod
-    def about(cls, history: HistorySchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
+    def about(cls, history: EventSchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
         """The statements that count one of both row sets.
 
         Args:

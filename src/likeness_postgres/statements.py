@@ -3,11 +3,11 @@
 Each is one ``SELECT``. Its first steps are the same:
 
 1. ``likeness_source``: the query of the settings, as it is written there
-2. ``likeness_raw``, ``likeness_read``, ``likeness_typed``: the columns (:mod:`likeness.data.warehouse.columns`)
+2. ``likeness_raw``, ``likeness_read``, ``likeness_typed``: the columns (:mod:`likeness_postgres.columns`)
 3. ``likeness_rows``: ``h``, SHA-256 of each row's text (:mod:`likeness.data.source.row_texts`)
 4. ``likeness_parts``: ``train``, 1 for a training row and 0 for a test row (:mod:`likeness.data.source.split`); 2 for a
    row beyond those of its person that are used (:mod:`likeness.data.source.contribution_bounding`)
-5. to count: ``likeness_rules_1`` and so on, the training rows mapped by rules (:mod:`likeness.data.warehouse.rules`)
+5. to count: ``likeness_rules_1`` and so on, the training rows mapped by rules (:mod:`likeness_postgres.rules`)
 """
 
 import re
@@ -21,10 +21,10 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_digests import MIXING
 from likeness.data.source.split import COPIES_STEP, WORDS, factor_and_start, held_out_words
-from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.dialects import in_full
-from likeness.data.warehouse.edges import Axis, first_values, searched
-from likeness.data.warehouse.rules import Steps
+from likeness_postgres import columns, rules
+from likeness_postgres.edges import Axis, first_values, searched
+from likeness_postgres.functions import in_full
+from likeness_postgres.rules import Steps
 
 LIMBS = 8
 """Numbers of 32 bits that a hash has. Sums of each are exact for 2**31 rows."""
