@@ -26,7 +26,7 @@ from likeness.release.sums.backends import counted_tables
 from likeness_postgres.reader import PostgresReader
 
 if TYPE_CHECKING:
-    from likeness_postgres.rows import DatabaseRows
+    from likeness_postgres.rows import RemoteRows
     from likeness_postgres.statements import Split
 
 _WHAT_LEAVES = """-- These statements read, and write nothing. Each begins with the same steps, which hash rows.
@@ -50,7 +50,7 @@ class PostgresCounts(CountBackend):
             "privacy.series chooses people for each night": self.sources.params.privacy.series != NONE,
             "the schema is one of images": self.model.records.image is not None,
         }
-        return [reason for reason, holds in conditions.items() if holds] or self._written.reasons
+        return [reason for reason, holds in conditions.items() if holds] or self._source_rows.reasons
 
     def later_reasons(self, maps: Iterable[type]) -> list[str]:
         """The settings, and maps whose sums do not follow from counts of cells."""
@@ -64,17 +64,17 @@ class PostgresCounts(CountBackend):
 
     def digest(self, key: bytes) -> str:
         """All rows of each table, and whose they are."""
-        summary = self._written.summary(key)
+        summary = self._source_rows.summarize(key)
         return " ".join([*summary.whole, summary.digest])
 
     def ingest(self, ledger: Ledger, paths: ProjectPaths) -> None:
         """Tables without rows. COUNTED holds SHA-256 of the statements that were asked."""
-        rows, params = self._written, self.model.complete(self.sources.params)
-        summary = rows.summary(ledger.key)
+        rows, params = self._source_rows, self.model.complete(self.sources.params)
+        summary = rows.summarize(ledger.key)
         self.model.check_strangers(summary.strangers, summary.events)
         manifest = manifest_of(params, ledger.id, summary.digest, summary.count, summary.whole, summary.held_out)
         ledger.check_owner(manifest["identity"], summary.digest, manifest["rows_digests"])
-        manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.surveys).encode())
+        manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.survey_statements).encode())
         for prefix, (schema, _) in self.model.encoded.items():
             no_cells = pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names})
             table = with_columns(typed(no_cells, schema, rows.database.name), {SPLIT_COLUMN: pd.Series(dtype=object)})
@@ -86,40 +86,40 @@ class PostgresCounts(CountBackend):
 
     def script(self, complete: Schema | None, queries: Iterable[tuple[int, Query]]) -> Iterator[str]:
         """The statement of the stages fingerprint and ingest, then those of each query, below SHA-256 of them."""
-        rows = self._written
+        rows = self._source_rows
         yield _WHAT_LEAVES
-        yield "-- fingerprint and ingest\n" + "\n".join(f"{survey};" for survey in rows.surveys)
+        yield "-- fingerprint and ingest\n" + "\n".join(f"{survey};" for survey in rows.survey_statements)
         for place, column in enumerate(self.model.records.open_columns, start=1):
             name, statements = column.name, rows.statements
             yield f"\n-- {query_name(place)}: {rows.digest_of_texts(name)}\n{statements.texts(name)};"
             yield f"-- and of the hashes that are released:\n{statements.texts_of(name, ())};"
-        of_sets: dict[int, DatabaseRows] = {}
+        of_sets: dict[int, RemoteRows] = {}
         for place, query in queries:
             rows = of_sets[place] = of_sets.get(place) or self.rows(complete, place)
             counted = counted_tables(query)
             yield f"\n-- {query.name}: {rows.digest_of_statements(*counted)}"
             yield from (f"{statement};" for statement in rows.statements.counts(*counted))
 
-    def rows(self, complete: Schema | None = None, place: int = 0) -> "DatabaseRows":
+    def rows(self, complete: Schema | None = None, place: int = 0) -> "RemoteRows":
         """The rows of one row set. Nothing is asked yet.
 
         Args:
             complete: one row a record, with released categories; None: before they are.
             place: of the row set.
         """
-        from likeness_postgres.history_rows import DatabaseHistories
-        from likeness_postgres.rows import DatabaseRows
+        from likeness_postgres.history_rows import RemoteHistories
+        from likeness_postgres.rows import RemoteRows
         from likeness_postgres.statements import People
 
         databases = [one for one in self.sources.places if isinstance(one, Database)]
         if (events := self.model.of_events) is not None:
-            return DatabaseHistories.of(events, databases, self._split(), place)
+            return RemoteHistories.from_databases(events, databases, self._split(), place)
         unit = self.sources.ingest.unit
         people = None if unit is None else People(unit.column, unit.max_rows)
-        return DatabaseRows(databases[0], self.model.records, self._split(), people, complete)
+        return RemoteRows(databases[0], self.model.records, self._split(), people, complete)
 
     @cached_property
-    def _written(self) -> "DatabaseRows":
+    def _source_rows(self) -> "RemoteRows":
         """The rows before their categories are released: names and types of columns are asked once."""
         return self.rows()
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-    from likeness_postgres.rows import DatabaseRows, Sums
+    from likeness_postgres.rows import RemoteRows, Sums
 
 _CHARGED, _UNSPENT = (
     "Nothing was released, and the cost of this query stays on record",
@@ -28,7 +28,7 @@ class PostgresReader:
         key: of the ledger.
     """
 
-    rows: "DatabaseRows"
+    rows: "RemoteRows"
     digest: str
     key: bytes
 
@@ -52,7 +52,7 @@ class PostgresReader:
         """
         counts, sums = self.rows.counts(tables, num_groups, by_class)
         self._compare(sums, _CHARGED)
-        return counts, self.rows.records(sums)
+        return counts, self.rows.record_count(sums)
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
         """The counts by SHA-256 of a text, if they are about the rows that the cost is for, and the number of rows.
@@ -78,7 +78,7 @@ class PostgresReader:
         Raises:
             DataError: they changed, or the database refuses.
         """
-        self._compare(self.rows.now(), _UNSPENT)
+        self._compare(self.rows.count_training_rows(), _UNSPENT)
 
     def _compare(self, sums: "Sums", fate: str) -> None:
         if self.rows.digest(self.key, sums) != self.digest:

@@ -24,11 +24,11 @@ from typing import Any, cast
 import numpy as np
 
 from likeness.core.bounds import PrivacyUnit
+from likeness.core.engine import LOCAL, threads
 from likeness.core.errors import DataError, LikenessError, PlanError, ReleaseError
 from likeness.core.format import HERE
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.core.retry import patiently
-from likeness.engine import LOCAL, threads
 from likeness.features.base import CellMap, ProductsMap
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import REDRAW

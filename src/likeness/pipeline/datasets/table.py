@@ -68,8 +68,8 @@ class Table(DataModel):
 
     def ingest(self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths) -> None:
         """Write the rows in chunks."""
+        from likeness.core.engine import threads
         from likeness.data.private_tables import write_private_chunks
-        from likeness.engine import threads
         from likeness.pipeline.ingest import IngestedRows, typed_rows
 
         rows = IngestedRows(sources.params, self.schema, ledger)

@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from likeness.core.engine import LOCAL, Engine
 from likeness.core.errors import DataError, ReleaseError
-from likeness.engine import LOCAL, Engine
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
 from likeness.release.sums.backends import CountReader, counted_sum
