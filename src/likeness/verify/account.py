@@ -202,7 +202,7 @@ def plan(bundle: Bundle) -> str:
     params, plan, released = bundle.params, bundle.plan, bundle.released
     here = distribution_of(params.method)
     if plan.plugin != here:
-        require(params.method not in METHODS, f"{names.PLAN_FILE} names a distribution for a method of Likeness")
+        require(not METHODS.is_ours(params.method), f"{names.PLAN_FILE} names a distribution for a method of Likeness")
         raise Untestable(f"{params.method} was that of {plan.plugin}. Here is {here}: install the same version")
     try:
         check_plan(bundle.project, plan)
