@@ -28,12 +28,12 @@ from evidence.memory import peak_mb
 from evidence.pages import origin
 from likeness import Synthesizer
 from likeness.core import rng
+from likeness.data.schema.row_sets import GAP, LENGTH
 from likeness.data.source.files import read_frame_people
 from likeness.evaluation.marginals import cells
 from likeness_histories.measures import discrimination, history_distances, shuffled, stepped
 from likeness_histories.row_sets import HistoryRows, history_rows
-from likeness_histories.rules import GAP
-from likeness_histories.schema import LENGTH, HistorySchema
+from likeness_histories.schema import HistorySchema
 
 RESULTS = Path("evidence/results/histories.csv")
 MOST = 20

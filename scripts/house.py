@@ -1,19 +1,24 @@
 """Measure the house at a commit, from its text alone: nothing of the project is imported or run.
 
-Run: ``python scripts/house.py [COMMIT ...]``; without a commit it measures HEAD. What its words mean:
+Run: ``python scripts/house.py [--names] [COMMIT ...]``; without a commit it measures HEAD. ``--names`` lists the vague
+names. What its words mean:
 
-- *lines*: all lines of all ``.py`` files of a folder, empty ones too.
-- *words*: what has a letter in Markdown outside of ``evidence`` (earlier ``docs/evidence``) and CHANGELOG.md, without
-  code and formulas.
+- *lines*: all lines of all ``.py`` files of a folder, empty ones too. The *core* is ``src/likeness``; a *wing* is any
+  other package of ``src``.
+- *words*: what has a letter in Markdown outside of ``evidence`` and CHANGELOG.md, without code and formulas. Words of
+  ``evidence`` count in the same way.
+- *room*: a folder of the core, or a file beside them; and ``flows`` and ``stages`` at the top. An *arrow* is a room
+  that imports another one, also inside functions. A room stands one *floor* above the highest room that it imports.
 - *circle*: files that all reach each other by imports, also by those inside functions and below ``if TYPE_CHECKING``.
   An ``__init__.py`` is in no circle.
-- *local import*: an import statement inside a function.
-- *branch on histories*: a condition (``if``, ``while``, ``assert``, a filter) that names histories, events or people,
-  or an ``and`` or ``or`` outside of conditions that names histories; nothing below ``data/histories``.
+- *local import*: an import statement inside a function of the core.
+- *vague name*: a function of ``src`` whose whole name, without underscores at its ends, is a participle, a
+  preposition or a word of :data:`VAGUE`; or whose name begins with a preposition other than from, to, with and as, as
+  libraries begin names of converters; or that has one of :data:`NEVER` in it. A verb whose participle is the same word
+  is a verb.
 - *key*: a field of ``Params`` or of a method. A field that holds a section counts with the fields of the section. Where
   a class names its ``everyday`` settings, the others stand under ``METHOD.expert`` of params.yaml. They are *expert
   keys* and count apart.
-- *fresh default*: an argument ``fresh=`` in the package.
 - *class*: its lines, and the functions in its body.
 """
 
@@ -26,30 +31,60 @@ from pathlib import Path
 
 PACKAGE = "src/likeness/"
 FOLDERS = {
-    "src": "src/",
     "tests": "(tests|evidence/tests|conftest)",
-    "benchmarks": "(benchmarks|evidence)/(?!tests/)",
+    "evidence": "(benchmarks|evidence)/(?!tests/)",
     "scripts": "scripts/",
 }
 """Names of files of each part, in this and in earlier commits."""
+PREPOSITIONS = set(
+    re.findall(
+        r"\w+",
+        """
+    about above across after against ahead along among apart around at away before behind beside between beyond
+    by down for here in inside near of off on onto out outside over past per since than then through under until
+    up upon within without
+        """,
+    )
+)
+VAGUE = set(
+    re.findall(
+        r"\w+",
+        """
+    again all alone any both each every first last less look more most next once one ones other others part
+    parts place places rest same some there thing things tonight what when where which who whole whose word
+    words
+        """,
+    )
+)
+NEVER = {"tonight", "there", "alone", "mended"}
+PARTICIPLES = set(
+    re.findall(
+        r"\w+",
+        """
+    bound bought broken brought built chosen done drawn felt found frozen given gone held hidden kept known laid
+    led left lost made meant met said seen sent shown sold sought spent spoken taken taught thought told torn
+    won written
+        """,
+    )
+)
+_NOUNS = {"bed", "embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
 _NO_WORDS = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
-_NAMED, _HISTORIES = re.compile("(?i)histor|^events$|^people$"), re.compile("(?i)histor")
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Trees = dict[str, ast.Module]
 Section = tuple[str, str]  # a file, and the name of a class in it
 
 
-def git(*words: str, given: str = "") -> bytes:
+def git(*words: str, stdin: str = "") -> bytes:
     """What a command of git prints."""
     words = ("git", "-C", str(Path(__file__).parent), *words)
-    return subprocess.run(words, input=given.encode(), stdout=subprocess.PIPE, check=True).stdout
+    return subprocess.run(words, input=stdin.encode(), stdout=subprocess.PIPE, check=True).stdout
 
 
-def files_of(commit: str) -> dict[str, str]:
+def read_files(commit: str) -> dict[str, str]:
     """The Python and Markdown files of a commit by name."""
     names = git("ls-tree", "-r", "--full-tree", "--name-only", commit).decode().splitlines()
     names = [name for name in names if name.endswith((".py", ".md"))]
-    data, files = git("cat-file", "--batch", given="".join(f"{commit}:{name}\n" for name in names)), {}
+    data, files = git("cat-file", "--batch", stdin="".join(f"{commit}:{name}\n" for name in names)), {}
     for name in names:
         head, _, data = data.partition(b"\n")
         size = int(head.split()[2])
@@ -57,10 +92,16 @@ def files_of(commit: str) -> dict[str, str]:
     return files
 
 
-def words(name: str, text: str) -> int:
-    """Words of a page; none of evidence and code."""
-    counts = name.endswith(".md") and not name.startswith(("docs/evidence", "evidence")) and name != "CHANGELOG.md"
-    return counts and sum(any(map(str.isalpha, word)) for word in _NO_WORDS.sub(" ", text).split())
+def count_words(files: dict[str, str], of_evidence: bool) -> int:
+    """Words of the pages of evidence, or of all others."""
+    pages = [
+        text
+        for name, text in files.items()
+        if name.endswith(".md")
+        and name != "CHANGELOG.md"
+        and name.startswith(("docs/evidence", "evidence")) is of_evidence
+    ]
+    return sum(any(map(str.isalpha, word)) for page in pages for word in _NO_WORDS.sub(" ", page).split())
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -70,7 +111,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
             yield from ((f"src/{(node.module or '').replace('.', '/')}.py", alias.name) for alias in node.names)
 
 
-def local_imports(tree: ast.AST) -> int:
+def count_local_imports(tree: ast.AST) -> int:
     """Import statements inside functions."""
     inside = [part for node in ast.walk(tree) if isinstance(node, _FUNCTION) for part in ast.walk(node)]
     return len({part for part in inside if isinstance(part, ast.Import | ast.ImportFrom)})
@@ -80,27 +121,54 @@ def circles(trees: Trees) -> set[frozenset[str]]:
     """Sets of files that reach each other."""
     reach = {}
     for name, tree in trees.items():
-        places = {place for file, one in imports(tree) for place in (file, f"{file[:-3]}/{one}.py")}
-        reach[name] = {place for place in places if place in trees and not name.endswith("__init__.py")}
+        targets = {target for file, taken in imports(tree) for target in (file, f"{file[:-3]}/{taken}.py")}
+        reach[name] = {target for target in targets if target in trees and not name.endswith("__init__.py")}
     for via in reach:  # Warshall's algorithm
         for name in reach:
             reach[name] |= reach[via] if via in reach[name] else set()
     return {frozenset(other for other in reach[name] if name in reach[other]) for name in reach if name in reach[name]}
 
 
-def forks(tree: ast.Module) -> int:
-    """Branches on histories."""
+def room(name: str) -> str:
+    """The room of the core in which a file lies; empty for any other file."""
+    if name.startswith(PACKAGE):
+        return name.removeprefix(PACKAGE).split("/")[0]
+    return name.split("/")[0] if name.startswith(("flows/", "stages/")) else ""
 
-    def named(node: ast.AST, pattern: re.Pattern[str]) -> bool:
-        texts = [str(getattr(part, "id", "")) or str(getattr(part, "attr", "")) for part in ast.walk(node)]
-        return any(map(pattern.search, texts))
 
-    nodes = list(ast.walk(tree))
-    conditions = [node.test for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)]
-    conditions += [test for node in nodes if isinstance(node, ast.comprehension) for test in node.ifs]
-    inside = {part for test in conditions for part in ast.walk(test)}
-    values = [node for node in nodes if isinstance(node, ast.BoolOp) and node not in inside]
-    return sum(named(test, _NAMED) for test in conditions) + sum(named(value, _HISTORIES) for value in values)
+def arrows(trees: Trees) -> set[tuple[str, str]]:
+    """Pairs of rooms of the core of which the first imports the second."""
+    found = set()
+    for name, tree in trees.items():
+        for file, taken in imports(tree):
+            stem = file.removesuffix(".py")
+            targets = (f"{stem}/{taken}.py", f"{stem}/{taken}/__init__.py", file, f"{stem}/__init__.py")
+            target = next((target for target in targets if target in trees), None)
+            if target is not None and room(name) and room(target):
+                found.add((room(name), room(target)))
+    return {(start, end) for start, end in found if start != end}
+
+
+def count_floors(lines: set[tuple[str, str]]) -> int:
+    """Rooms on the longest way of arrows."""
+    below: dict[str, set[str]] = {}
+    for start, end in lines:
+        below.setdefault(start, set()).add(end)
+
+    def height(name: str) -> int:
+        return 1 + max(map(height, below.get(name, ())), default=0)
+
+    return max(map(height, below), default=1)
+
+
+def is_vague(name: str) -> bool:
+    """Whether the name of a function says too little, by the rule above."""
+    words = [word for word in name.strip("_").split("_") if word]
+    if not words or name.startswith("__"):
+        return False
+    alone, first = words[0] if len(words) == 1 else "", words[0]
+    participle = alone in PARTICIPLES or (alone.endswith("ed") and len(alone) > 3 and alone not in _NOUNS)
+    return participle or alone in VAGUE | PREPOSITIONS or first in PREPOSITIONS or bool(NEVER & set(words))
 
 
 def keys(trees: Trees, expert: bool = False) -> dict[str, int]:
@@ -110,8 +178,10 @@ def keys(trees: Trees, expert: bool = False) -> dict[str, int]:
     def fields(section: Section) -> dict[str, Section | None]:
         """The fields of a class: of a section its class, of a value None."""
         file, _ = section
-        here = {name: (there, name) for there, name in imports(trees[file]) if not there.startswith(f"{PACKAGE}data")}
-        here |= {name: (there, name) for there, name in classes if there == file}
+        here = {
+            name: (source, name) for source, name in imports(trees[file]) if not source.startswith(f"{PACKAGE}data")
+        }
+        here |= {name: (source, name) for source, name in classes if source == file}
         found: dict[str, Section | None] = {}
         for base in map(ast.unparse, classes[section].bases):
             found |= fields(here[base]) if here.get(base) in classes else {}
@@ -132,37 +202,54 @@ def keys(trees: Trees, expert: bool = False) -> dict[str, int]:
         counted = [inner for name, inner in fields(section).items() if names is None or name in names]
         return sum(1 if inner is None else count(inner) for inner in counted)
 
-    recipes = [one for one in classes if re.fullmatch(rf"{PACKAGE}methods/\w+/method.py", one[0])]
+    recipes = [one for one in classes if re.fullmatch(r"src/(likeness/methods|likeness_\w+)/\w+/method.py", one[0])]
     recipes = [one for one in recipes if "\n    name: ClassVar" in ast.unparse(classes[one])]
     return {section[1]: count(section) for section in [(f"{PACKAGE}config/params.py", "Params"), *recipes]}
 
 
-def main(commit: str) -> None:
+def main(commit: str, names: bool) -> None:
     """Print every figure of a commit."""
-    files = files_of(commit)
-    trees = {name: ast.parse(text) for name, text in files.items() if name.startswith(PACKAGE) and name.endswith(".py")}
+    files = read_files(commit)
+    trees = {name: ast.parse(text) for name, text in files.items() if re.match("(src|flows|stages)/.*py$", name)}
+    core = {name: tree for name, tree in trees.items() if name.startswith(PACKAGE)}
     print(f"{commit}:")
-    for folder, whose in FOLDERS.items():
-        lines = [text.count("\n") for name, text in files.items() if re.match(whose, name) and ".py" in name]
-        print(f"  lines of {folder}: {sum(lines)} in {len(lines)} files")
-    print(f"  words outside of evidence: {sum(words(*page) for page in files.items())}")
-    found = sorted(map(len, circles(trees)))
-    print(f"  circles: {len(found)} of {sum(found)} files: {', '.join(map(str, found))}")
-    print(f"  local imports: {sum(map(local_imports, trees.values()))}")
-    branches = [forks(tree) for name, tree in trees.items() if "/data/histories/" not in name]
-    print(f"  branches on histories: {sum(branches)} in {sum(map(bool, branches))} files")
+    packages = sorted({name.split("/")[1] for name in trees if name.startswith("src/")})
+    folders = {
+        **{f"src/{package}": f"src/{package}/" for package in packages if package.startswith("likeness")},
+        **FOLDERS,
+    }
+    for folder, pattern in folders.items():
+        lines = [text.count("\n") for name, text in files.items() if re.match(pattern, name) and name.endswith(".py")]
+        print(f"  lines of {folder}: {sum(lines):,} in {len(lines)} files")
+    print(f"  words: {count_words(files, False):,} outside of evidence, {count_words(files, True):,} of evidence")
+    lines_of_core = arrows({name: tree for name, tree in trees.items() if room(name)})
+    print(f"  core: {count_floors(lines_of_core)} floors, {len(lines_of_core)} arrows")
+    found = sorted(map(len, circles({name: tree for name, tree in trees.items() if name.startswith("src/")})))
+    print(f"  circles: {len(found)} of {sum(found)} files")
+    print(f"  local imports of the core: {sum(map(count_local_imports, core.values()))}")
+    functions = [
+        (node.name, name, node.lineno)
+        for name, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    vague = [function for function in functions if is_vague(function[0])]
+    of_core = sum(name.startswith(PACKAGE) for _, name, _ in vague)
+    print(f"  vague names: {len(vague)} of {len(functions)} functions, {of_core} of them in the core")
+    for function, name, line in sorted(vague) if names else ():
+        print(f"    {function} {name}:{line}")
     sections, every = keys(trees), sum(keys(trees, expert=True).values())
     print(f"  keys: {sum(sections.values())} ({', '.join(f'{name} {number}' for name, number in sections.items())})")
     print(f"  expert keys: {every - sum(sections.values())}")
-    print(f"  fresh defaults: {sum(files[name].count(' fresh=') for name in trees)}")
     sizes = []
-    for one in (node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
-        members = sum(isinstance(part, _FUNCTION) for part in one.body)
-        sizes.append(((one.end_lineno or 0) - one.lineno + 1, members, one.name))
-    print("  largest class: {2}, {0} lines, {1} members".format(*max(sizes)))
-    print("  largest file: {1}, {0} lines".format(*max((files[name].count("\n"), name) for name in trees)))
+    for node in (node for tree in core.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        members = sum(isinstance(part, _FUNCTION) for part in node.body)
+        sizes.append(((node.end_lineno or 0) - node.lineno + 1, members, node.name))
+    print("  largest class of the core: {2}, {0} lines, {1} members".format(*max(sizes)))
+    print("  largest file of the core: {1}, {0} lines".format(*max((files[name].count("\n"), name) for name in core)))
 
 
 if __name__ == "__main__":
-    for one in sys.argv[1:] or ["HEAD"]:
-        main(one)
+    options = [word for word in sys.argv[1:] if word.startswith("--")]
+    for revision in [word for word in sys.argv[1:] if not word.startswith("--")] or ["HEAD"]:
+        main(revision, "--names" in options)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from likeness.data.schema.draft import SchemaDraft
-from likeness.onboarding.interview import Completed, Interview
+from likeness.preflight.interview import Completed, Interview
 
 GUESSED = {"age": "integer", "ward": "categorical", "pay": "numeric", "day": "date", "seen": "datetime"}
 GUESSED |= {"sick": "boolean", "note": "drop", "town": "categorical", "rank": "integer"}

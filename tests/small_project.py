@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import yaml
 from dvc.repo import Repo
 from pandas import DataFrame
@@ -192,3 +193,37 @@ def small_folder(folder: Path, monkeypatch: MonkeyPatch, source: str, table: Dat
 def stage(name: str) -> None:
     """One stage, in this process."""
     import_module(f"stages.{name}").main(Project.load())
+
+
+RELATIVE = {
+    ("ingest", "schema"): "schema.yaml",
+    ("ingest", "split"): {"test_fraction": 0.3},
+    ("ledger", "home"): "ledger",
+    ("tracking", "uri"): "sqlite:///runs.db",
+    ("marginals", "privatize", "bins"): 4,
+    ("marginals", "train", "iterations"): 5,
+    ("marginals", "train", "num_components"): 5,
+    ("sample", "rows"): 100,
+    ("evaluate", "classifiers"): ["decision_tree"],
+}
+
+
+def write_project_files(root: Path, jobs: Any, **ingest: str) -> DataFrame:
+    """Settings, schema and rows of a project whose places are all relative to its folder."""
+    root.mkdir()
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    changes = {
+        **RELATIVE,
+        ("privacy", "population"): root.name,
+        **{("ingest", key): own for key, own in ingest.items()},
+    }
+    for keys, value in changes.items():
+        assign(content, keys, value)
+    (root / "params.yaml").write_text(yaml.safe_dump(content))
+    columns = {"x": {"kind": "numeric", "lower": 0, "upper": 1}, "job": {"kind": "categorical", **jobs}}
+    schema = {"name": root.name, "source": "made up", "task": "classification", "label": "sick"}
+    columns["sick"] = {"kind": "categorical", "categories": ["no", "yes"]}
+    (root / "schema.yaml").write_text(yaml.safe_dump({**schema, "columns": columns}, sort_keys=False))
+    draw, rows = np.random.default_rng(len(root.name)), 1_000
+    table = {"x": draw.random(rows), "job": draw.choice(["clerk", "nurse"], rows)}
+    return DataFrame({**table, "sick": draw.choice(["no", "yes"], rows)})

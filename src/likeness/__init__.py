@@ -38,10 +38,10 @@ _HOMES = {
     "Synthesizer": "likeness.synthesizer",
     "combine": "likeness.inference.combine",
     "compare": "likeness.report.tables",
-    "draft": "likeness.onboarding.from_frame",
-    "from_sdv": "likeness.onboarding.sdv",
+    "draft": "likeness.preflight.from_frame",
+    "from_sdv": "likeness.preflight.sdv",
     "running_total": "likeness.synthesizer.running_total",
-    "to_sdv": "likeness.onboarding.sdv",
+    "to_sdv": "likeness.preflight.sdv",
 }
 
 

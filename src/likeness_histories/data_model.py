@@ -17,7 +17,6 @@ from likeness_histories.schema import NEXT, HistorySchema
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from likeness.data.warehouse.rows import Look, RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.saved_generator import SavedGenerator
@@ -134,20 +133,16 @@ class Histories(DataModel):
 
         write_histories(self.schema, sources, self.complete(sources.params), ledger, paths)
 
-    def there(self, sources: "Sources", complete: Schema | None = None, place: int = 0) -> "RowsThere":
-        """The rows of one row set, which two queries give."""
-        from likeness.data.histories.rows_there import HistoriesThere
-        from likeness.data.source.databases import Database
-        from likeness.pipeline.staying_rows import split_there
+    @property
+    def of_events(self) -> HistorySchema:
+        """The schema itself."""
+        return self.schema
 
-        databases = [place for place in sources.places if isinstance(place, Database)]
-        return HistoriesThere.of(self.schema, databases, split_there(sources.params), place)
-
-    def check_survey(self, survey: "Look") -> None:
+    def check_strangers(self, strangers: int, events: int) -> None:
         """Too many events name nobody among the people."""
         from likeness_histories.private_rows import check_strangers
 
-        check_strangers(survey.strangers, survey.events, self.schema.person)
+        check_strangers(strangers, events, self.schema.person)
 
     def evaluate(
         self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False

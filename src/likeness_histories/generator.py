@@ -16,6 +16,7 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import values_of
+from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
 from likeness.methods.saved_generator import SavedGenerator
@@ -23,8 +24,8 @@ from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.where import allowed_values, conditions_by_name
 from likeness_histories.exchange import Faults, exchanged
 from likeness_histories.row_sets import classes, is_end, order_numbers, violating_people
-from likeness_histories.rules import GAP, NextEqual, any_violation, step_values
-from likeness_histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness_histories.rules import NextEqual, any_violation, step_values
+from likeness_histories.schema import HistorySchema
 
 if TYPE_CHECKING:
     from likeness.data.schema.rule import Values

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from likeness.core import rng
 from likeness.core.files import make_private_folder
 from likeness.data.schema.column import Column
+from likeness.data.schema.row_sets import GAP, NUMBER, STEP
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
 from likeness.evaluation.marginals import cells, total_variation
 from likeness.report.formats import number
 from likeness.report.internal import FILES
 from likeness_histories.row_sets import HistoryRows, rows_of_tables, steps_of
-from likeness_histories.rules import GAP
-from likeness_histories.schema import NUMBER, STEP, HistorySchema
+from likeness_histories.schema import HistorySchema
 
 Measures = dict[str, float]
 

@@ -16,12 +16,12 @@ from likeness.core.errors import DataError
 from likeness.core.paths import ProjectPaths, of_rows
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
-from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes, typed_digest
+from likeness.data.source.row_digests import SourceDigest, TypedDigest, digest_of_sets, row_hashes, typed_digest
 from likeness.data.source.split import halves, split_by_person
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.ingest import PERSON, SPLIT, manifest_of, read_place
 from likeness.pipeline.sources import Sources
-from likeness_histories.row_sets import HistoryRows, digest_of_sets, history_rows
+from likeness_histories.row_sets import HistoryRows, history_rows
 from likeness_histories.schema import NEXT, HistorySchema
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.data.schema.row_sets import prefix_of
+from likeness.data.schema.row_sets import GAP, prefix_of
 from likeness.inference.estimates import Answers, Question
 from likeness.release.records import Records
 from likeness.release.released import Released
@@ -19,7 +19,6 @@ from likeness.report.formats import MOST_LISTED, percent
 from likeness.report.markup import filled
 from likeness.report.released_numbers import SHOWN, SyntheticCounts, compared, labels, preview, printed, texts
 from likeness_histories.row_sets import is_end, link_violations, order_numbers
-from likeness_histories.rules import GAP
 from likeness_histories.schema import NEXT, HistorySchema
 
 if TYPE_CHECKING:

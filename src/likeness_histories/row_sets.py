@@ -5,20 +5,19 @@ who comes or goes changes only the rows that have that person's number.
 """
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.core.hashing import sha256_json
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import forward_transform, values_of
+from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP
 from likeness.data.source.contribution_bounding import bound_contributions
-from likeness.data.source.row_digests import TypedDigest, leading, row_hashes
-from likeness_histories.rules import GAP, step_values
-from likeness_histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness.data.source.row_digests import leading, row_hashes
+from likeness_histories.rules import step_values
+from likeness_histories.schema import HistorySchema
 
 
 class HistoryRows(NamedTuple):
@@ -70,17 +69,6 @@ def history_rows(
     return HistoryRows(
         forward_transform(table, schema.first_rows), forward_transform(transitions, schema.next_rows), persons
     )
-
-
-def digest_of_sets(people: TypedDigest, pairs: Mapping[int, TypedDigest], key: bytes) -> str:
-    """Keyed digest of both row sets; people in any order. Of a transition it is part how many its person has.
-
-    Args:
-        people: of their rows.
-        pairs: of the transitions, by how many their person has.
-        key: of the ledger.
-    """
-    return sha256_json([people.digest(key), *([share, pairs[share].digest(key)] for share in sorted(pairs))])
 
 
 def rows_of_tables(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> HistoryRows:

@@ -22,6 +22,7 @@ import numpy as np
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column import Column
 from likeness.data.schema.computed import Equal
+from likeness.data.schema.row_sets import GAP
 from likeness.data.schema.rule import IfThen, Never, Order, Rule
 from likeness.data.schema.rules import rules_from
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from likeness.data.schema.rule import Values
 
 KINDS = (IfThen, Never, Order, Equal)
-GAP, SINCE = "gap", "since first"
+SINCE = "since first"
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,16 @@ from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import SchemaError
 from likeness.core.text import choices, did_you_mean, normal_texts
 from likeness.data.schema.column import Column
+from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP
 from likeness.data.schema.rule import Rule
 from likeness.data.schema.rules import rules_section
 from likeness.data.schema.schema import Schema, check_texts
-from likeness_histories.rules import GAP, SINCE, about, rules_among
+from likeness_histories.rules import SINCE, about, rules_among
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "memory", "rules", "people", "events")
 WHICH = ("first", "hash")
 MEMORY = ("first", "before", "gap", "usual")
 NEXT = "next_"  # begins the names of queries about transitions
-NUMBER, LENGTH, STEP = "number of events", "length of history", "step"
-GAP_BEFORE, USUAL_GAP = "gap before", "gap usually"
 REPEATS = ("no", "yes")
 _MANY = 10  # categories above which noise hides the cells of a column with itself one event later
 

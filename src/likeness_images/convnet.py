@@ -9,13 +9,16 @@ several networks may train at a time.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core import rng
 from likeness.core.lazy import torch
+from likeness.evaluation.classifiers import Factory, select
 from likeness_images.pixels import Shape
 
 if TYPE_CHECKING:
@@ -42,6 +45,8 @@ _BATCH = 64
 _AT_ONCE = 1024  # images in one pass without gradient
 _KERNEL = 5
 _GROUPS = 4  # of channels that are normalized together
+DEFAULT = ("logistic_regression", "mlp", "cnn")
+"""Default judges of images: the papers' two, and a network that uses neighboring pixels."""
 
 
 class ConvNet:
@@ -203,3 +208,41 @@ def eye(images: Array, labels: Array | None, shape: Shape, seed: int, steps: int
     """
     network = ConvNet(shape, seed, EYE, steps if labels is not None else 0)
     return network.fit(images, np.zeros(len(images), np.int64) if labels is None else labels)
+
+
+@dataclass(frozen=True)
+class NetworkFactory:
+    """Makes an unfitted network from a public seed.
+
+    Attributes:
+        build: makes it.
+    """
+
+    library: ClassVar[str] = "torch"
+    build: Factory
+
+    def __call__(self, seed: int) -> ConvNet:
+        """A new network."""
+        network: ConvNet = self.build(seed)
+        return network
+
+
+def estimators_of(task: str, names: Iterable[str] | None, shape: Shape) -> dict[str, Factory]:
+    """The judges of images: those of tables, and networks that use neighboring pixels.
+
+    Args:
+        task: of the schema.
+        names: wanted names; None: :data:`DEFAULT`.
+        shape: height and width of an image, and 3 in color.
+
+    Raises:
+        ParamsError: no judge has one of the names.
+    """
+    if task != "classification":
+        return select(task, names)
+    networks: Mapping[str, Factory] = {
+        "cnn": NetworkFactory(lambda seed: ConvNet(shape, seed)),
+        "cnn_long": NetworkFactory(lambda seed: ConvNet(shape, seed, steps=LONG_STEPS)),
+        "resnet": NetworkFactory(lambda seed: ResNet(shape, seed)),
+    }
+    return select(task, names, networks, DEFAULT)

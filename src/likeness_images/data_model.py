@@ -34,7 +34,7 @@ class Images(Table):
 
     def estimators(self, settings: "Evaluate") -> "dict[str, Factory]":
         """Those of tables, and networks that use neighboring pixels."""
-        from likeness_images.evaluation import estimators_of
+        from likeness_images.convnet import estimators_of
 
         return estimators_of(self.schema.task, settings.classifiers, self.schema.image or ())
 

@@ -1,64 +1,19 @@
 """The comparison of synthetic images with real ones for the internal page. NOT private."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 import pandas as pd
 
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.classifiers import Factory, select
 from likeness.evaluation.utility import at_most
 from likeness.report.compare import Comparison, Tables, joined
 from likeness.report.internal import evaluate
 from likeness_images import figures
-from likeness_images.convnet import LONG_STEPS, ConvNet, ResNet
+from likeness_images.convnet import estimators_of
 from likeness_images.distances import image_distances
 from likeness_images.pixels import MOST_ROWS, Shape, check_shape, pixel_marginals, pixels
-
-DEFAULT = ("logistic_regression", "mlp", "cnn")
-"""Default judges of images: the papers' two, and a network that uses neighboring pixels."""
-
-
-@dataclass(frozen=True)
-class NetworkFactory:
-    """Makes an unfitted network from a public seed.
-
-    Attributes:
-        build: makes it.
-    """
-
-    library: ClassVar[str] = "torch"
-    build: Factory
-
-    def __call__(self, seed: int) -> ConvNet:
-        """A new network."""
-        network: ConvNet = self.build(seed)
-        return network
-
-
-def estimators_of(task: str, names: Iterable[str] | None, shape: Shape) -> dict[str, Factory]:
-    """The judges of images: those of tables, and networks that use neighboring pixels.
-
-    Args:
-        task: of the schema.
-        names: wanted names; None: :data:`DEFAULT`.
-        shape: height and width of an image, and 3 in color.
-
-    Raises:
-        ParamsError: no judge has one of the names.
-    """
-    if task != "classification":
-        return select(task, names)
-    networks: Mapping[str, Factory] = {
-        "cnn": NetworkFactory(lambda seed: ConvNet(shape, seed)),
-        "cnn_long": NetworkFactory(lambda seed: ConvNet(shape, seed, steps=LONG_STEPS)),
-        "resnet": NetworkFactory(lambda seed: ResNet(shape, seed)),
-    }
-    return select(task, names, networks, DEFAULT)
 
 
 def evaluate_images(

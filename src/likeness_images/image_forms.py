@@ -17,7 +17,6 @@ from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.pixels import matrix
 from likeness.data.schema.schema import Schema, pixel_columns
-from likeness.report.formats import MOST_LISTED, embed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -88,6 +87,8 @@ def write_png(table: "DataFrame", schema: Schema, target: Path) -> None:
 
 def contact_sheet(table: "DataFrame", schema: Schema) -> list[tuple[str, str]]:
     """The first synthetic images of each class: the name of the class, and a picture inside the page."""
+    from likeness.report.formats import MOST_LISTED, embed  # no stage before the report loads its folder
+
     height, width, *color = schema.image or ()
     sheet = []
     for place, name in enumerate(schema.classes[:_MOST_CLASSES]):

@@ -11,6 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from likeness.data.source.formats import SOURCE_FORMATS
+from likeness.methods import METHODS
+from likeness.pipeline.datasets import MODELS as DATASETS
+from likeness.pipeline.datasets.model import DataModel
+
 ROOT = Path(__file__).parents[2]
 Name = tuple[str, str]
 """A module, and a name at its top level."""
@@ -26,15 +31,17 @@ TRAINS = {"blueprint", "build_generator", "build_objective", "fit_generator", "g
 TRAINERS = {"likeness.methods.fit", "likeness.methods.saved_generator"}
 """The only modules that call these, so whoever does not reach one of them does not train."""
 
-MODELS = {"DataModel": "model", "Table": "table", "Images": "table", "Histories": "histories"}
-BY_MEMBER = {
-    "Project": "likeness.pipeline.project",
-    "ProjectPaths": "likeness.core.paths",
-    **{name: f"likeness.pipeline.datasets.{module}" for name, module in MODELS.items()},
-}
+MODELS = {kind.__name__: kind.__module__ for kind in (DataModel, *DATASETS.values())}
+BY_MEMBER = {"Project": "likeness.pipeline.project", "ProjectPaths": "likeness.core.paths", **MODELS}
 """Classes that count member by member, and where they are defined. A data model may be any of its classes."""
 GIVEN_BY = {"paths": "ProjectPaths", **dict.fromkeys(("model", "written_model", "with_records"), "DataModel")}
 """What an attribute of one of these names gives."""
+OFFERED = {
+    "likeness.data.source.formats": SOURCE_FORMATS,
+    "likeness.methods": METHODS,
+    "likeness.pipeline.datasets": DATASETS,
+}
+"""What a module with a registry of wings may load."""
 
 
 def file_of(module: str) -> Path | None:
@@ -51,7 +58,9 @@ class Source:
         path = file_of(module)
         assert path is not None, module
         self.module = module
-        self.imports: dict[str, tuple[str, str | None]] = {}
+        self.imports: dict[str, tuple[str, str | None]] = {
+            kind.__name__: (kind.__module__, None) for kind in OFFERED.get(module, {}).values()
+        }
         self.nodes: dict[str, ast.stmt] = {}
         for statement in ast.parse(path.read_text()).body:
             if isinstance(statement, ast.ClassDef) and BY_MEMBER.get(statement.name) == module:

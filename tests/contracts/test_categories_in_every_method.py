@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from method_examples import ONLY_IMAGES
 from toys import schema_with
 
 from likeness.config.load import load_params
@@ -12,7 +13,7 @@ from likeness.pipeline.project import Project
 from likeness.privacy.calibration import epsilon_of_rho
 
 ROOT = Path(__file__).parents[2]
-TABLES = sorted(set(METHODS) - {"merf_ae", "moments"})  # which are for images alone
+TABLES = sorted(set(METHODS) - {*ONLY_IMAGES})
 SCHEMA = schema_with(
     {
         "a": {"kind": "numeric", "lower": 0, "upper": 1},

@@ -8,11 +8,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from method_examples import EXAMPLES, FROM_ELSEWHERE, LARGE, MODES, SOME_PAIRS
+from method_examples import EXAMPLES, LARGE, MORE, OUTER
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from likeness.features.base import CellMap, FeatureMap, Map, MeanMap, OuterMap
-from likeness.features.second_moments import SecondMoments
 from likeness.methods.maps import MAPS
 from likeness.release.query import Query
 from likeness.release.sums.lattice_sum import _evaluate
@@ -27,19 +26,13 @@ from likeness.testing.maps import (
     cube,
     features_of,
 )
-from likeness_images.moments.cosine_map import CosineMoments
-from likeness_papers.ntk.tangent_map import NetworkTangent
-from likeness_papers.pearl.modal_map import Modal
-from likeness_papers.pearl.pair_distance_map import PairDistance
 
 SIZED = [("small", EXAMPLES), ("large", LARGE)]
 BOTH = pytest.mark.parametrize(
     ("feature", "inputs"),
     [
         *(pytest.param(*maps[name], id=f"{name}-{size}") for size, maps in SIZED for name in maps),
-        pytest.param(Modal(5, MODES, PairDistance(9)), 10, id="modal-pairs"),
-        pytest.param(SOME_PAIRS, 5, id="pair_marginals-some"),
-        *(pytest.param(*each, id=f"elsewhere-{number}") for number, each in enumerate(FROM_ELSEWHERE)),
+        *(pytest.param(*each, id=f"{each[0].name}-more-{number}") for number, each in enumerate(MORE)),
     ],
 )
 
@@ -66,7 +59,7 @@ EXAMPLE = pytest.mark.parametrize(
     ("feature", "inputs", "name"),
     [
         *(pytest.param(*EXAMPLES[name], name, id=name) for name in sorted(MAPS)),
-        *((*each, "") for each in FROM_ELSEWHERE),
+        *((*each, "") for each in MORE),
     ],
 )
 
@@ -153,16 +146,10 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "feature",
-    [
-        NetworkTangent("fc_1l", (300,), (100,), seed=1),
-        NetworkTangent("fc_2l", (150, 40), (100,), seed=1),
-        NetworkTangent("cnn_2l", (6, 40), (100,), seed=1),
-        NetworkTangent("cnn_2l", (6, 40), (10, 10), seed=1),
-        CosineMoments((10, 10), 60, 4.7, 0.3),
-    ],
+    OUTER,
     ids=lambda feature: f"{getattr(feature, 'architecture', feature.name)}-{len(feature.shape)}d",
 )
-def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(feature: NetworkTangent | SecondMoments) -> None:
+def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(feature: FeatureMap) -> None:
     assert isinstance(feature, OuterMap)
     query, rows = Query("q", "privatize", feature), 1024
 

@@ -80,12 +80,15 @@ def table(header: str) -> list[list[str]]:
 def rows() -> list[Row]:
     made = []
     for query, methods, feature, _, terms, added, replaced in table("| query | methods | map | feature | terms |"):
+        method = methods.partition(",")[0]
+        if METHODS.is_ours(method) and method not in METHODS:
+            continue  # of a wing that is not installed
         plain = {
             adjacency: NUMBERS[text.partition(" (")[0]]
             for adjacency, text in zip(Adjacency, (added, replaced), strict=True)
             if text.partition(" (")[0] in NUMBERS
         }
-        made.append(Row(names(query), frozenset({methods.partition(",")[0]}), names(feature), names(terms), plain))
+        made.append(Row(names(query), frozenset({method}), names(feature), names(terms), plain))
     return made
 
 
@@ -143,7 +146,7 @@ def test_every_query_has_a_row() -> None:
     for one in everything():
         if one.method != "people":  # their names and maps are those of marginals
             assert any(row.has(one) for row in rows()), f"PRIVACY.md has no row for {one}"
-    assert len({one.query for one in everything()}) >= 15
+    assert len({one.query for one in everything()}) >= 9
 
 
 @pytest.mark.long

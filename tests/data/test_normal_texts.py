@@ -22,8 +22,8 @@ from likeness.data.source.header import header_of, kinds_of_frame
 from likeness.inference.estimates import Question
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Marginals
-from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.where import conditions
+from likeness.preflight.missing_inputs import MissingInputs
 
 SHARP = "gro\u0308ße"  # NFD
 PLACES = ["Ko\u0308ln", "Sa\u0303o\u00a0Paulo", "\ufeffKöln", "Bad\u202fEms", "kei\u00adne\u200b", "Bonn", "\u200b"]

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
 
+from likeness.core.engine import LOCAL, Threads, threads
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import StoredRows, iter_stored, read_private, write_private_chunks
 from likeness.data.source.files import read_source
-from likeness.engine import LOCAL, Threads, threads
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant

@@ -16,6 +16,7 @@ from toys import schema_with
 from likeness.config.load import load_params
 from likeness.config.params import Ingest, Params, Split
 from likeness.core.bounds import PrivacyUnit
+from likeness.core.engine import LOCAL, Engine, Threads
 from likeness.core.errors import DataError
 from likeness.core.hashing import keyed_digest
 from likeness.core.paths import ProjectPaths
@@ -29,7 +30,6 @@ from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, rea
 from likeness.data.source.header import header_of
 from likeness.data.source.row_digests import SourceDigest, row_hashes, typed_digest
 from likeness.data.source.split import SplitByContent, SplitByPosition
-from likeness.engine import LOCAL, Engine, Threads
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.doors import rows_of

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 import likeness.cli.init as cli_init
 from likeness.cli.app import app
 from likeness.core.bounds import PrivacyUnit
-from likeness.onboarding.interview import Interview
 from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
+from likeness.preflight.interview import Interview
 from likeness_histories.draft import HistoryDraft
 from likeness_histories.schema import HistorySchema
 

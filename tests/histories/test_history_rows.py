@@ -11,12 +11,13 @@ import pytest
 from likeness.core.errors import DataError, SchemaError
 from likeness.core.paths import ProjectPaths, of_rows
 from likeness.data.private_tables import write_private
+from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP
 from likeness.data.source.files import read_frame_people
 from likeness.pipeline.ingest import PERSON, SPLIT
 from likeness_histories.private_rows import digest_of_histories, read_histories, written_histories
 from likeness_histories.row_sets import HistoryRows, classes, history_rows
-from likeness_histories.rules import GAP, NextEqual
-from likeness_histories.schema import GAP_BEFORE, LENGTH, NEXT, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness_histories.rules import NextEqual
+from likeness_histories.schema import NEXT, HistorySchema
 
 SPEC: dict[str, Any] = {
     "name": "visits",

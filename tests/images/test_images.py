@@ -20,9 +20,9 @@ from likeness.evaluation.classifiers import CLASSIFIERS, select
 from likeness.evaluation.marginals import marginal_table
 from likeness.report.internal import FILES
 from likeness_images import figures as image_figures
-from likeness_images.convnet import STEPS, eye
+from likeness_images.convnet import DEFAULT, STEPS, estimators_of, eye
 from likeness_images.distances import image_distances
-from likeness_images.evaluation import DEFAULT, estimators_of, evaluate_images
+from likeness_images.evaluation import evaluate_images
 from likeness_images.image_forms import contact_sheet
 from likeness_images.pixels import check_shape, halves, mean_images, pixel_marginals, pixels
 

@@ -15,10 +15,11 @@ from likeness import Synthesizer
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Wrong
 from likeness.config.typed import build
-from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.errors import ParamsError, PlanError, ReleaseError
 from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.methods import METHODS
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
 from likeness.privacy.adjacency import Adjacency
@@ -27,6 +28,7 @@ from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset, check_answer
+from likeness.testing.methods import toy_context
 from likeness.verify.noise import noise
 from likeness.verify.receipts import query_again
 from likeness_images.moments import method as moments
@@ -447,3 +449,17 @@ def test_the_closed_form_is_not_trained_and_its_loss_is_told() -> None:
     # A twentieth is more than six deviations of the noise on means and numbers of records together.
     assert saved.network.means[:, 0].tolist() == pytest.approx([gray, gray], rel=0.05)  # type: ignore
     assert [iteration for iteration, _ in losses] == [0] and 0 < losses[0][1] < 0.05
+
+
+def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
+    many = build(METHODS["moments"], {"privatize": {"max_coordinates": 500}}, "moments")
+    with pytest.raises(PlanError, match=r"would release 544 coordinates .* Lower moments.privatize.num_coefficients"):
+        many.check(toy_context(Adjacency.ADD_REMOVE_ONE, True))
+    few = {"num_coefficients": 2, "max_coordinates": 500}
+    many = build(METHODS["moments"], {"auxiliary": {"levels": 16}, "privatize": few}, "moments")
+    with pytest.raises(
+        PlanError, match=r"would release 512 shares of images above levels.* Lower moments.auxiliary.levels"
+    ):
+        many.check(toy_context(Adjacency.ADD_REMOVE_ONE, True))
+    with pytest.raises(PlanError, match="moments needs images, and the schema has no image"):
+        METHODS["moments"]().check(toy_context(Adjacency.ADD_REMOVE_ONE, False))

@@ -24,7 +24,7 @@ from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import read_mapping, schema_yaml
 from likeness.ledger.home import Home
-from likeness.onboarding.interview import Completed
+from likeness.preflight.interview import Completed
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a person types who knows everything, by the beginning of the question.

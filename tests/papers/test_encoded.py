@@ -4,9 +4,12 @@ import pytest
 import torch
 from torch.nn.functional import conv2d
 
-from likeness.core.errors import ReleaseError
+from likeness.core.errors import PlanError, ReleaseError
 from likeness.features.frequencies import INPUT_BITS
+from likeness.methods import METHODS
 from likeness.methods.maps import from_spec
+from likeness.privacy.adjacency import Adjacency
+from likeness.testing.methods import toy_context
 from likeness_papers.merf_ae.encoded_map import EncodedFourier
 from likeness_papers.merf_ae.encoder import Encoder
 from likeness_papers.networks.numerics import on_grid
@@ -76,3 +79,8 @@ def test_only_the_named_encoder_is_taken() -> None:
         from_spec({**feature.spec(), "encoder_seed": 2})
     with pytest.raises(ReleaseError, match="reach farther"):
         EncodedFourier(20, 2.0, 1, SHAPE, 6, reach - 1, channels=2, encoder_seed=1)
+
+
+def test_a_table_without_images_is_refused() -> None:
+    with pytest.raises(PlanError, match="merf_ae encodes images, and the schema has no image"):
+        METHODS["merf_ae"]().check(toy_context(Adjacency.ADD_REMOVE_ONE, False))

@@ -6,13 +6,10 @@ from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from shutil import copy
-from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 import yaml
-from small_project import ROOT, assign
+from small_project import ROOT, write_project_files
 from verdicts import verify
 
 from likeness.bundle.write import write_bundle
@@ -24,38 +21,6 @@ from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
 
 STAGES = list(yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
-RELATIVE = {
-    ("ingest", "schema"): "schema.yaml",
-    ("ingest", "split"): {"test_fraction": 0.3},
-    ("ledger", "home"): "ledger",
-    ("tracking", "uri"): "sqlite:///runs.db",
-    ("marginals", "privatize", "bins"): 4,
-    ("marginals", "train", "iterations"): 5,
-    ("marginals", "train", "num_components"): 5,
-    ("sample", "rows"): 100,
-    ("evaluate", "classifiers"): ["decision_tree"],
-}
-
-
-def write(root: Path, jobs: Any, **ingest: str) -> pd.DataFrame:
-    """Settings, schema and rows of a project whose places are all relative to its folder."""
-    root.mkdir()
-    content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    changes = {
-        **RELATIVE,
-        ("privacy", "population"): root.name,
-        **{("ingest", key): own for key, own in ingest.items()},
-    }
-    for keys, value in changes.items():
-        assign(content, keys, value)
-    (root / "params.yaml").write_text(yaml.safe_dump(content))
-    columns = {"x": {"kind": "numeric", "lower": 0, "upper": 1}, "job": {"kind": "categorical", **jobs}}
-    schema = {"name": root.name, "source": "made up", "task": "classification", "label": "sick"}
-    columns["sick"] = {"kind": "categorical", "categories": ["no", "yes"]}
-    (root / "schema.yaml").write_text(yaml.safe_dump({**schema, "columns": columns}, sort_keys=False))
-    draw, rows = np.random.default_rng(len(root.name)), 1_000
-    table = {"x": draw.random(rows), "job": draw.choice(["clerk", "nurse"], rows)}
-    return pd.DataFrame({**table, "sick": draw.choice(["no", "yes"], rows)})
 
 
 @pytest.fixture
@@ -66,9 +31,11 @@ def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     file, database = tmp_path / "file", tmp_path / "database"
-    write(file, {"categories": ["clerk", "nurse"]}, source="rows.csv").to_csv(file / "rows.csv", index=False)
+    write_project_files(file, {"categories": ["clerk", "nurse"]}, source="rows.csv").to_csv(
+        file / "rows.csv", index=False
+    )
     private = {"categories": "private", "other": "rest"}
-    table = write(database, private, source="sqlite:///rows.db", query="SELECT * FROM staff")
+    table = write_project_files(database, private, source="sqlite:///rows.db", query="SELECT * FROM staff")
     with closing(sqlite3.connect(database / "rows.db")) as connection:
         table.to_sql("staff", connection, index=False)
     return file, database

@@ -18,12 +18,12 @@ from likeness.core.paths import ProjectPaths, of_rows, read_json
 from likeness.data.private_tables import read_private
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.counted_rows import CountedRows
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
 from likeness.release.released import load_released
 from likeness_histories.schema import NEXT
+from likeness_postgres.reader import PostgresReader
 
 pytestmark = pytest.mark.long
 
@@ -150,7 +150,7 @@ def test_histories_that_change_after_ingest_are_not_released(
         stage("auxiliary")
     assert "reserve" not in {record.kind for record in Ledger.open(locate()).records()}
     with monkeypatch.context() as later:  # as if they changed right after the check
-        later.setattr(CountedRows, "check", lambda _: None)
+        later.setattr(PostgresReader, "check", lambda _: None)
         with pytest.raises(DataError, match="Nothing was released, and the cost of this query stays on record"):
             stage("auxiliary")
     assert not ProjectPaths().auxiliary_files

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_project import assign
+from small_project import assign, write_project_files
 from test_statements import change as at_once
 from test_statements import write as write_table
-from test_two_projects import write
 from typer.testing import CliRunner
 from verdicts import verify
 
@@ -20,7 +19,6 @@ from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.private_tables import read_private
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import class_counts_query
-from likeness.pipeline.counted_rows import CountedRows
 from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
@@ -28,6 +26,7 @@ from likeness.preflight.downstream_checks import check_ahead
 from likeness.preflight.faults import examine
 from likeness.release.released import load_released
 from likeness.stages import categories, ingest, settings
+from likeness_postgres.reader import PostgresReader
 
 ASKED = ["settings", "fingerprint", "ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"]
 LATER = ["train", "sample", "evaluate", "account", "report"]
@@ -52,7 +51,7 @@ def project(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
         monkeypatch.delenv(name)
     root = tmp_path / "people"
-    table = write(
+    table = write_project_files(
         root,
         {"categories": "private", "other": "rest"},
         source=url,
@@ -122,7 +121,7 @@ def test_rows_of_people_are_bounded_where_they_are(project: Path, url: str) -> N
     assert released[0] == released[1]
     given = Project.load(project)
     opened = door(given)
-    assert isinstance(opened.read, CountedRows)
+    assert isinstance(opened.read, PostgresReader)
     others = replace(opened.read, rows=replace(opened.read.rows, unit=None))
     with pytest.raises(ReleaseError, match="bounds the rows of people otherwise than plan"):
         replace(opened, read=others)._backend(class_counts_query(given.row_sets[0].context))

@@ -13,15 +13,12 @@ from test_statements import PEOPLE, write
 
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.histories.rows_there import HistoriesThere
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.split import split_by_person
-from likeness.data.warehouse.statements import Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.pipeline.counted_rows import CountedRows
 from likeness.release.query import Query
 from likeness.release.records import EachPerson, Records
 from likeness.release.sums.backends import counted_sum
@@ -29,6 +26,9 @@ from likeness.release.sums.lattice_sum import lattice_sum
 from likeness_histories.private_rows import digest_of_histories, strangers
 from likeness_histories.row_sets import HistoryRows, history_rows
 from likeness_histories.schema import MEMORY, HistorySchema
+from likeness_postgres.history_rows import RemoteHistories
+from likeness_postgres.reader import PostgresReader
+from likeness_postgres.statements import Split
 
 KEY, SPLIT = b"k" * 32, Split(0.3, 7)
 CASES = (4, 35, 37, 38)
@@ -125,14 +125,14 @@ def case(seed: int) -> Case:
     return Case(HistorySchema.from_dict({**spec, "rules": rules}), events, people if linked else None)
 
 
-def written(url: str, one: Case, place: int) -> list[HistoriesThere]:
+def written(url: str, one: Case, place: int) -> list[RemoteHistories]:
     """The tables of a case in a database, once for each row set."""
     databases = []
     for name, table in (("events", one.events), ("people", one.people)):
         if table is not None:
             write(url, f"{name}_{place}", table)
             databases.append(Database(url, f"SELECT * FROM {name}_{place}", f"ingest.{name}"))
-    return [HistoriesThere.of(one.schema, databases, SPLIT, at) for at in (0, 1)]
+    return [RemoteHistories.from_databases(one.schema, databases, SPLIT, at) for at in (0, 1)]
 
 
 def check(url: str, one: Case, place: int) -> None:
@@ -148,23 +148,23 @@ def check(url: str, one: Case, place: int) -> None:
         rows[part] = history_rows(schema, *given)
     first, following = written(url, one, place)
     assert first.reasons == []
-    look, digest = first.look(KEY), digest_of_histories(schema, rows["train"], KEY)
+    look, digest = first.summarize(KEY), digest_of_histories(schema, rows["train"], KEY)
     try:
         unknown = strangers(tables, "who")
     except DataError:
         unknown = -1
     assert (look.digest, look.count, look.held_out) == (digest, len(rows["train"].people), len(rows["test"].people))
     assert look.events == len(one.events) and (unknown == -1 or look.strangers == unknown)
-    assert first.digest(KEY, first.now()) == digest
+    assert first.digest(KEY, first.count_training_rows()) == digest
     for there, query, records in asked(rows["train"], schema, [first, following], place):
-        counted = CountedRows(there, digest, KEY)
+        counted = PostgresReader(there, digest, KEY)
         sums, count = counted_sum(query, counted)
         assert (sums == lattice_sum(query, [records])).all() and count == len(records.labels), (place, there.place)
 
 
 def asked(
-    rows: HistoryRows, schema: HistorySchema, theres: list[HistoriesThere], seed: int
-) -> Iterator[tuple[HistoriesThere, Query, Records]]:
+    rows: HistoryRows, schema: HistorySchema, theres: list[RemoteHistories], seed: int
+) -> Iterator[tuple[RemoteHistories, Query, Records]]:
     """A query about pairs of all columns, of each row set."""
     draw, numbers = np.random.default_rng(seed), (np.arange(len(rows.people)), rows.numbers)
     for there, one, table, persons in zip(theres, schema.row_sets.values(), rows[:2], numbers, strict=True):
@@ -196,8 +196,8 @@ def test_sql_and_python_make_the_same_row_sets(url: str) -> None:
 )
 def test_counts_that_contradict_each_other_are_refused(wrong: dict[int, str], monkeypatch: pytest.MonkeyPatch) -> None:
     database, answer = Database("postgresql+psycopg:///none", "events"), {0: "4,5 7", -2: "0 3,2 8"}
-    there = HistoriesThere.of(case(35).schema, [database, database], SPLIT, 1)
-    monkeypatch.setattr(HistoriesThere, "statements", SimpleNamespace(counts=lambda *_: [""]))
+    there = RemoteHistories.from_databases(case(35).schema, [database, database], SPLIT, 1)
+    monkeypatch.setattr(RemoteHistories, "statements", SimpleNamespace(counts=lambda *_: [""]))
     monkeypatch.setattr(Database, "answers", lambda *_: [[*answer.items()]])
     (counts,), _ = there.counts([(Cells(0, 2),)], 5, True)
     assert counts.tolist() == [[0, 0], [0, 0], [1, 7], [0, 0], [0, 0]]
@@ -217,11 +217,11 @@ def test_why_histories_have_to_come_is_said() -> None:
     columns = {**COLUMNS, "level": {**COLUMNS["level"], "nullable": True}}
     for rule, reason in zip(equal, words, strict=True):
         spec = {"name": "v", "source": "made up", "person": "who", "most": 3, "events": columns, "rules": [rule]}
-        there = HistoriesThere.of(HistorySchema.from_dict(spec), [database], SPLIT, 0)
+        there = RemoteHistories.from_databases(HistorySchema.from_dict(spec), [database], SPLIT, 0)
         assert len(there.reasons) == 1 and there.reasons[0].endswith(reason)
         with pytest.raises(DataError, match="rows cannot be counted there"):
-            there.look(KEY)
+            there.summarize(KEY)
     many = {f"c{place}": SCORE for place in range(260)}
     spec = {"name": "v", "source": "made up", "person": "who", "most": 3, "events": many}
-    there = HistoriesThere.of(HistorySchema.from_dict(spec), [database], SPLIT, 0)
+    there = RemoteHistories.from_databases(HistorySchema.from_dict(spec), [database], SPLIT, 0)
     assert there.reasons == ["a row of events that follow each other has over 500 columns"]

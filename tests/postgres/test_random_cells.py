@@ -14,8 +14,8 @@ from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame
 from likeness.data.source.row_digests import _sum, row_hashes
 from likeness.data.source.split import SplitByContent
-from likeness.data.warehouse.rows import RowsThere, Sums
-from likeness.data.warehouse.statements import Split
+from likeness_postgres.rows import RemoteRows, Sums
+from likeness_postgres.statements import Split
 
 ROWS, SPLIT = 2_000, Split(0.1, 0)
 ALPHABET = [*"ueAZ01-. '\"\\%_${}\t\x7f\x85ÉÅ😀ßİ", *"\u00a0\u0301\u200b\u2028\ufeff"]
@@ -70,5 +70,5 @@ def test_the_sums_of_random_rows_are_those_of_python(url: str) -> None:
         hashes = row_hashes(read_frame(frame, schema), schema)
         parts = SplitByContent(SPLIT.fraction, SPLIT.seed).parts(hashes)
         expected = [hashes[parts == part] for part in ("train", "test")]
-        found = RowsThere(Database(url, name), schema, SPLIT).survey()
+        found = RemoteRows(Database(url, name), schema, SPLIT).count_rows()
         assert found == tuple(Sums(len(some), _sum(some)) for some in expected), name

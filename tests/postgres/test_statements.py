@@ -29,9 +29,6 @@ from likeness.data.source.files import read_frame
 from likeness.data.source.row_digests import _sum, row_hashes
 from likeness.data.source.row_texts import row_texts
 from likeness.data.source.split import SplitByContent, split_by_column, split_by_person
-from likeness.data.warehouse import columns, dialects
-from likeness.data.warehouse.rows import RowsThere, Sums
-from likeness.data.warehouse.statements import People, Split
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.features.constant import Constant
@@ -42,6 +39,9 @@ from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachCluster, EachPerson, Records
 from likeness.release.sums.backends import counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness_postgres import columns, functions
+from likeness_postgres.rows import RemoteRows, Sums
+from likeness_postgres.statements import People, Split
 
 ALL, CAST = Split(0.0, 0), "CAST it in ingest.query"
 WORDS = ["-9", "NA", "2020-01-02"]
@@ -208,10 +208,10 @@ def database_makes(database: Database, places: list[int], kinds: list[str]) -> d
     cells = ", ".join(f"c AS c_{kind}" for kind in kinds)
     query = f"SELECT {cells}, id AS k FROM ({database.statement}) AS t WHERE id IN ({', '.join(map(str, places))})"
     schema = schema_with(columns_of(kinds) | {"k": {"kind": "integer", "lower": 0, "upper": 1_000}})
-    rows = RowsThere(Database(database.url, query), schema, ALL)
+    rows = RemoteRows(Database(database.url, query), schema, ALL)
     assert rows.reasons == [], (database, schema)
-    texts = [f"f_{at}, {columns.framed(schema.columns[at], f'v_{at}')}" for at in range(len(kinds))]
-    statement = rows.statements._written([], f"SELECT v_{len(kinds)}, {', '.join(texts)} FROM likeness_rows")
+    texts = [f"f_{at}, {columns.row_text(schema.columns[at], f'v_{at}')}" for at in range(len(kinds))]
+    statement = rows.statements._statement([], f"SELECT v_{len(kinds)}, {', '.join(texts)} FROM likeness_rows")
     try:
         (answers,) = rows.database.answers([statement])
     except DataError:
@@ -270,11 +270,11 @@ def test_sql_and_python_make_the_same_of_each_hostile_cell(url: str) -> None:
 def test_texts_and_lists_are_read_whatever_the_client_says(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change(url, "CREATE TABLE lists AS SELECT ARRAY['u'] AS c, 1 AS k")
     schema = schema_with({"k": {"kind": "integer", "lower": 0, "upper": 1}, "c": KINDS["other"]})
-    lists = RowsThere(Database(url, "lists"), schema, ALL)
+    lists = RemoteRows(Database(url, "lists"), schema, ALL)
     assert lists.reasons == [f"column 'c': its type has no text that is the same in each database. {CAST}"]
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     booleans = schema_with({"k": {"kind": "integer", "lower": 0, "upper": 1}, "c": KINDS["words"]})
-    assert RowsThere(Database(url, "SELECT 'JAI' AS c, 1 AS k"), booleans, ALL).survey()[0].count == 1
+    assert RemoteRows(Database(url, "SELECT 'JAI' AS c, 1 AS k"), booleans, ALL).count_rows()[0].count == 1
 
 
 @pytest.mark.parametrize(("kind", "word"), [("date", "date"), ("date", "timestamp"), ("datetime", "timestamp")])
@@ -282,7 +282,7 @@ def test_texts_and_lists_are_read_whatever_the_client_says(url: str, monkeypatch
 def test_a_date_without_end_is_refused(kind: str, word: str, cell: str, url: str) -> None:
     """As Python, whose dates have none."""
     database = Database(url, f"SELECT CAST('{cell}' AS {word}) AS c")
-    for ask in (RowsThere(database, schema_with({"c": KINDS[kind]}), ALL).survey, lambda: database.first(1)):
+    for ask in (RemoteRows(database, schema_with({"c": KINDS[kind]}), ALL).count_rows, lambda: database.first(1)):
         with pytest.raises(DataError):
             ask()
 
@@ -292,20 +292,20 @@ FOLDED = {letter: folded(letter) for letter in map(chr, range(0x80, 0x110000)) i
 
 def test_the_letters_that_sql_folds_are_those_of_unicode() -> None:
     normal = {letter: fold for letter, fold in FOLDED.items() if unicodedata.normalize("NFC", letter) == letter}
-    assert {letter: fold for letter, fold in normal.items() if len(fold) > 1} == dialects._FOLDS
+    assert {letter: fold for letter, fold in normal.items() if len(fold) > 1} == functions._FOLDS
     assert {letter: fold for letter, fold in normal.items() if len(fold) == 1} == dict(zip("İıſ", "iis", strict=True))
-    matched = "".join(letter for letter in map(chr, range(0x3100)) if re.fullmatch(dialects._SPACES, letter))
-    unseen = "".join(letter for letter in map(chr, range(0x10000)) if re.fullmatch(dialects._UNSEEN, letter))
+    matched = "".join(letter for letter in map(chr, range(0x3100)) if re.fullmatch(functions._SPACES, letter))
+    unseen = "".join(letter for letter in map(chr, range(0x10000)) if re.fullmatch(functions._UNSEEN, letter))
     assert (matched, unseen) == ("".join(sorted(SPACES)), "".join(sorted(UNSEEN)))
     blank = [letter for letter in map(chr, range(0x110000)) if letter.isspace() and letter not in SPACES]
-    assert all(re.fullmatch(dialects._BLANKS, letter) for letter in blank)
+    assert all(re.fullmatch(functions._BLANKS, letter) for letter in blank)
 
 
 @dataclass
 class Rows:
     """A table in a database, and its typed training rows in memory."""
 
-    there: RowsThere
+    there: RemoteRows
     train: pd.DataFrame
     hashes: NDArray[np.uint8]
 
@@ -358,7 +358,7 @@ def visits(url: str) -> Rows:
     """These rows in a database that has none yet."""
     table = visits_table()
     write(url, "visits", table)
-    there = RowsThere(Database(url, "visits"), VISITS, Split(0.25, 7))
+    there = RemoteRows(Database(url, "visits"), VISITS, Split(0.25, 7))
     typed_rows = read_frame(table, VISITS)
     hashes = row_hashes(typed_rows, VISITS)
     is_train = SplitByContent(0.25, 7).parts(hashes) == "train"
@@ -372,7 +372,7 @@ def test_private_categories_are_counted_by_their_hashes(url: str) -> None:
     write(url, "texts", table)
     schema = schema_with({"c": KINDS["open"] | {"missing_values": ["-9"]}, "n": {**KINDS["integer"], "lower": 0}})
     complete = schema.completed({"c": ("u", "\\", "o''k", "1", "${env:HOME}")})
-    there = RowsThere(Database(url, "texts"), schema, Split(0.25, 7), complete=complete)
+    there = RemoteRows(Database(url, "texts"), schema, Split(0.25, 7), complete=complete)
     typed_rows = read_frame(table, schema)
     hashes = row_hashes(typed_rows, schema)
     train = typed_rows[SplitByContent(0.25, 7).parts(hashes) == "train"]
@@ -418,9 +418,9 @@ def test_rows_of_people_are_bounded_and_split_as_here(url: str) -> None:
         parts = split_by_person(persons, 0.25, 7) if column == "who" else by_column
         keep = bound_contributions(hashes, persons, parts, 3)
         assert 0.2 < keep.mean() < 0.7
-        there = RowsThere(Database(url, "stays"), schema, split, People(column, 3))
+        there = RemoteRows(Database(url, "stays"), schema, split, People(column, 3))
         expected = [hashes[keep & (parts == part)] for part in ("train", "test")]
-        assert there.survey() == tuple(Sums(len(some), _sum(some)) for some in expected)
+        assert there.count_rows() == tuple(Sums(len(some), _sum(some)) for some in expected)
         counts, sums = there.counts([[Cells(Encoder(schema).layout.starts["c"], 2)]], 1, False)
         train = typed_rows[keep & (parts == "train")]
         assert sums.count == len(train)
@@ -428,8 +428,8 @@ def test_rows_of_people_are_bounded_and_split_as_here(url: str) -> None:
     for name in NOBODY:
         query = f"SELECT a, c, CASE WHEN number > 0 THEN who ELSE {name} END AS who FROM stays"
         with pytest.raises(DataError, match=r"'who' of ingest\.unit must hold a text or a whole number in each row"):
-            RowsThere(Database(url, query), schema, ALL, People("who", 3)).survey()
-    real = RowsThere(Database(url, "SELECT a, c, 0.5 * number AS who FROM stays"), schema, ALL, People("who", 3))
+            RemoteRows(Database(url, query), schema, ALL, People("who", 3)).count_rows()
+    real = RemoteRows(Database(url, "SELECT a, c, 0.5 * number AS who FROM stays"), schema, ALL, People("who", 3))
     words = "column 'who': it names people and holds neither texts nor whole numbers"
     assert real.reasons == [words]
 
@@ -477,11 +477,11 @@ def test_rows_that_break_all_rules_are_mapped_as_python_maps_them(url: str) -> N
     edges = ["1900-02-28", "1900-03-01", "2000-02-29", "2000-12-31", "1969-12-31", "2100-02-28", "2096-02-29", None]
     table.loc[some, "born"] = np.resize(np.array(edges, object), some.sum())
     write(url, "ruled", table)
-    there = RowsThere(Database(url, "ruled"), RULED, ALL)
+    there = RemoteRows(Database(url, "ruled"), RULED, ALL)
     expected = forward_transform(table, RULED)
     assert all((expected[name] != table[name]).any() for name in ("state", "price", "early", "middle", "late", "level"))
-    steps, names = there.statements.modeled()
-    statement = there.statements._written(steps, f"SELECT {', '.join(names.values())} FROM likeness_units")
+    steps, names = there.statements.transform_steps()
+    statement = there.statements._statement(steps, f"SELECT {', '.join(names.values())} FROM likeness_units")
     found = pd.DataFrame(there.database.answers([statement])[0])
     found = found.astype("float64").set_axis([*names], axis=1).sort_values("row", ignore_index=True)
     assert [*found] == [*RULED.modeled.names] and len(found) == 400
@@ -506,7 +506,7 @@ def test_rows_that_break_all_rules_are_mapped_as_python_maps_them(url: str) -> N
 def test_counts_give_the_sums_of_the_rows(url: str) -> None:
     """The sums of all maps that are counted are those of the rows, and so is the sum of their hashes."""
     rows, starts = visits(url), Encoder(VISITS).layout.starts
-    train, test = rows.there.survey()
+    train, test = rows.there.count_rows()
     assert train == Sums(len(rows.train), _sum(rows.hashes)) and train.count + test.count == 940
     cells = (
         Cells(starts["a"], 5, (0.2, 0.5, 0.75), True),
@@ -542,17 +542,17 @@ def test_a_column_that_sql_cannot_type_exactly_is_named(url: str) -> None:
     other = replace(rows, schema=replace(VISITS, columns=tuple(known)))
     assert other.reasons == ["column 'seen': it has a format, which SQL does not read as Python does"]
     with pytest.raises(DataError, match="rows cannot be counted there: column 'seen'"):
-        other.survey()
+        other.count_rows()
     words = [replace(column, other=None, categories=("u", "rest")) for column in VISITS.columns if column.name == "c"]
     strict = replace(rows, schema=replace(VISITS, columns=(*words, VISITS.columns[-1])))
     with pytest.raises(DataError, match="column 'c' has a value that is not among its public categories"):
-        strict.survey()
+        strict.count_rows()
 
 
 def test_columns_that_differ_in_case_only_are_two(url: str) -> None:
     rows = visits(url).there
     turned = replace(rows, database=Database(url, 'SELECT *, 10 * x AS "X" FROM visits'))
-    assert turned.survey() == rows.survey()
+    assert turned.count_rows() == rows.count_rows()
 
 
 @pytest.mark.parametrize("name", ["likeness_raw", '"Likeness_events_source"'])
@@ -572,9 +572,9 @@ def test_a_collation_changes_no_category_and_no_part(url: str) -> None:
         "INSERT INTO t VALUES ('U', 'train'), ('u', 'train'), ('u', 'test')",
     )
     schema = schema_with({"c": KINDS["other"]})
-    rows = RowsThere(Database(url, "t"), schema, Split(0.0, 0, name="part", train="train", test="test"))
+    rows = RemoteRows(Database(url, "t"), schema, Split(0.0, 0, name="part", train="train", test="test"))
     (counts,), sums = rows.counts([(Cells(0, 2),)], 1, False)
     assert counts.tolist() == [[1, 1]] and sums.count == 2
     other = replace(rows, split=replace(rows.split, train="TRAIN"))
     with pytest.raises(DataError, match="split column 'part' has a value other than 'TRAIN' and 'test'"):
-        other.survey()
+        other.count_rows()

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from small_project import write_project_files
 from sqlalchemy import create_engine
 from test_counted_rows import ASKED, run
-from test_two_projects import write
 
 from likeness.core.errors import DataError
 from likeness.core.paths import ProjectPaths
@@ -25,6 +25,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
 from likeness.release.released import load_released
 from likeness.stages import auxiliary
+from likeness_postgres.backend import PostgresCounts
 
 COUNTS = b"likeness_cells"  # in a statement that counts
 TYPED = b"likeness_parts"  # and in each
@@ -86,7 +87,7 @@ def project(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
         monkeypatch.delenv(name)
     root, wire.cuts = tmp_path / "people", bytes.isspace
     source = f"postgresql+psycopg://reader@/postgres?host={wire.folder}"
-    table = write(root, {"categories": ["clerk", "nurse"]}, source=source, query="staff", rows="stay")
+    table = write_project_files(root, {"categories": ["clerk", "nurse"]}, source=source, query="staff", rows="stay")
     written(wire, table.to_sql)
     Ledger.create(Project.load(root).ledger_session.home)
     monkeypatch.chdir(root)
@@ -130,8 +131,9 @@ def test_a_cut_connection_is_an_error_that_says_so_and_the_next_run_pays_once(pr
 
 
 def test_a_cell_that_is_counted_takes_few_bytes_of_the_wire(project: Path, wire: Wire) -> None:
-    rows = Project.load(project).rows_there
-    assert rows is not None
+    counts = Project.load(project).counts
+    assert isinstance(counts, PostgresCounts)
+    rows = counts.rows()
     wire.came = 0
     rows.counts([], 1, False)
     before, wire.came = wire.came, 0

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likeness.core.bounds import PrivacyUnit
+from likeness.core.engine import Local
 from likeness.core.errors import ReleaseError
-from likeness.engine import Local
 from likeness.features.cells import Cells
 from likeness.features.constant import Constant
 from likeness.ledger.home import locate

@@ -1,21 +1,12 @@
 """``likeness sql``: what a database is asked, for a reviewer."""
 
 from collections.abc import Iterator
-from functools import cache, partial
 
 from likeness.cli.console import say
 from likeness.core.errors import DataError
 from likeness.pipeline.project import Project
-from likeness.release.partition_selection import query_name
 from likeness.release.query import Query
 from likeness.release.released import Released, load_folder
-from likeness.release.sums.backends import counted_tables
-
-_WHAT_LEAVES = """-- These statements read, and write nothing. Each begins with the same steps, which hash rows.
--- Answers hold the largest fault of each column, numbers of rows, sums of their hashes, and counts of cells. They hold
--- no row, and only those texts of private categories that are released. Names and types of columns come too.
--- Above a query stands SHA-256 of its statements, without the last semicolon.
-"""
 
 
 def sql() -> None:
@@ -26,23 +17,13 @@ def sql() -> None:
     rows come.
     """
     project = Project.load()
-    if (rows := project.rows_there) is None:
+    if project.counts is None:
         raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
-    say(_WHAT_LEAVES)
-    say("-- fingerprint and ingest\n" + "\n".join(f"{survey};" for survey in rows.surveys))
-    for place, column in enumerate(project.written_schema.open_columns, start=1):
-        say(f"\n-- {query_name(place)}: {rows.digest_of_texts(column.name)}\n{rows.statements.texts(column.name)};")
-        say(f"-- and of the hashes that are released:\n{rows.statements.texts_of(column.name, ())};")
-    if project.written_schema.open_columns and not project.paths.category_files:
+    known = not project.written_schema.open_columns or bool(project.paths.category_files)
+    for text in project.counts.script(project.schema if known else None, _queries(project) if known else ()):
+        say(text)
+    if not known:
         say("\n-- Later queries depend on the released categories.")
-        return
-    there = cache(partial(project.written_model.there, project.sources, project.schema))
-    for place, query in _queries(project):
-        rows = there(place)
-        counted = counted_tables(query)
-        say(f"\n-- {query.name}: {rows.digest_of_statements(*counted)}")
-        for statement in rows.statements.counts(*counted):
-            say(f"{statement};")
 
 
 def _queries(project: Project) -> Iterator[tuple[int, Query]]:

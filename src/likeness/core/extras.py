@@ -16,6 +16,7 @@ EXTRAS = {
     "xgboost": "evaluate",
     "dp_accounting": "verify",
     "psycopg": "postgres",
+    "sqlglot": "postgres",
     "duckdb": "duckdb",
     "openpyxl": "excel",
     "aiohttp": "remote",

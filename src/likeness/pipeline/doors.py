@@ -7,17 +7,17 @@ from likeness.core.errors import ArtifactError
 from likeness.core.paths import of_rows
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import text_columns
-from likeness.pipeline.counted_rows import CountedRows
+from likeness.pipeline.counts import COUNTED
 from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
 from likeness.pipeline.project import Project
-from likeness.pipeline.staying_rows import COUNTED
 
 if TYPE_CHECKING:
     from likeness.release.door import Door
     from likeness.release.request import Dataset
+    from likeness.release.sums.backends import CountReader
 
 
-def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | CountedRows]":
+def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | CountReader]":
     """Whose rows an encoded table holds, and what opens or counts them once the cost is on record.
 
     Args:
@@ -35,8 +35,7 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
-        rows = project.written_model.there(project.sources, project.schema, place)
-        return dataset, CountedRows(rows, dataset.digest, project.ledger.key)
+        return dataset, project.backend.reader(dataset.digest, project.ledger.key, project.schema, place)
     return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
 
 
@@ -67,7 +66,7 @@ def partition_door(project: Project, column: str) -> "Door":
     if not {open_column.name for open_column in schema.open_columns} <= set(text_columns(table)):
         raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: likeness run")
     dataset = replace(dataset, encoding=encoding_digest(schema))
-    read: ColumnPartitions | CountedRows = ColumnPartitions(table.absolute(), manifest, column)
+    read: ColumnPartitions | CountReader = ColumnPartitions(table.absolute(), manifest, column)
     if COUNTED in manifest:
-        read = CountedRows(project.written_model.there(project.sources), dataset.digest, project.ledger.key)
+        read = project.backend.reader(dataset.digest, project.ledger.key)
     return Door(project.written_plan, project.ledger_to_spend, dataset, read, project.provenance)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.config.params import NONE, FileFormat, Params
+from likeness.core.engine import LOCAL, Engine
 from likeness.core.errors import DataError
 from likeness.core.hashing import json_value, sha256_json
 from likeness.data.encoding.encoder import Encoder
@@ -18,7 +19,6 @@ from likeness.data.source.files import parquet_rows, raw_chunks, read_source, ty
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
 from likeness.data.table_columns import with_columns
-from likeness.engine import LOCAL, Engine
 from likeness.pipeline.sources import Sources, check_number
 from likeness.privacy.adjacency import Adjacency
 

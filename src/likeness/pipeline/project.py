@@ -22,10 +22,10 @@ from likeness.privacy.plan import Plan, QueryShare, make_plan
 if TYPE_CHECKING:
     from likeness.data.schema.row_sets import PublicSchema
     from likeness.data.schema.schema import Schema
-    from likeness.data.warehouse.rows import RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
+    from likeness.pipeline.counts import CountBackend
     from likeness.pipeline.datasets.model import DataModel
     from likeness.pipeline.ledger_session import LedgerSession
     from likeness.pipeline.synthetic_table import Request, SyntheticTables
@@ -234,24 +234,33 @@ class Project:
         return Sources(self.root, self.params)
 
     @cached_property
-    def rows_there(self) -> "RowsThere | None":
-        """The rows that stay in their database, as ``ingest.rows`` asks; None where they come.
+    def backend(self) -> "CountBackend":
+        """What counts the rows where they are.
+
+        Raises:
+            MissingPackageError: its wing, or a package that it needs, is not installed.
+        """
+        from likeness.pipeline.counts import backend_of
+
+        return backend_of(self.sources, self.written_model)
+
+    @cached_property
+    def counts(self) -> "CountBackend | None":
+        """What counts the rows where they are, as ``ingest.rows`` asks; None where they come.
 
         Raises:
             DataError: settings, schema or a column need the rows here, or the database cannot be reached.
+            MissingPackageError: as :attr:`backend`.
         """
         if self.params.ingest.rows == COME:
             return None
-        from likeness.pipeline.staying_rows import reasons_to_come
-
-        reasons = reasons_to_come(self.written_schema, self.complete_params)
-        rows = self.written_model.there(self.sources)
-        if reasons := reasons or rows.reasons:
+        _ = self.written_schema, self.complete_params  # or refused
+        if reasons := self.backend.reasons():
             raise DataError(
                 f"ingest.rows is stay, and rows have to come here: {'; '.join(reasons)}. Nothing was spent. Change "
                 "that, or set ingest.rows: come."
             )
-        return rows
+        return self.backend
 
     def source_digest(self) -> str:
         """Keyed hash of the sources: of a file's bytes, or of a database's rows. It reads no row that stays there.
@@ -260,10 +269,9 @@ class Project:
             DataError: a file does not exist, or the database cannot be read.
         """
         with self.ledger_session.remedy_in_a_clone():
-            if self.rows_there is None:
+            if self.counts is None:
                 return digest_of(self.sources.places, self.ledger.key)
-            look = self.rows_there.look(self.ledger.key)
-            return " ".join([*look.whole, look.digest])  # all rows, and whose they are
+            return self.counts.digest(self.ledger.key)
 
     @cached_property
     def ledger_session(self) -> "LedgerSession":

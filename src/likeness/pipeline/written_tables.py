@@ -10,7 +10,6 @@ from likeness.core.files import whole_file
 from likeness.core.hashing import sha256_bytes
 from likeness.core.lazy import pa, pq
 from likeness.core.paths import Outputs
-from likeness.data.encoding.dtypes import in_dtypes
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes, sample_request
 
@@ -43,6 +42,8 @@ def check_synthetic(project: Project) -> dict[str, str]:
     """
     for name in project.model.tables:
         _check_lineage(project, name)
+    from likeness.data.encoding.dtypes import in_dtypes  # with it comes pandas
+
     for name, typed in project.synthetic.typed.items():
         table = in_dtypes(typed, project.model.tables[name])
         if project.model.plain_bytes(table, name, project.params.ingest.format) != _plain(project, name).read_bytes():

@@ -5,7 +5,6 @@ from likeness.core.errors import ParamsError
 from likeness.evaluation.classifiers import check_installed
 from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
-from likeness.pipeline.staying_rows import later_reasons_to_come
 from likeness.pipeline.where import conditions, conditions_by_name
 
 
@@ -42,7 +41,7 @@ def refusals(project: Project) -> list[ParamsError]:
         except ParamsError as error:
             refused.append(error)
     stay = params.ingest.rows == STAY and method is not None
-    if stay and (reasons := later_reasons_to_come(params, project.method.maps)):
+    if stay and (reasons := project.backend.later_reasons(project.method.maps)):
         refused.append(ParamsError(f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."))
     device = params.train.device
     if method is not None and device not in ("auto", "cpu"):  # which every machine has

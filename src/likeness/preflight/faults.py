@@ -79,7 +79,7 @@ def examine(root: Path = Path()) -> Examined:
                 names = [mapping.get("person"), *needed_of(columns_of(mapping, section))]
                 faults += _header_faults(project, key, names)[1]
     if not faults:
-        faults += map(of_params, _refused(lambda: project.rows_there))
+        faults += map(of_params, _refused(lambda: project.counts))
     faults += _ledger_faults(project, notes)
     if not faults:
         schema = project.public_schema

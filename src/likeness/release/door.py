@@ -24,11 +24,11 @@ from typing import Any, cast
 import numpy as np
 
 from likeness.core.bounds import PrivacyUnit
+from likeness.core.engine import LOCAL, threads
 from likeness.core.errors import DataError, LikenessError, PlanError, ReleaseError
 from likeness.core.format import HERE
 from likeness.core.hashing import sha256_bytes, sha256_json
 from likeness.core.retry import patiently
-from likeness.engine import LOCAL, threads
 from likeness.features.base import CellMap, ProductsMap
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import REDRAW
@@ -44,7 +44,7 @@ from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.release.request import AnyQuery, Dataset, request_of
 from likeness.release.store import _drawn_once, _stored
-from likeness.release.sums.backends import CountBackend, counted_tables
+from likeness.release.sums.backends import CountReader, counted_tables
 from likeness.release.sums.over_parts import Read, exact_sum
 
 _ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below that of the plan
@@ -66,7 +66,7 @@ class Door:
     plan: Plan
     ledger: Ledger
     dataset: Dataset
-    read: Read | ReadPartitions | CountBackend
+    read: Read | ReadPartitions | CountReader
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def release(self, query: AnyQuery) -> bytes:
@@ -94,7 +94,7 @@ class Door:
                 return _stored(ledger, key, str(commit.body["sha256"]))
             sampler = sampler_name() if plan.private else "none"  # a library that does not load costs nothing
             provenance = {**self.provenance, "backend": self._backend(query)}
-            if isinstance(self.read, CountBackend):
+            if isinstance(self.read, CountReader):
                 self.read.check()  # rows that changed meanwhile cost nothing
             reserved = ledger.reserve(_reservation(query, plan, dataset, request, provenance))
             # A plan that died may have reserved it: then the receipt names that plan.
@@ -106,7 +106,7 @@ class Door:
 
     def _backend(self, query: AnyQuery) -> str:
         """What counts the rows of a query."""
-        if not isinstance(self.read, CountBackend):
+        if not isinstance(self.read, CountReader):
             return HERE
         unit = self.plan.unit
         if self.read.max_rows != (0 if unit is None else unit.max_rows):
@@ -125,8 +125,8 @@ class Door:
         """Draw once, at the noise of the receipt."""
         plan, scale = self.plan, receipt.noise_scale
         if isinstance(query, PartitionQuery):
-            return _draw_partitions(query, plan, scale, cast(ReadPartitions | CountBackend, self.read), receipt)
-        return _draw(query, plan, scale, cast(Read | CountBackend, self.read), receipt)
+            return _draw_partitions(query, plan, scale, cast(ReadPartitions | CountReader, self.read), receipt)
+        return _draw(query, plan, scale, cast(Read | CountReader, self.read), receipt)
 
 
 def _check_plan(plan: Plan, query: AnyQuery, dataset: Dataset) -> None:
@@ -212,13 +212,13 @@ def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection
     return dataset
 
 
-def _draw(query: Query, plan: Plan, scale: float, read: Read | CountBackend, receipt: Receipt) -> Released:
+def _draw(query: Query, plan: Plan, scale: float, read: Read | CountReader, receipt: Receipt) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
     unit = plan.unit
     if query.by_person and unit is None:
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass. A database bounds and counts them itself.
-    if unit is None or query.by_person or isinstance(read, CountBackend):
+    if unit is None or query.by_person or isinstance(read, CountReader):
         # Networks have threads of their own.
         counts = isinstance(query.feature, CellMap | ProductsMap)
         exact = exact_sum(query, read, threads() if counts else LOCAL)
@@ -232,7 +232,7 @@ def _draw(query: Query, plan: Plan, scale: float, read: Read | CountBackend, rec
 
 
 def _draw_partitions(
-    query: PartitionQuery, plan: Plan, scale: float, read: ReadPartitions | CountBackend, receipt: Receipt
+    query: PartitionQuery, plan: Plan, scale: float, read: ReadPartitions | CountReader, receipt: Receipt
 ) -> Released:
     """Read the rows, count, add noise, cut at the threshold. What is below it never leaves this function.
 
@@ -242,7 +242,7 @@ def _draw_partitions(
     ``most`` the order of hashes decides.
     """
     assert receipt.threshold is not None
-    if isinstance(read, CountBackend):
+    if isinstance(read, CountReader):
         counts, rows = hashed(query, *read.texts(query.column))
     else:
         counts, rows = counted(query, _partitions_counted(read(), plan.unit))
@@ -253,14 +253,14 @@ def _draw_partitions(
         noisy = add_discrete_gaussian(noisy, scale)
     places = selected(keys, noisy, receipt.threshold, query.most)
     texts = [keys[place] for place in places]
-    if isinstance(read, CountBackend):
+    if isinstance(read, CountReader):
         by_hash = _texts_of(read, query, texts)
         places = sorted(places, key=lambda place: by_hash[keys[place]])
         texts = sorted(by_hash.values())
     return Released(noisy[places].reshape(1, len(places)), receipt, tuple(texts))
 
 
-def _texts_of(read: CountBackend, query: PartitionQuery, hashes: Sequence[str]) -> dict[str, str]:
+def _texts_of(read: CountReader, query: PartitionQuery, hashes: Sequence[str]) -> dict[str, str]:
     """The texts of released hashes. A broken connection repeats this question, and not the draw that it names.
 
     Raises:

@@ -15,12 +15,12 @@ _PACKAGE = Path(__file__).parents[1]
 _ALL = "core config pipeline"
 FOLDERS = {
     "fingerprint": "data privacy ledger",
-    "ingest": "engine data privacy ledger",
+    "ingest": "data privacy ledger",
     "plan": "data features privacy ledger release evaluation methods preflight",
     "categories": "data features privacy ledger release",
-    "preprocess": "engine data features privacy release",
-    "auxiliary": "engine data features privacy ledger release methods",
-    "privatize": "engine data features privacy ledger release methods",
+    "preprocess": "data features privacy release",
+    "auxiliary": "data features privacy ledger release methods",
+    "privatize": "data features privacy ledger release methods",
     "train": "data features privacy release generators methods",
     "sample": "data features privacy release generators methods",
     "evaluate": "data features privacy release evaluation report",

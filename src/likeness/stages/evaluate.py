@@ -10,8 +10,8 @@ from likeness.core.errors import DataError
 from likeness.core.paths import write_json
 from likeness.core.rng import secret_bytes
 from likeness.data.private_tables import read_manifest
+from likeness.pipeline.counts import COUNTED
 from likeness.pipeline.project import Project
-from likeness.pipeline.staying_rows import COUNTED
 from likeness.report.pages import make_internal, write_internal, write_without_rows
 
 

@@ -3,7 +3,6 @@
 Reads: the private source, data/schema. Writes: data/private/typed. Spends: nothing.
 """
 
-from likeness.pipeline.counted_rows import ingest_counts
 from likeness.pipeline.project import Project
 
 
@@ -13,7 +12,7 @@ def main(project: Project) -> None:
     Rows that stay in their database are not written: only the manifest is.
     """
     _ = project.written_schema  # or refused
-    if project.rows_there is None:
+    if project.counts is None:
         project.written_model.ingest(project.sources, project.ledger, project.paths)
     else:
-        ingest_counts(project, project.rows_there)
+        project.counts.ingest(project.ledger, project.paths)

@@ -3,9 +3,9 @@
 Reads: data/private/typed, data/released/categories, data/schema. Writes: data/private/encoded. Spends: nothing.
 """
 
+from likeness.core.engine import threads
 from likeness.core.paths import of_rows
 from likeness.data.private_tables import read_manifest, write_private_chunks
-from likeness.engine import threads
 from likeness.pipeline.ingest import encoded_rows
 from likeness.pipeline.project import Project
 

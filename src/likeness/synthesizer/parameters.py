@@ -14,9 +14,9 @@ from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.methods import DEFAULT, method_named
-from likeness.onboarding.missing_inputs import MissingInputs
 from likeness.pipeline.other_ledgers import Named
 from likeness.pipeline.project import Project
+from likeness.preflight.missing_inputs import MissingInputs
 
 _PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_records", "series")
 

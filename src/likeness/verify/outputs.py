@@ -28,7 +28,6 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
 from likeness.preflight.forecast import training_seconds
 from likeness.report.statement import statement
-from likeness.synthesizer.published import Published
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -229,7 +228,8 @@ def table(bundle: Bundle) -> str:
     # A row has at least a byte a column: never draw more rows than the file can hold.
     name, room = _plain_name(bundle, stem), (bundle.folder / _plain_name(bundle, stem)).stat().st_size
     require(sample.rows * len(schema.columns) <= room, f"{name} has fewer rows than {names.SETTINGS} states")
-    drawn, others, different = Published.of_checked_folder(bundle.folder).tables(*sample), [], 0
+    drawn = bundle.model.draw(bundle.model.saved(bundle.folder / "generator"), *sample)
+    others, different = [], 0
     for stem, again in drawn.items():
         files = {
             path: digest

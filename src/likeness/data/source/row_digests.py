@@ -6,7 +6,7 @@ A hash is SHA-256 without a key, so that a database can make it too. It never le
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from likeness.core.hashing import sha256_json
 from likeness.data.pixels import leading_pixels, matrix
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_texts import encoded, row_texts
@@ -101,6 +102,17 @@ def typed_digest(table: pd.DataFrame, schema: Schema, key: bytes, *, ordered: bo
     rows = TypedDigest(schema, ordered=ordered)
     rows.add(row_hashes(table, schema))
     return rows.digest(key)
+
+
+def digest_of_sets(people: TypedDigest, pairs: Mapping[int, TypedDigest], key: bytes) -> str:
+    """Keyed digest of both row sets; people in any order. Of a transition it is part how many its person has.
+
+    Args:
+        people: of their rows.
+        pairs: of the transitions, by how many their person has.
+        key: of the ledger.
+    """
+    return sha256_json([people.digest(key), *([share, pairs[share].digest(key)] for share in sorted(pairs))])
 
 
 class SourceDigest:

@@ -58,7 +58,7 @@ class Steps:
         return len(self.steps) + 2
 
     def expression(self, unit: str, number: Callable[[float], str]) -> str:
-        """The place as SQL, by the same arithmetic in float64; see :mod:`likeness.data.warehouse.dialects`.
+        """The place as SQL, by the same arithmetic in float64. ``L_NEAR(v)`` stands for a nearest whole number.
 
         Args:
             unit: name of the coordinate, NULL where the number is missing.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union
 from likeness.config.params import Evaluate, FileFormat, Params
 from likeness.core.paths import Outputs, ProjectPaths
 from likeness.data.encoding.layout import encoding_digest
-from likeness.data.schema.row_sets import PublicSchema
+from likeness.data.schema.row_sets import EventSchema, PublicSchema
 from likeness.data.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from likeness.data.encoding.frames import FrameType
     from likeness.data.schema.draft import SchemaDraft
-    from likeness.data.warehouse.rows import Look, RowsThere
     from likeness.evaluation.classifiers import Factory
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Context, Method
@@ -182,21 +181,20 @@ class DataModel(ABC):
             LedgerError: the rows belong to another population.
         """
 
-    @abstractmethod
-    def there(self, sources: "Sources", complete: Schema | None = None, place: int = 0) -> "RowsThere":
-        """The rows of sources that are a database. Nothing is asked yet.
+    @property
+    def of_events(self) -> EventSchema | None:
+        """How the row sets are made of the events of people; None where the source has the rows."""
+        return None
+
+    def check_strangers(self, strangers: int, events: int) -> None:
+        """Refuse a source in which too many rows are of nobody.
 
         Args:
-            sources: the sources, with their settings.
-            complete: one row a record, with released categories; None: before they are.
-            place: of the row set that is counted.
-        """
-
-    def check_survey(self, survey: "Look") -> None:
-        """Refuse rows that stay in their database, by their numbers alone.
+            strangers: number of events of nobody among the people.
+            events: number of all events.
 
         Raises:
-            DataError: too many rows of a table are of nobody.
+            DataError: there are too many.
         """
         return None
 

@@ -14,7 +14,6 @@ from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, W
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from likeness.data.warehouse.rows import RowsThere
     from likeness.ledger.ledger import Ledger
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.pipeline.rows_in_memory import RowsInMemory
@@ -69,8 +68,8 @@ class Table(DataModel):
 
     def ingest(self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths) -> None:
         """Write the rows in chunks."""
+        from likeness.core.engine import threads
         from likeness.data.private_tables import write_private_chunks
-        from likeness.engine import threads
         from likeness.pipeline.ingest import IngestedRows, typed_rows
 
         rows = IngestedRows(sources.params, self.schema, ledger)
@@ -82,17 +81,6 @@ class Table(DataModel):
             return manifest
 
         write_private_chunks(typed_rows(sources, self.schema, rows, threads()), paths.table, manifest_of_rows)
-
-    def there(self, sources: "Sources", complete: Schema | None = None, place: int = 0) -> "RowsThere":
-        """The rows, at most as many of a person as the settings say."""
-        from likeness.data.warehouse.rows import RowsThere
-        from likeness.data.warehouse.statements import People
-        from likeness.pipeline.staying_rows import split_there
-
-        database, unit = sources.database, sources.ingest.unit
-        assert database is not None
-        people = None if unit is None else People(unit.column, unit.max_rows)
-        return RowsThere(database, self.schema, split_there(sources.params), people, complete)
 
     def evaluate(
         self, written: Schema, tables: Tables, settings: Evaluate, paths: ProjectPaths, halved: bool = False

@@ -30,7 +30,7 @@ from likeness.release.sums.products import products_of_cells
 
 
 @runtime_checkable
-class CountBackend(Protocol):
+class CountReader(Protocol):
     """Rows that are counted where they are."""
 
     @property
@@ -103,7 +103,7 @@ def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
     raise ReleaseError(f"{query.name}: counts of cells do not give this sum. Read the rows from a file.")
 
 
-def counted_sum(query: Query, rows: CountBackend) -> tuple[NDArray[np.int64], int]:
+def counted_sum(query: Query, rows: CountReader) -> tuple[NDArray[np.int64], int]:
     """The lattice sum of a query from counts, int64, shape (num_groups, width), and the number of records.
 
     Raises:

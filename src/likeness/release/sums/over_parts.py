@@ -6,11 +6,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from likeness.core.engine import LOCAL, Engine
 from likeness.core.errors import DataError, ReleaseError
-from likeness.engine import LOCAL, Engine
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
-from likeness.release.sums.backends import CountBackend, counted_sum
+from likeness.release.sums.backends import CountReader, counted_sum
 from likeness.release.sums.lattice_sum import lattice_sum
 
 Read = Callable[[], Iterable[Records]]
@@ -43,7 +43,7 @@ class Partial:
     records: int
 
 
-def exact_sum(query: Query, read: Read | CountBackend, engine: Engine = LOCAL) -> Partial:
+def exact_sum(query: Query, read: Read | CountReader, engine: Engine = LOCAL) -> Partial:
     """The lattice sum of all rows, and their number. Rows that are counted where they are do not come.
 
     The engine's workers share the rows where the contributions of a table are those of its parts together
@@ -55,7 +55,7 @@ def exact_sum(query: Query, read: Read | CountBackend, engine: Engine = LOCAL) -
         DataError: more than 2**32 records, where the sum might not fit 64 bits.
         ReleaseError: the rows carry people, whom nobody has counted.
     """
-    if isinstance(read, CountBackend):
+    if isinstance(read, CountReader):
         return Partial(*counted_sum(query, read))
     splits = getattr(query.contributions, "splits", False)
     parts: Sequence[Read] = [read]

@@ -1,7 +1,7 @@
-"""The statements that make both row sets of people with histories, and count them: :mod:`likeness_histories.row_sets`.
+"""The statements that make both row sets of people with histories, and count them.
 
 Steps that begin with ``likeness_events`` and ``likeness_people`` type and hash the tables, as
-:mod:`likeness.data.warehouse.statements` says. In the next ones ``p`` names the person:
+:mod:`likeness_postgres.statements` says. In the next ones ``p`` names the person:
 
 1. ``likeness_persons``: ``k``, 1 for that row of a person among the people which counts
 2. ``likeness_together``: both tables. ``t`` is 0 for a row of people, whose columns are ``a_k``, and 1 for an event.
@@ -25,12 +25,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, EventSchema
 from likeness.data.schema.schema import Schema
-from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.edges import searched
-from likeness.data.warehouse.statements import LIMBS, Statements, limbs
-from likeness_histories.rules import GAP
-from likeness_histories.schema import GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP, HistorySchema
+from likeness_postgres import columns, rules
+from likeness_postgres.edges import binary_search
+from likeness_postgres.statements import LIMBS, Statements, limbs
 
 _EVENTS, _PEOPLE = "likeness_events", "likeness_people"
 _MARKS = ("likeness_first", "likeness_next")  # of the row sets
@@ -39,7 +38,7 @@ _BESIDE = {"n": "LEAD", "b": "LAG"}
 Steps = list[tuple[str, str]]
 
 
-def reasons_against(history: HistorySchema) -> list[str]:
+def reasons_against(history: EventSchema) -> list[str]:
     """Why a database cannot make the row sets as Python does; empty where it can."""
     return [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained)]
 
@@ -53,13 +52,13 @@ class HistoryStatements(Statements):
         tables: statements about the events and, where there is such a table, about the people.
     """
 
-    history: HistorySchema = field(kw_only=True)
+    history: EventSchema = field(kw_only=True)
     tables: Sequence[Statements] = field(kw_only=True)
     held_steps = ".*"
     group = "m"
 
     @classmethod
-    def about(cls, history: HistorySchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
+    def for_row_set(cls, history: EventSchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
         """The statements that count one of both row sets.
 
         Args:
@@ -72,25 +71,25 @@ class HistoryStatements(Statements):
 
     def sums(self) -> str:
         """A statement about the rows of both sets, as those of :meth:`counts` without a cell."""
-        return self._joined([], self._whole())
+        return self._join_questions([], self._total_questions())
 
     def survey(self) -> str:
         """As :meth:`sums`. Table -4 has the number of events, of strangers among them, and of test people."""
-        return self._joined([], [*self._beside_them(), *self._whole()])
+        return self._join_questions([], [*self._survey_questions(), *self._total_questions()])
 
-    def _beside_them(self) -> list[str]:
+    def _survey_questions(self) -> list[str]:
         """The questions of table -4."""
-        known = f"EXISTS (SELECT 1 FROM {_PEOPLE}_rows AS a WHERE a.p = b.p)" if self._linked else "1 = 1"
+        known = f"EXISTS (SELECT 1 FROM {_PEOPLE}_rows AS a WHERE a.p = b.p)" if self._has_people else "1 = 1"
         strangers = f"FROM {_EVENTS}_rows AS b WHERE NOT {known}"
-        held_out = f"FROM (SELECT DISTINCT p FROM {self._marked[-1].mark}_parts WHERE train = 0) AS people"
+        held_out = f"FROM (SELECT DISTINCT p FROM {self._table_statements[-1].mark}_parts WHERE train = 0) AS people"
         counts = (f"FROM {_EVENTS}_rows", strangers, held_out)
         return [f"SELECT -4 AS part, '{place}' AS cell, COUNT(*) AS count {rest}" for place, rest in enumerate(counts)]
 
-    def modeled(self) -> tuple[Steps, dict[str, str]]:
+    def transform_steps(self) -> tuple[Steps, dict[str, str]]:
         """The names of the values of modeled columns. The steps to them are among those of every statement."""
-        return [], super().modeled()[1]
+        return [], super().transform_steps()[1]
 
-    def _whole(self) -> list[str]:
+    def _total_questions(self) -> list[str]:
         """Questions about all training rows of both sets, by the number of rows of their person; 0: those of people."""
         each = "FROM likeness_hashes GROUP BY m"
         counts = f"SELECT -2 AS part, CAST(m AS TEXT) AS cell, COUNT(*) AS count {each}"
@@ -98,15 +97,15 @@ class HistoryStatements(Statements):
         return [counts, *sums]
 
     @property
-    def _linked(self) -> bool:
+    def _has_people(self) -> bool:
         """Whether there is a table of people."""
         return len(self.tables) > 1
 
     def _queries(self) -> list[tuple[str, str]]:
-        return [(table.mark, table.query) for table in self._marked]
+        return [(table.mark, table.query) for table in self._table_statements]
 
     @cached_property
-    def _marked(self) -> list[Statements]:
+    def _table_statements(self) -> list[Statements]:
         """The statements about the tables, whose steps have names of their own. Those about events may bound them."""
         most = self.history.most if self.history.which == "hash" else 0
         return [
@@ -115,20 +114,20 @@ class HistoryStatements(Statements):
         ]
 
     def _steps(self) -> Steps:
-        steps = [step for table in self._marked for step in table._steps()]
-        steps += [*self._rows(), *self._events(), *self._usual(), *self._parts()]
+        steps = [step for table in self._table_statements for step in table._steps()]
+        steps += [*self._row_steps(), *self._event_steps(), *self._usual_steps(), *self._part_steps()]
         for mark, schema in zip(_MARKS, self.history.row_sets.values(), strict=True):
-            mapped, names = Statements.modeled(replace(self, schema=schema, complete=schema, mark=mark))
-            row = " || ".join(columns.framed(column, names[column.name]) for column in schema.modeled.columns)
+            mapped, names = Statements.transform_steps(replace(self, schema=schema, complete=schema, mark=mark))
+            row = " || ".join(columns.row_text(column, names[column.name]) for column in schema.modeled.columns)
             steps += [*mapped, (f"{mark}_hashed", f"SELECT m, L_SHA({row}) AS h FROM {mark}_units")]
         first, following = (f"FROM {mark}_hashed" for mark in _MARKS)
         return [*steps, ("likeness_hashes", f"SELECT 0 AS m, h {first} UNION ALL SELECT m, h {following}")]
 
-    def _rows(self) -> Steps:
+    def _row_steps(self) -> Steps:
         """The training rows: events, and before those of a person the row among the people, as one of place 0."""
         every = [f"v_{k}" for k in range(len(self.history.events.columns))]
         events = f"SELECT p, 1 AS t, h, {', '.join(every)} FROM {_EVENTS}_parts WHERE train = 1"
-        if not self._linked:
+        if not self._has_people:
             return [("likeness_together", events)]
         given = range(len(self.tables[1].schema.columns))
         people = ["p", "0 AS t", "h", *(f"NULL AS {name}" for name in every), *(f"v_{k} AS a_{k}" for k in given)]
@@ -137,20 +136,20 @@ class HistoryStatements(Statements):
         events = events.replace(" FROM", "".join(f", NULL AS a_{k}" for k in given) + " FROM", 1)
         return [("likeness_persons", rank), ("likeness_together", f"{first} UNION ALL {events}")]
 
-    def _events(self) -> Steps:
+    def _event_steps(self) -> Steps:
         """The rows that count, each with those beside it and with the gaps between them."""
         history, every, before = self.history, range(len(self.history.events.columns)), self.history.least - 1
-        at = "" if history.order is None else f"{self._of('v', history.order)}, "
+        at = "" if history.order is None else f"{self._event_column('v', history.order)}, "
         ends = [self._is_end(name, texts) for name, texts in history.ends.items() if texts]
         placed = [f"ROW_NUMBER() OVER (PARTITION BY p ORDER BY t, {at}L_ORDER(h)) + {before} AS i"]
         placed += [f"CASE WHEN {' OR '.join(ends) or '1 = 0'} THEN 1 ELSE 0 END AS e", f"MIN(t) {_WHOLE} AS u"]
-        if self._linked:
+        if self._has_people:
             placed += [f"MAX(a_{k}) {_WHOLE} AS g_{k}" for k in range(len(self.tables[1].schema.columns))]
         beside = [f"{window}(v_{k}) {_IN_ORDER} AS {word}_{k}" for word, window in _BESIDE.items() for k in every]
         beside += [f"NTH_VALUE(v_{k}, {1 - before}) {_IN_ORDER} AS s_{k}" for k in every]
         gaps = ["0 AS gap", "0 AS gap_before"]
         if history.order is not None:
-            last, following, earlier = (self._of(word, history.order) for word in "vnb")
+            last, following, earlier = (self._event_column(word, history.order) for word in "vnb")
             gaps = [f"{following} - {last} AS gap", f"{last} - {earlier} AS gap_before"]
         counted = f"WHERE i <= {history.most} AND ended = 0 AND u = {history.least}"
         return [
@@ -161,18 +160,21 @@ class HistoryStatements(Statements):
             ("likeness_gaps", f"SELECT *, {', '.join(gaps)} FROM likeness_beside"),
         ]
 
-    def _of(self, word: str, name: str) -> str:
+    def _event_column(self, word: str, name: str) -> str:
         """The name of a column of events in the steps."""
         return f"{word}_{self.history.events.names.index(name)}"
 
     def _is_end(self, name: str, texts: Iterable[str]) -> str:
         categories = self.history.events.column(name).categories
-        return f"{self._of('v', name)} IN {columns.listed(str(categories.index(text)) for text in texts)}"
+        return f"{self._event_column('v', name)} IN {columns.in_list(str(categories.index(text)) for text in texts)}"
 
-    def _usual(self) -> Steps:
+    def _usual_steps(self) -> Steps:
         """The most frequent category of the events of each person, or the smaller middle number."""
         history, ranked, usual = self.history, list[str](), list[str]()
-        values = {self._of("v", one.name): (self._of("y", one.name), one.is_categorical) for one in history.states}
+        values = {
+            self._event_column("v", one.name): (self._event_column("y", one.name), one.is_categorical)
+            for one in history.states
+        }
         values |= {} if history.order is None else {"gap": ("y_gap", False)}
         for value, (name, is_categorical) in values.items():
             last = f"PARTITION BY p ORDER BY CASE WHEN {value} IS NULL THEN 1 ELSE 0 END"
@@ -187,33 +189,35 @@ class HistoryStatements(Statements):
         every = [(name, f"SELECT *, {', '.join(added)} FROM {before}") for name, added, before in steps]
         return every if history.usual else []
 
-    def _parts(self) -> Steps:
+    def _part_steps(self) -> Steps:
         """Both row sets: the first row of each person, and the events that another one follows."""
         history, states = self.history, [one.name for one in self.history.states]
-        word, event = ("g", "n") if self._linked else ("s", "v")
+        word, event = ("g", "n") if self._has_people else ("s", "v")
         names = self.tables[-1].schema.names
         static = {one.name: f"{word}_{names.index(one.name)}" for one in history.person_columns}
-        static |= {f"usual {name}": self._of("y", name) for name in states} | {USUAL_GAP: "y_gap"}
-        first = {f"first {one.name}": self._of(event, one.name) for one in history.time_varying}
+        static |= {f"usual {name}": self._event_column("y", name) for name in states} | {USUAL_GAP: "y_gap"}
+        first = {f"first {one.name}": self._event_column(event, one.name) for one in history.time_varying}
         first[NUMBER] = f"l - {history.least}"
         words = {"first": "s", "before": "b", "last": "v", "next": "n"}
-        following = {f"{key} {name}": self._of(word, name) for key, word in words.items() for name in states}
+        following = {f"{key} {name}": self._event_column(word, name) for key, word in words.items() for name in states}
         following |= {f"same {name}": self._is_same(name) for name in states} | {GAP: "gap", GAP_BEFORE: "gap_before"}
         for name, value, starts in ((LENGTH, "l", history.length_starts), (STEP, "i", history.step_starts)):
-            following[name] = searched(value, [str(start) for start in starts[1:]])
+            following[name] = binary_search(value, [str(start) for start in starts[1:]])
         rows = "FROM likeness_usual" if history.usual else "FROM likeness_gaps"
         one, pair = (
             f"1 AS m, 1 AS train {rows} WHERE i = {history.least}",
             f"l - 1 AS m, 1 AS train {rows} WHERE i > 0 AND i < l",
         )
         sets = zip(_MARKS, history.row_sets.values(), (static | first, static | following), (one, pair), strict=True)
-        return [(f"{mark}_parts", f"SELECT {_selected(schema, values)}, {rest}") for mark, schema, values, rest in sets]
+        return [
+            (f"{mark}_parts", f"SELECT {_select_list(schema, values)}, {rest}") for mark, schema, values, rest in sets
+        ]
 
     def _is_same(self, name: str) -> str:
-        last, following = (self._of(word, name) for word in "vn")
+        last, following = (self._event_column(word, name) for word in "vn")
         return f"CASE WHEN {last} = {following} OR ({last} IS NULL AND {following} IS NULL) THEN 1 ELSE 0 END"
 
 
-def _selected(schema: Schema, values: Mapping[str, str]) -> str:
+def _select_list(schema: Schema, values: Mapping[str, str]) -> str:
     """The columns of a row set, from their expressions by name."""
     return ", ".join(f"{values[name]} AS v_{k}" for k, name in enumerate(schema.names))

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
-from likeness.data.histories.statements import HistoryStatements, reasons_against
+from likeness.data.schema.row_sets import EventSchema
 from likeness.data.source.databases import Database
-from likeness.data.warehouse.edges import Axis
-from likeness.data.warehouse.rows import MOST_COLUMNS, Look, RowsThere, Sums, summed
-from likeness.data.warehouse.statements import People, Split
-from likeness_histories.row_sets import digest_of_sets
-from likeness_histories.schema import HistorySchema
+from likeness.data.source.row_digests import digest_of_sets
+from likeness_postgres.edges import Axis
+from likeness_postgres.history_statements import HistoryStatements, reasons_against
+from likeness_postgres.rows import MOST_COLUMNS, RemoteRows, SourceSummary, Sums, digest_of_sums
+from likeness_postgres.statements import People, Split
 
 
 @dataclass(frozen=True)
-class HistoriesThere(RowsThere):
+class RemoteHistories(RemoteRows):
     """People with histories in a database. The rows that are counted are those of one row set.
 
     Attributes:
@@ -27,13 +27,15 @@ class HistoriesThere(RowsThere):
         tables: the events and, where there is such a table, the people.
     """
 
-    history: HistorySchema = field(kw_only=True)
+    history: EventSchema = field(kw_only=True)
     place: int = field(kw_only=True)
-    tables: Sequence[RowsThere] = field(kw_only=True)
+    tables: Sequence[RemoteRows] = field(kw_only=True)
     by_person = True
 
     @classmethod
-    def of(cls, history: HistorySchema, databases: Sequence[Database], split: Split, place: int) -> "HistoriesThere":
+    def from_databases(
+        cls, history: EventSchema, databases: Sequence[Database], split: Split, place: int
+    ) -> "RemoteHistories":
         """The rows of queries. Nothing is asked yet.
 
         Args:
@@ -44,7 +46,7 @@ class HistoriesThere(RowsThere):
         """
         schemas, name = [history.events, *([] if history.people is None else [history.people])], history.person
         tables = [
-            RowsThere(database, schema, split, People(name, 0))
+            RemoteRows(database, schema, split, People(name, 0))
             for database, schema in zip(databases, schemas, strict=True)
         ]
         schema, unit = list(history.row_sets.values())[place], People(name, history.most)
@@ -66,11 +68,11 @@ class HistoriesThere(RowsThere):
             DataError: the rows must come.
         """
         self.check_reasons()
-        return HistoryStatements.about(self.history, self.place, [table.statements for table in self.tables])
+        return HistoryStatements.for_row_set(self.history, self.place, [table.statements for table in self.tables])
 
     @property
-    def surveys(self) -> list[str]:
-        """The statements of :meth:`look`."""
+    def survey_statements(self) -> list[str]:
+        """The statements of :meth:`summarize`."""
         own = self.statements.survey()
         return [*(table.statements.survey() for table in self.tables), own]
 
@@ -96,31 +98,31 @@ class HistoriesThere(RowsThere):
             )
         return counts, sums
 
-    def look(self, key: bytes) -> Look:
+    def summarize(self, key: bytes) -> SourceSummary:
         """What a run knows of the people, as of rows.
 
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
-        *answers, answer = self.database.answers(self.surveys)
+        *answers, answer = self.database.answers(self.survey_statements)
         whole = []
         for table, one in zip(self.tables, answers, strict=True):
-            sums = table.surveyed(one)
+            sums = table.read_survey(one)
             whole.append(table.digest(key, *sums) if any(some.count for some in sums) else "")
-        counts, train = self._in([answer])
+        counts, train = self._read_counts([answer])
         numbers = {int(cell): count for _, cell, count in counts}
-        return Look(self.digest(key, train), tuple(whole), train.count, numbers[2], numbers[0], numbers[1])
+        return SourceSummary(self.digest(key, train), tuple(whole), train.count, numbers[2], numbers[0], numbers[1])
 
     def digest(self, key: bytes, *sums: Sums) -> str:
-        """The keyed digest of both row sets, see :func:`likeness_histories.row_sets.digest_of_sets`."""
+        """The keyed digest of both row sets, see :func:`likeness.data.source.row_digests.digest_of_sets`."""
         (train,), (first, following) = sums, self.history.row_sets.values()
-        pairs = {share: summed(following, some) for share, some in train.shares}
-        return digest_of_sets(summed(first, train), pairs, key)
+        pairs = {share: digest_of_sums(following, some) for share, some in train.shares}
+        return digest_of_sets(digest_of_sums(first, train), pairs, key)
 
-    def now(self) -> Sums:
+    def count_training_rows(self) -> Sums:
         """The training rows as they are now."""
-        return self._counted([self.statements.sums()])[1]
+        return self._ask_counts([self.statements.sums()])[1]
 
-    def records(self, sums: Sums) -> int:
+    def record_count(self, sums: Sums) -> int:
         """The number of rows of the row set."""
         return sum(pairs.count for _, pairs in sums.shares) if self.place else sums.count

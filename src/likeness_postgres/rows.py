@@ -17,10 +17,10 @@ from likeness.data.source.cells import refusal
 from likeness.data.source.databases import Database
 from likeness.data.source.names import check_names
 from likeness.data.source.row_digests import TypedDigest
-from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.dialects import FORMS
-from likeness.data.warehouse.edges import Axis
-from likeness.data.warehouse.statements import LIMBS, People, Split, Statements, counts_in
+from likeness_postgres import columns, rules
+from likeness_postgres.edges import Axis
+from likeness_postgres.functions import FORMS
+from likeness_postgres.statements import LIMBS, People, Split, Statements, parse_counts
 
 MOST_COLUMNS = 500
 """A step has up to three columns a column of the schema, and PostgreSQL takes 1,664."""
@@ -42,7 +42,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Look:
+class SourceSummary:
     """What a run knows of rows that stay before it asks about cells. Private.
 
     Attributes:
@@ -62,7 +62,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class RowsThere:
+class RemoteRows:
     """The rows of a query, which stay in their database.
 
     Attributes:
@@ -131,7 +131,7 @@ class RowsThere:
             DataError: the rows must come.
         """
         self.check_reasons()
-        names = {name: columns.name(there) for name, (there, _) in self._types.items()}
+        names = {name: columns.quoted_name(there) for name, (there, _) in self._types.items()}
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
         query = self.database.statement.rstrip().removesuffix(";")
@@ -139,48 +139,48 @@ class RowsThere:
         return Statements(query, self.schema, self.complete or self.schema, forms, names, split, unit)
 
     @property
-    def surveys(self) -> list[str]:
-        """The statements of :meth:`look`."""
+    def survey_statements(self) -> list[str]:
+        """The statements of :meth:`summarize`."""
         return [self.statements.survey()]
 
-    def look(self, key: bytes) -> Look:
+    def summarize(self, key: bytes) -> SourceSummary:
         """What a run knows of the rows.
 
         Args:
             key: of the ledger.
 
         Raises:
-            DataError: as :meth:`survey`.
+            DataError: as :meth:`count_rows`.
         """
-        train, test = self.survey()
-        return Look(self.digest(key, train), (self.digest(key, train, test),), train.count, test.count)
+        train, test = self.count_rows()
+        return SourceSummary(self.digest(key, train), (self.digest(key, train, test),), train.count, test.count)
 
     def digest(self, key: bytes, *sums: Sums) -> str:
         """The keyed digest of rows: a database has no order of rows."""
-        return summed(self.schema, *sums).digest(key)
+        return digest_of_sums(self.schema, *sums).digest(key)
 
-    def now(self) -> Sums:
+    def count_training_rows(self) -> Sums:
         """The training rows as they are now.
 
         Raises:
-            DataError: as :meth:`survey`.
+            DataError: as :meth:`count_rows`.
         """
-        return self.survey()[0]
+        return self.count_rows()[0]
 
-    def records(self, sums: Sums) -> int:
+    def record_count(self, sums: Sums) -> int:
         """The number of rows that are counted."""
         return sums.count
 
-    def survey(self) -> tuple[Sums, Sums]:
+    def count_rows(self) -> tuple[Sums, Sums]:
         """The training rows, and the test rows.
 
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
-        (answer,) = self.database.answers(self.surveys)
-        return self.surveyed(answer)
+        (answer,) = self.database.answers(self.survey_statements)
+        return self.read_survey(answer)
 
-    def surveyed(self, answer: Sequence[Sequence[Any]]) -> tuple[Sums, Sums]:
+    def read_survey(self, answer: Sequence[Sequence[Any]]) -> tuple[Sums, Sums]:
         """The training rows, and the test rows, from the answer of the survey.
 
         Raises:
@@ -231,7 +231,7 @@ class RowsThere:
             DataError: the rows must come, the database refuses, two statements saw other rows, or a person has more
                 rows than may be used.
         """
-        answer, sums = self._counted(list(self.statements.counts(tables, by_class)))
+        answer, sums = self._ask_counts(list(self.statements.counts(tables, by_class)))
         sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
         counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
         for place, cell, count in answer:
@@ -247,7 +247,7 @@ class RowsThere:
         Raises:
             DataError: as :meth:`counts`.
         """
-        answer, sums = self._counted([self.statements.texts(name)])
+        answer, sums = self._ask_counts([self.statements.texts(name)])
         return {text: count for _, text, count in answer}, sums
 
     def texts_of(self, name: str, hashes: Sequence[str]) -> dict[str, str]:
@@ -262,16 +262,16 @@ class RowsThere:
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
         return texts
 
-    def _counted(self, statements: Sequence[str]) -> tuple[list[tuple[int, str, int]], Sums]:
+    def _ask_counts(self, statements: Sequence[str]) -> tuple[list[tuple[int, str, int]], Sums]:
         """The counts in the answers of statements, and the rows that they are about."""
-        return self._in(self.database.answers(statements))
+        return self._read_counts(self.database.answers(statements))
 
-    def _in(self, answers: Iterable[Iterable[Sequence[Any]]]) -> tuple[list[tuple[int, str, int]], Sums]:
+    def _read_counts(self, answers: Iterable[Iterable[Sequence[Any]]]) -> tuple[list[tuple[int, str, int]], Sums]:
         """The same from the answers."""
         seen, counts = set(), []
         for answer in answers:
             limbs, records = defaultdict[int, list[int]](lambda: [0] * LIMBS), {0: 0}
-            for row in counts_in(answer):
+            for row in parse_counts(answer):
                 place, cell, count = row
                 if place == -1:
                     limbs[int(cell) // LIMBS][int(cell) % LIMBS] = count
@@ -297,7 +297,7 @@ class RowsThere:
         return sha256_bytes("\n;\n".join(self.statements.counts(tables, by_class)).encode())
 
 
-def summed(schema: Schema, *sums: Sums) -> TypedDigest:
+def digest_of_sums(schema: Schema, *sums: Sums) -> TypedDigest:
     """The digest of rows in any order."""
     digest = TypedDigest(schema, ordered=False)
     for some in sums:

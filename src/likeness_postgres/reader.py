@@ -1,56 +1,26 @@
-"""What a project keeps of rows that stay in their database, and how the door counts them."""
+"""How the door counts rows that stay in PostgreSQL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from likeness.core.errors import DataError
-from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import of_rows
-from likeness.data.private_tables import write_private
-from likeness.data.schema.column import SPLIT_COLUMN
-from likeness.data.source.cells import typed
-from likeness.data.table_columns import with_columns
-from likeness.pipeline.ingest import manifest_of
-from likeness.pipeline.staying_rows import COUNTED
 
 if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-    from likeness.data.warehouse.rows import RowsThere, Sums
-    from likeness.pipeline.project import Project
+    from likeness_postgres.rows import RemoteRows, Sums
 
-
-def ingest_counts(project: "Project", rows: "RowsThere") -> None:
-    """Write typed tables without rows, with the manifest of those that stay in the database.
-
-    Raises:
-        DataError: a cell there breaks a rule of the schema, there is no training row, or too many events are of nobody.
-    """
-    params, ledger = project.complete_params, project.ledger
-    look = rows.look(ledger.key)
-    project.written_model.check_survey(look)
-    manifest = manifest_of(params, ledger.id, look.digest, look.count, look.whole, look.held_out)
-    ledger.check_owner(manifest["identity"], look.digest, manifest["rows_digests"])
-    manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.surveys).encode())
-    for prefix, (schema, _) in project.written_model.encoded.items():
-        no_cells = pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names})
-        table = with_columns(typed(no_cells, schema, rows.database.name), {SPLIT_COLUMN: pd.Series(dtype=object)})
-        write_private(table, of_rows(project.paths.table, prefix), manifest)
-
-
-CHARGED, UNSPENT = (
+_CHARGED, _UNSPENT = (
     "Nothing was released, and the cost of this query stays on record",
     "Nothing more was spent on this query",
 )
 
 
 @dataclass(frozen=True)
-class CountedRows:
-    """The training rows in a database, for the door: a :class:`likeness.release.sums.backends.CountBackend`.
+class PostgresReader:
+    """The training rows in a database, for the door: a :class:`likeness.release.sums.backends.CountReader`.
 
     Attributes:
         rows: in the database.
@@ -58,7 +28,7 @@ class CountedRows:
         key: of the ledger.
     """
 
-    rows: "RowsThere"
+    rows: "RemoteRows"
     digest: str
     key: bytes
 
@@ -81,8 +51,8 @@ class CountedRows:
             DataError: the rows are others, or the database refuses.
         """
         counts, sums = self.rows.counts(tables, num_groups, by_class)
-        self._compare(sums, CHARGED)
-        return counts, self.rows.records(sums)
+        self._compare(sums, _CHARGED)
+        return counts, self.rows.record_count(sums)
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
         """The counts by SHA-256 of a text, if they are about the rows that the cost is for, and the number of rows.
@@ -91,7 +61,7 @@ class CountedRows:
             DataError: as :meth:`counts`.
         """
         counts, sums = self.rows.texts(column)
-        self._compare(sums, CHARGED)
+        self._compare(sums, _CHARGED)
         return counts, sums.count
 
     def texts_of(self, column: str, hashes: Sequence[str]) -> dict[str, str]:
@@ -108,7 +78,7 @@ class CountedRows:
         Raises:
             DataError: they changed, or the database refuses.
         """
-        self._compare(self.rows.now(), UNSPENT)
+        self._compare(self.rows.count_training_rows(), _UNSPENT)
 
     def _compare(self, sums: "Sums", fate: str) -> None:
         if self.rows.digest(self.key, sums) != self.digest:

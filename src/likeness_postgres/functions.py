@@ -69,7 +69,7 @@ _TEXTS = {
 }
 
 
-def _normal() -> str:
+def _normal_form() -> str:
     """The normal form by regular expressions: spaces, signs without a width, NFC, and no blanks around it."""
     steps = (("@0", _UNSEEN, ""), ("", _SPACES, " "), ("NORMALIZE(@0, NFC)", f"^{_BLANKS}|{_BLANKS}$", ""))
     text = "@0"
@@ -86,14 +86,14 @@ _END = 2**64
 _HALF = "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)"
 
 
-def _person() -> str:
+def _person_name() -> str:
     """As :func:`likeness.data.source.contribution_bounding.name_of`, from a normal text; NULL where it names nobody."""
     whole, decimals = (f"@0 ~ '{pattern}'" for pattern in ("^[-+]?[0-9]{1,15}[.,]0{0,2}$", _DECIMALS))
     plain = "REGEXP_REPLACE(@0, '[.,]0*$', '')"
     return f"CASE WHEN @0 = '' THEN NULL WHEN {whole} THEN {plain} WHEN {decimals} THEN NULL ELSE @0 END"
 
 
-def _started() -> str:
+def _start_number() -> str:
     """The sum of the first 64 bits of two hashes, and a number."""
     words = [
         f"CAST({_HALF.replace('@0', f'SUBSTRING({name}, 1, 8)')} AS NUMERIC) * 4294967296 + "
@@ -103,14 +103,14 @@ def _started() -> str:
     return f"(({' + '.join(words)} + CAST(@2 AS NUMERIC)) % CAST('{_END}' AS NUMERIC))"
 
 
-def _mixed(shift: int, factor: int) -> str:
+def _mix_step(shift: int, factor: int) -> str:
     """A step of :func:`likeness.data.source.row_digests.mixed`. Only signed numbers of PostgreSQL have bits."""
     signed = f"CAST(CASE WHEN @0 >= {2**63} THEN @0 - {_END} ELSE @0 END AS BIGINT)"
     bits = f"({signed} # CAST(DIV(@0, CAST({2**shift} AS NUMERIC)) AS BIGINT))"
     return f"(CAST({bits} AS NUMERIC) + CASE WHEN {bits} < 0 THEN {_END} ELSE 0 END) * {factor} % {_END}"
 
 
-def _fewest() -> dict[str, str]:
+def _shortest_digits() -> dict[str, str]:
     """The words that need the fewest digits of a float which are read back.
 
     PostgreSQL prints more digits where the shortest decimal lies midway between two floats. Such a decimal is
@@ -134,8 +134,8 @@ def _fewest() -> dict[str, str]:
 
 WORDS = {
     **_TEXTS,
-    **_fewest(),
-    "L_TEXT": _normal(),
+    **_shortest_digits(),
+    "L_TEXT": _normal_form(),
     "L_DECIMAL": "CAST(@0 AS DOUBLE PRECISION)",
     "L_PARSE": f"CASE WHEN @0 ~ '{_NUMBER}' THEN CAST(@0 AS DOUBLE PRECISION) END",
     "L_FLOAT": "CAST(@0 AS DOUBLE PRECISION)",
@@ -156,9 +156,9 @@ WORDS = {
     "L_SHA": "ENCODE(SHA256(CONVERT_TO(@0, 'UTF8')), 'hex')",
     "L_ORDER": '(@0 COLLATE "C")',
     "L_HEX": _HALF,
-    "L_PERSON": _person(),
-    "L_START": _started(),
-    **{f"L_MIX_{shift}": _mixed(shift, factor) for shift, factor in MIXING},
+    "L_PERSON": _person_name(),
+    "L_START": _start_number(),
+    **{f"L_MIX_{shift}": _mix_step(shift, factor) for shift, factor in MIXING},
 }
 """What stands for each function ``L_...``, with ``@0`` for its argument."""
 FORMS = {
@@ -173,19 +173,19 @@ FORMS = {
     "timestamptz": "zoned",
     "time": "clock",
 }
-"""The forms of cells by the type of their column: see :mod:`likeness.data.warehouse.columns`. Others are not read."""
+"""The forms of cells by the type of their column: see :mod:`likeness_postgres.columns`. Others are not read."""
 
 
-def in_full(sql: str) -> str:
+def expand_functions(sql: str) -> str:
     """The SQL of PostgreSQL for a text with functions ``L_...``."""
 
-    def replaced(node: exp.Expression) -> exp.Expression:
+    def expand(node: exp.Expression) -> exp.Expression:
         if not (isinstance(node, exp.Anonymous) and node.name in WORDS):
             return node
         words = WORDS[node.name]
         for place, argument in enumerate(node.expressions):
-            words = words.replace(f"@{place}", argument.transform(replaced, copy=False).sql("postgres", copy=False))
+            words = words.replace(f"@{place}", argument.transform(expand, copy=False).sql("postgres", copy=False))
         return exp.Var(this=words)
 
-    tree = sqlglot.parse_one(sql, read="postgres").transform(replaced, copy=False)
+    tree = sqlglot.parse_one(sql, read="postgres").transform(expand, copy=False)
     return str(tree.sql("postgres", pretty=True, copy=False))

@@ -36,16 +36,19 @@ class Axis(Hashable, Protocol):
         ...
 
 
-def searched(value: str, firsts: Sequence[str], least: int = 0) -> str:
+def binary_search(value: str, firsts: Sequence[str], least: int = 0) -> str:
     """The number of firsts that are at most a value, plus ``least``: by halves."""
     if not firsts:
         return str(least)
     middle = len(firsts) // 2
-    below, above = searched(value, firsts[:middle], least), searched(value, firsts[middle + 1 :], least + middle + 1)
+    below, above = (
+        binary_search(value, firsts[:middle], least),
+        binary_search(value, firsts[middle + 1 :], least + middle + 1),
+    )
     return f"CASE WHEN {value} < {firsts[middle]} THEN {below} ELSE {above} END"
 
 
-def first_values(column: Column, axis: Axis) -> list[int] | list[float]:
+def bin_starts(column: Column, axis: Axis) -> list[int] | list[float]:
     """The smallest typed value of each cell of a number but the first; a cell without a value has that of the next one.
 
     Each is found by halves among all values within the bounds, with the encoder itself: whole numbers, or float64 in
@@ -55,14 +58,14 @@ def first_values(column: Column, axis: Axis) -> list[int] | list[float]:
     Raises:
         DataError: a neighbor of an edge lies on its other side.
     """
-    firsts = _first_values(replace(column, name="any"), replace(axis, start=0))  # type: ignore[type-var]
+    firsts = _bin_starts(replace(column, name="any"), replace(axis, start=0))  # type: ignore[type-var]
     if firsts is None:
         raise DataError(f"column '{column.name}': an edge of its cells is no value. Use transform: none.")
     return firsts
 
 
 @lru_cache
-def _first_values(column: Column, axis: Axis) -> list[int] | list[float] | None:
+def _bin_starts(column: Column, axis: Axis) -> list[int] | list[float] | None:
     """The same for columns of all names, worked out once; None where a neighbor of an edge lies on its other side."""
     lower, upper = column.bounds
     inner = axis.size - int(column.nullable)

@@ -3,11 +3,11 @@
 Each is one ``SELECT``. Its first steps are the same:
 
 1. ``likeness_source``: the query of the settings, as it is written there
-2. ``likeness_raw``, ``likeness_read``, ``likeness_typed``: the columns (:mod:`likeness.data.warehouse.columns`)
+2. ``likeness_raw``, ``likeness_read``, ``likeness_typed``: the columns (:mod:`likeness_postgres.columns`)
 3. ``likeness_rows``: ``h``, SHA-256 of each row's text (:mod:`likeness.data.source.row_texts`)
 4. ``likeness_parts``: ``train``, 1 for a training row and 0 for a test row (:mod:`likeness.data.source.split`); 2 for a
    row beyond those of its person that are used (:mod:`likeness.data.source.contribution_bounding`)
-5. to count: ``likeness_rules_1`` and so on, the training rows mapped by rules (:mod:`likeness.data.warehouse.rules`)
+5. to count: ``likeness_rules_1`` and so on, the training rows mapped by rules (:mod:`likeness_postgres.rules`)
 """
 
 import re
@@ -21,10 +21,10 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_digests import MIXING
 from likeness.data.source.split import COPIES_STEP, WORDS, factor_and_start, held_out_words
-from likeness.data.warehouse import columns, rules
-from likeness.data.warehouse.dialects import in_full
-from likeness.data.warehouse.edges import Axis, first_values, searched
-from likeness.data.warehouse.rules import Steps
+from likeness_postgres import columns, rules
+from likeness_postgres.edges import Axis, bin_starts, binary_search
+from likeness_postgres.functions import expand_functions
+from likeness_postgres.rules import Steps
 
 LIMBS = 8
 """Numbers of 32 bits that a hash has. Sums of each are exact for 2**31 rows."""
@@ -106,12 +106,12 @@ class Statements:
         faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
         faults.append("0" if self.unit is None else "MAX(CASE WHEN p IS NULL THEN 1 ELSE 0 END)")
         sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *limbs())]
-        return self._written([], f"SELECT {', '.join([*faults, *sums])} FROM {self.mark}_parts")
+        return self._statement([], f"SELECT {', '.join([*faults, *sums])} FROM {self.mark}_parts")
 
     def counts(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> Iterator[str]:
         """Statements that count the training rows in each cell of some tables.
 
-        Their rows are the table and one text: each cell with a count that is not 0 (:func:`counts_in`). That is a
+        Their rows are the table and one text: each cell with a count that is not 0 (:func:`parse_counts`). That is a
         fifth of the bytes of a row a cell. A cell is class · cells of the table + cell, where those of the last axis
         are side by side. The cells of table -1 are the sums of the limbs of the hashes. That of table -2 is the number
         of rows, and that of table -3 the most rows of a person.
@@ -126,18 +126,18 @@ class Statements:
         axes = {
             axis: f"c_{place}" for place, axis in enumerate(dict.fromkeys(axis for table in tables for axis in table))
         }
-        steps, modeled = self.modeled()
+        steps, modeled = self.transform_steps()
         cells = [f"{(self.group or modeled[str(self.schema.label)]) if by_class else 0} AS g"]
-        cells += [*(f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()), *self._beside]
+        cells += [*(f"{self._cell(axis, modeled)} AS {name}" for axis, name in axes.items()), *self._group_columns]
         steps.append(("likeness_cells", f"SELECT {', '.join(cells)} FROM {self.mark}_units"))
         for start in range(0, max(1, len(tables)), _TABLES):
             some = tables[start : start + _TABLES]
             questions = []
             for place, table in enumerate(some, start):
-                cell = _flat([(axes[axis], axis.size) for axis in table])
+                cell = flat_index([(axes[axis], axis.size) for axis in table])
                 counted = f"SELECT {place} AS part, CAST({cell} AS TEXT) AS cell, COUNT(*) AS count"
                 questions.append(f"{counted} FROM likeness_cells GROUP BY {cell}")
-            yield self._joined(steps, [*questions, *self._whole()])
+            yield self._join_questions(steps, [*questions, *self._total_questions()])
 
     def texts(self, name: str) -> str:
         """A statement that counts the training rows with each text of an open column, by SHA-256 of the text.
@@ -146,18 +146,18 @@ class Statements:
         """
         text, counted = self._text(name)
         each = f"SELECT 0 AS part, L_SHA({text}) AS cell, COUNT(*) AS count {counted} GROUP BY L_SHA({text})"
-        return self._joined([], [each, *self._whole()])
+        return self._join_questions([], [each, *self._total_questions()])
 
     def texts_of(self, name: str, hashes: Iterable[str]) -> str:
         """A statement for the texts of an open column that have these hashes, each behind its hash."""
         text, counted = self._text(name)
-        chosen = columns.listed(map(columns.literal, ["", *hashes]))
-        return self._written(
+        chosen = columns.in_list(map(columns.text_literal, ["", *hashes]))
+        return self._statement(
             [], f"SELECT DISTINCT L_SHA({text}) AS hash, {text} {counted} AND L_SHA({text}) IN {chosen}"
         )
 
     @property
-    def _beside(self) -> list[str]:
+    def _group_columns(self) -> list[str]:
         """The column of the groups, where it is not the label."""
         return [self.group] if self.group else []
 
@@ -166,7 +166,7 @@ class Statements:
         text = f"v_{self.schema.names.index(name)}"
         return text, f"FROM likeness_parts WHERE train = 1 AND {text} IS NOT NULL"
 
-    def _whole(self) -> list[str]:
+    def _total_questions(self) -> list[str]:
         """Questions about all training rows."""
         whole = ["SELECT -2 AS part, '0' AS cell, COUNT(*) AS count FROM likeness_parts WHERE train = 1"]
         whole += [
@@ -179,15 +179,15 @@ class Statements:
         each = "SELECT COUNT(*) AS rows_of_one FROM likeness_parts WHERE train = 1 GROUP BY p"
         return f"SELECT -3 AS part, '0' AS cell, MAX(rows_of_one) AS count FROM ({each}) AS people"
 
-    def modeled(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    def transform_steps(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
         """Steps to the training rows as a method sees them, by row, and the names of the values of modeled columns."""
         mapped, values = Steps(), {name: f"v_{k}" for k, name in enumerate(self.schema.names)}
-        train = ", ".join([*values.values(), *self._beside])
+        train = ", ".join([*values.values(), *self._group_columns])
         steps = [(f"{self.mark}_train", f"SELECT {train} FROM {self.mark}_parts WHERE train = 1")]
         for column in self.schema.open_columns:
             text = values[column.name]
-            values[column.name] = mapped.add(columns.place_of_text(self.complete.column(column.name), text))
-        modeled = rules.modeled(self.complete.constrained, values, mapped) if self.schema.rules else values
+            values[column.name] = mapped.add(columns.released_category_index(self.complete.column(column.name), text))
+        modeled = rules.transform(self.complete.constrained, values, mapped) if self.schema.rules else values
         added = [*mapped.steps, ["0 AS x", *self._units(modeled)]]
         names = ["train", *(f"rules_{k}" for k in range(1, len(added))), "units"]
         steps += [
@@ -196,21 +196,21 @@ class Statements:
         ]
         return steps, modeled
 
-    def _joined(self, steps: Sequence[tuple[str, str]], questions: Sequence[str]) -> str:
+    def _join_questions(self, steps: Sequence[tuple[str, str]], questions: Sequence[str]) -> str:
         """A statement that asks questions, each for rows of table, cell and count: one text a table."""
         cell = "cell || CASE WHEN count = 1 THEN '' ELSE ' ' || CAST(count AS TEXT) END"
         answers = ("likeness_answers", " UNION ALL ".join(questions))
         last = f"SELECT part, STRING_AGG({cell}, ',') AS counts FROM likeness_answers GROUP BY part"
-        return self._written([*steps, answers], last)
+        return self._statement([*steps, answers], last)
 
-    def _written(self, steps: Sequence[tuple[str, str]], last: str) -> str:
+    def _statement(self, steps: Sequence[tuple[str, str]], last: str) -> str:
         """A statement in full. The queries of the settings stand in it as they are."""
         chain = [
             f"{name} AS MATERIALIZED ({text})" if re.fullmatch(self.held_steps, name) else f"{name} AS ({text})"
             for name, text in [*self._steps(), *steps]
         ]
         text = f"WITH {', '.join(chain)} {last}"
-        ours = self._translations[text] = self._translations.get(text) or in_full(text)
+        ours = self._translations[text] = self._translations.get(text) or expand_functions(text)
         sources = ", ".join(f"{name}_source AS (\n{query}\n)" for name, query in self._queries())
         return f"WITH {sources}, {ours.removeprefix('WITH ')}"
 
@@ -227,22 +227,22 @@ class Statements:
         raw, read, typed = [], [], []
         for k, column in enumerate(self.schema.columns):
             form = self.forms[column.name]
-            raw.append(f"{columns.raw(column, form, self.names[column.name])} AS r_{k}")
-            read.append(f"{columns.read(column, form, f'r_{k}')} AS u_{k}")
+            raw.append(f"{columns.raw_cell(column, form, self.names[column.name])} AS r_{k}")
+            read.append(f"{columns.cell_value(column, form, f'r_{k}')} AS u_{k}")
             missing = columns.is_missing(column, form, f"r_{k}", f"u_{k}")
-            typed.append(f"{columns.typed(column, missing, f'u_{k}')} AS v_{k}")
-            typed.append(f"{columns.fault(column, missing, f'u_{k}')} AS f_{k}")
-        row = " || ".join(columns.framed(column, f"v_{k}") for k, column in enumerate(self.schema.columns))
+            typed.append(f"{columns.typed_value(column, missing, f'u_{k}')} AS v_{k}")
+            typed.append(f"{columns.cell_fault(column, missing, f'u_{k}')} AS f_{k}")
+        row = " || ".join(columns.row_text(column, f"v_{k}") for k, column in enumerate(self.schema.columns))
         others, split, unit = ["s"] if self.split.column else [], self.split, self.unit
         if split.column:
             raw.append(f"L_TEXT(L_ORDER({split.column})) AS s")
-            words = f"WHEN {columns.literal(split.train)} THEN 1 WHEN {columns.literal(split.test)} THEN 0"
+            words = f"WHEN {columns.text_literal(split.train)} THEN 1 WHEN {columns.text_literal(split.test)} THEN 0"
             train = f"CASE s {words} END"
         else:
-            train = self._by_hash()
+            train = self._hash_split()
         if unit is not None:
             others.append("p")
-            raw.append(f"{columns.text_of_name(self.forms[unit.name], unit.column)} AS o")
+            raw.append(f"{columns.person_text(self.forms[unit.name], unit.column)} AS o")
             read.append("L_PERSON(o) AS p")
         steps = [
             ("raw", f"SELECT {', '.join(raw)} FROM {self.mark}_source"),
@@ -254,18 +254,18 @@ class Statements:
             copies = "ROW_NUMBER() OVER (PARTITION BY h ORDER BY h) - 1 AS n"
             steps.append(("copies", f"SELECT *, {copies} FROM {self.mark}_rows"))
         if unit is not None and unit.max_rows:
-            steps += _bounded(self.mark, train, unit.max_rows)
+            steps += _bounding_steps(self.mark, train, unit.max_rows)
         else:
             steps.append(("parts", f"SELECT *, {train} AS train FROM {self.mark}_{steps[-1][0]}"))
         return [(f"{self.mark}_{name}", text) for name, text in steps]
 
-    def _by_hash(self) -> str:
+    def _hash_split(self) -> str:
         """As :class:`likeness.data.source.split.SplitByContent`, or by person. Sums and products stay below 2^63."""
         (factor, start), below = factor_and_start(self.split.seed), held_out_words(self.split.fraction)
         if not below:
             return "1"
         if self.unit is not None:
-            name = f"L_SHA({columns.literal(f'likeness person {self.split.seed} ')} || p)"
+            name = f"L_SHA({columns.text_literal(f'likeness person {self.split.seed} ')} || p)"
             return f"CASE WHEN L_HEX(SUBSTRING({name}, {8 * LIMBS - 7}, 8)) < {below} THEN 0 ELSE 1 END"
         word = f"L_HEX(SUBSTRING(h, {8 * LIMBS - 7}, 8)) * {factor} % {WORDS} + n * {COPIES_STEP} % {WORDS} + {start}"
         return f"CASE WHEN ({word}) % {WORDS} < {below} THEN 0 ELSE 1 END"
@@ -276,7 +276,7 @@ class Statements:
         for column in self.complete.modeled.columns:
             if not column.is_categorical and column.transform == "none":
                 value, (lower, upper) = values[column.name], column.bounds
-                above, width = f"({value} - {columns.number(lower)})", columns.number(upper - lower)
+                above, width = f"({value} - {columns.float_literal(lower)})", columns.float_literal(upper - lower)
                 unit = f"CASE WHEN {above} < {_TINY} THEN 0.0 ELSE {above} / {width} END"
                 units.append(f"CASE WHEN {value} IS NOT NULL THEN {unit} END AS x_{value}")
         return units
@@ -289,14 +289,14 @@ class Statements:
         if column.is_categorical:
             return f"COALESCE({value}, {len(column.categories)})"
         if (expression := getattr(axis, "expression", None)) is not None:
-            return str(expression(f"x_{value}", columns.number))
-        shown = str if column.is_integral else columns.number
-        firsts = [shown(first) for first in first_values(column, axis)]
-        place = searched(value, firsts)
+            return str(expression(f"x_{value}", columns.float_literal))
+        shown = str if column.is_integral else columns.float_literal
+        firsts = [shown(first) for first in bin_starts(column, axis)]
+        place = binary_search(value, firsts)
         return f"CASE WHEN {value} IS NULL THEN {axis.size - 1} ELSE {place} END" if column.nullable else place
 
 
-def _bounded(mark: str, side: str, max_rows: int) -> list[tuple[str, str]]:
+def _bounding_steps(mark: str, side: str, max_rows: int) -> list[tuple[str, str]]:
     """The parts, with at most some rows of each person in each.
 
     As :func:`likeness.data.source.contribution_bounding.bound_contributions`, which says why. Rows are equal if the
@@ -321,7 +321,7 @@ def _bounded(mark: str, side: str, max_rows: int) -> list[tuple[str, str]]:
     return [(name, f"SELECT *, {column} FROM {mark}_{before}") for before, name, column in steps]
 
 
-def counts_in(answer: Iterable[Sequence[Any]]) -> Iterator[tuple[int, str, int]]:
+def parse_counts(answer: Iterable[Sequence[Any]]) -> Iterator[tuple[int, str, int]]:
     """Table, cell and count of each cell in the answer of a statement. A count of 1 is not written."""
     for place, text in answer:
         for one in text.split(",") if text else ():
@@ -334,7 +334,7 @@ def limbs() -> list[str]:
     return [f"L_HEX(SUBSTRING(h, {8 * place + 1}, 8))" for place in range(LIMBS)]
 
 
-def _flat(axes: Sequence[tuple[str, int]]) -> str:
+def flat_index(axes: Sequence[tuple[str, int]]) -> str:
     """The place of a cell of a table behind its class, from the name and the number of cells of each axis.
 
     The last one runs fastest.

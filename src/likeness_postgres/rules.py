@@ -17,7 +17,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.computed import Computing, Derived, Equal, OneOf
 from likeness.data.schema.rule import Forbidden, IfThen, Never, Order, Rule
 from likeness.data.schema.rules import PASSES, ConstrainedTable
-from likeness.data.warehouse import columns
+from likeness_postgres import columns
 
 _EPOCH = 719_468  # days from 0000-03-01 to 1970-01-01: no date has a negative number, and a leap day ends a year
 _SIGNS = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
@@ -61,12 +61,12 @@ def reasons_against(table: ConstrainedTable) -> list[str]:
             listed = [rule.columns[part] for part in rule.parts if isinstance(part, str)]
             if rule.operation in ("product", "ratio") and not all(column.is_integral for column in listed):
                 reasons.append(f"{rule}: it is a {rule.operation}, and a column of it is not whole")
-            if _largest(rule) > _LARGEST:
+            if _largest_number(rule) > _LARGEST:
                 reasons.append(f"{rule}: its numbers are too large")
     return reasons
 
 
-def _largest(rule: Equal) -> float:
+def _largest_number(rule: Equal) -> float:
     """A bound on all that is computed, times the power of ten by which it is rounded.
 
     Whole numbers are 0 or at least 1. So nothing in a product or ratio of them is below the inverse of the bound but 0.
@@ -78,7 +78,7 @@ def _largest(rule: Equal) -> float:
     return math.fsum(sizes) * 10.0 ** (rule.digits or 0)
 
 
-def modeled(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) -> dict[str, str]:
+def transform(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) -> dict[str, str]:
     """The names of modeled values by column, as ``ConstrainedTable.forward_transform`` makes them.
 
     A rule that changed a row changes it no more until another one does: what it puts into a column is allowed there.
@@ -94,7 +94,7 @@ def modeled(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) ->
         for rule in table.on_modeled:
             if settled.get(rule.number) == [names[name] for name in rule.columns]:
                 continue
-            for name, expression in _mended(rule, names):
+            for name, expression in _projections(rule, names):
                 names[name] = steps.add(expression)
             settled[rule.number] = [names[name] for name in rule.columns]
     for computing in table.computing:
@@ -105,68 +105,76 @@ def modeled(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) ->
             value = names[column.name]
             if column.is_integral:  # an order may raise it to a number with decimals
                 value = steps.add(f"L_WHOLE({value})")
-            names[column.name] = steps.add(columns.typed(column, f"{value} IS NULL", value))
+            names[column.name] = steps.add(columns.typed_value(column, f"{value} IS NULL", value))
     return {column.name: names[column.name] for column in table.modeled}
 
 
-def _mended(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _projections(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Columns that a rule changes, in order, as :meth:`Rule.mended`; ``names`` has the new name of each after it."""
     given = dict(names)
     if isinstance(rule, IfThen):
-        broken = _met(rule.given, rule.columns, given)
+        broken = _condition(rule.given, rule.columns, given)
         for name, allowed in rule.then.items():
             column = rule.columns[name]
-            wrong = f"{broken} AND NOT {_holds(allowed, column, given[name])}"
-            yield name, f"CASE WHEN {wrong} THEN {_nearest(allowed, column, given[name])} ELSE {given[name]} END"
+            wrong = f"{broken} AND NOT {_allows(allowed, column, given[name])}"
+            yield (
+                name,
+                f"CASE WHEN {wrong} THEN {_nearest_allowed(allowed, column, given[name])} ELSE {given[name]} END",
+            )
     elif isinstance(rule, Never):
         name, rest = rule.last
-        broken, nearest = _met(rule.conditions, rule.columns, given), _nearest(rest, rule.columns[name], given[name])
+        broken, nearest = (
+            _condition(rule.conditions, rule.columns, given),
+            _nearest_allowed(rest, rule.columns[name], given[name]),
+        )
         yield name, f"CASE WHEN {broken} THEN {nearest} ELSE {given[name]} END"
     elif isinstance(rule, Order):
         for before, after in pairwise(rule.columns):
             first, second, most = (
                 names[before],
                 names[after],
-                _shown(rule.columns[after], rule.columns[after].bounds[1]),
+                _number_text(rule.columns[after], rule.columns[after].bounds[1]),
             )
             raised = f"CASE WHEN {first} > {most} THEN {most} ELSE {first} END"
             yield after, f"CASE WHEN {second} < {first} THEN {raised} ELSE {second} END"
         for after, before in pairwise(reversed(list(rule.columns))):
             yield before, f"CASE WHEN {names[before]} > {names[after]} THEN {names[after]} ELSE {names[before]} END"
     elif isinstance(rule, Equal):
-        yield from _computed(rule, names)
+        yield from _computations(rule, names)
 
 
-def _computed(rule: Equal, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """As :meth:`likeness_histories.rules.NextEqual.mended`, step by step: the sum, rounded, within the bounds."""
+def _computations(rule: Equal, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """A computed number, step by step: the sum, rounded, within the bounds."""
     column = next(iter(rule.columns.values()))
     parts = [
-        columns.number(part) if isinstance(part, float) else f"CAST({names[part]} AS DOUBLE PRECISION)"
+        columns.float_literal(part) if isinstance(part, float) else f"CAST({names[part]} AS DOUBLE PRECISION)"
         for part in rule.parts
     ]
     if rule.operation == "ratio":
         parts[1:] = [f"NULLIF({part}, 0)" for part in parts[1:]]
     yield column.name, f" {_SIGNS[rule.operation]} ".join(parts)
     if rule.digits is not None:
-        power = columns.number(10.0**rule.digits)
+        power = columns.float_literal(10.0**rule.digits)
         yield column.name, f"L_EVEN({names[column.name]} * {power}) / {power}"
-    lower = "" if column.nullable else f"WHEN {names[column.name]} IS NULL THEN {columns.number(column.bounds[0])} "
-    clipped = columns.clipped(column, names[column.name])
+    lower = (
+        "" if column.nullable else f"WHEN {names[column.name]} IS NULL THEN {columns.float_literal(column.bounds[0])} "
+    )
+    clipped = columns.clip(column, names[column.name])
     yield column.name, f"CASE {lower}ELSE {clipped} END" if lower else clipped
 
 
-def _met(conditions: Forbidden, by_name: Mapping[str, Column], names: Mapping[str, str]) -> str:
-    return " AND ".join(_holds(allowed, by_name[name], names[name]) for name, allowed in conditions.items())
+def _condition(conditions: Forbidden, by_name: Mapping[str, Column], names: Mapping[str, str]) -> str:
+    return " AND ".join(_allows(allowed, by_name[name], names[name]) for name, allowed in conditions.items())
 
 
-def _holds(allowed: Allowed, column: Column, value: str) -> str:
+def _allows(allowed: Allowed, column: Column, value: str) -> str:
     """As :meth:`Allowed.holds`; never NULL."""
     margin = 0.0 if column.is_integral else MARGIN * (step_of(column) or 0.0)
     if column.is_categorical:
-        inside = [f"{value} IN {columns.listed(map(str, sorted(allowed.places)))}"] if allowed.places else []
+        inside = [f"{value} IN {columns.in_list(map(str, sorted(allowed.places)))}"] if allowed.places else []
     else:
         inside = [
-            f"({value} >= {_shown(column, low - margin)} AND {value} <= {_shown(column, high + margin)})"
+            f"({value} >= {_number_text(column, low - margin)} AND {value} <= {_number_text(column, high + margin)})"
             for low, high in allowed.ranges
         ]
     if allowed.missing:
@@ -174,11 +182,11 @@ def _holds(allowed: Allowed, column: Column, value: str) -> str:
     return f"({value} IS NOT NULL AND ({' OR '.join(inside) or '1 = 0'}))"
 
 
-def _nearest(allowed: Allowed, column: Column, value: str) -> str:
+def _nearest_allowed(allowed: Allowed, column: Column, value: str) -> str:
     """As :meth:`Allowed.nearest`. Ranges ascend, so one of two neighbors is nearest; of equal ones the first."""
     if allowed.places or not allowed.ranges:
         return str(min(allowed.places)) if allowed.places else "NULL"
-    lows, highs = ([_shown(column, end) for end in ends] for ends in zip(*allowed.ranges, strict=True))
+    lows, highs = ([_number_text(column, end) for end in ends] for ends in zip(*allowed.ranges, strict=True))
     near = _NEAR * (column.bounds[1] - column.bounds[0])
     cases = [f"{value} IS NULL OR {value} < {lows[0]} THEN {lows[0]}"]
     for place, (low, high) in enumerate(zip(lows[1:], highs, strict=False)):
@@ -191,8 +199,8 @@ def _nearest(allowed: Allowed, column: Column, value: str) -> str:
     return f"CASE {' '.join(f'WHEN {case}' for case in cases)} ELSE {value} END"
 
 
-def _shown(column: Column, number: float) -> str:
-    return str(int(number)) if column.is_integral else columns.number(float(number))
+def _number_text(column: Column, number: float) -> str:
+    return str(int(number)) if column.is_integral else columns.float_literal(float(number))
 
 
 def _stand_ins(rule: Computing, names: Mapping[str, str], steps: Steps) -> list[str]:
@@ -203,7 +211,7 @@ def _stand_ins(rule: Computing, names: Mapping[str, str], steps: Steps) -> list[
         return [f"CASE {cases} ELSE 0 END"]
     if isinstance(rule, Derived):
         difference = steps.add(f"{values[0]} - {values[1]}")
-        return [columns.typed(rule.difference, f"{difference} IS NULL", difference)]
+        return [columns.typed_value(rule.difference, f"{difference} IS NULL", difference)]
     return _calendar(values[0], steps) if isinstance(rule, Calendar) else []
 
 
@@ -226,4 +234,4 @@ def _calendar(day: str, steps: Steps) -> list[str]:
     length = steps.add(f"CASE WHEN {month} = 1 THEN {february} WHEN {month} IN (3, 5, 8, 10) THEN 30 ELSE 31 END")
     before = steps.add(f"L_DIV({of_month}, 7)")  # such weekdays of the month
     count = f"({before} + 1 + L_DIV({length} - 1 - {of_month}, 7))"
-    return [f"{year} + ({before} + {columns.number(0.5)}) / {count}", month, f"({days} + 2) % 7"]
+    return [f"{year} + ({before} + {columns.float_literal(0.5)}) / {count}", month, f"({days} + 2) % 7"]

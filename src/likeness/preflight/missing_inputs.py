@@ -18,9 +18,9 @@ from likeness.data.source.names import check_names
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.onboarding.from_frame import draft
 from likeness.pipeline.other_ledgers import Named, refuse_other_ledger
 from likeness.preflight.faults import columns_of, faults_of
+from likeness.preflight.from_frame import draft
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -23,29 +23,29 @@ from likeness.data.booleans import FALSE_WORDS, NUMBERS, TRUE_WORDS
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import day_of
 from likeness.data.schema.kinds.categories import whole_text
-from likeness.data.warehouse.dialects import DAYS, SECONDS
+from likeness_postgres.functions import DAYS, SECONDS
 
 FAULTS = ("", "not whole", "unreadable", "missing")
 """What may be wrong with a cell; of several faults the last counts. See :func:`likeness.data.source.cells.refusal`."""
 _UNKNOWN = "\0"  # the text of no category
 
 
-def name(identifier: str) -> str:
+def quoted_name(identifier: str) -> str:
     """A name in quotes."""
     return str(exp.to_identifier(identifier, quoted=True).sql("postgres"))
 
 
-def literal(text: str) -> str:
+def text_literal(text: str) -> str:
     """A text in quotes."""
     return str(exp.Literal.string(text).sql("postgres"))
 
 
-def number(value: float) -> str:
+def float_literal(value: float) -> str:
     """A float64, exact."""
     return f"L_FLOAT('{value!r}')"
 
 
-def listed(values: Iterable[str]) -> str:
+def in_list(values: Iterable[str]) -> str:
     """A list for ``IN``."""
     return f"({', '.join(values)})"
 
@@ -76,7 +76,7 @@ def reason_against(column: Column, form: str | None) -> str:
     return ""
 
 
-def raw(column: Column, form: str, source: str) -> str:
+def raw_cell(column: Column, form: str, source: str) -> str:
     """``r_k``.
 
     Args:
@@ -85,7 +85,7 @@ def raw(column: Column, form: str, source: str) -> str:
         source: the quoted name of the column in the source.
     """
     if form == "text":
-        return text_of_name(form, source)
+        return person_text(form, source)
     if column.is_categorical:
         texts = {  # as :func:`likeness.data.source.python_cells.text_of`
             "whole": f"CAST({source} AS TEXT)",
@@ -112,7 +112,7 @@ def raw(column: Column, form: str, source: str) -> str:
     return numbers[form]
 
 
-def text_of_name(form: str, source: str) -> str:
+def person_text(form: str, source: str) -> str:
     """The text of a cell that names a person.
 
     Args:
@@ -122,12 +122,12 @@ def text_of_name(form: str, source: str) -> str:
     return f"L_TEXT(L_ORDER(CAST({source} AS TEXT)))" if form == "text" else f"CAST({source} AS TEXT)"
 
 
-def read(column: Column, form: str, cell: str) -> str:
+def cell_value(column: Column, form: str, cell: str) -> str:
     """``u_k``, from the name of ``r_k``."""
     if column.open:
-        return f"CASE WHEN L_ODD({cell}) THEN {literal(str(column.other))} ELSE {cell} END"
+        return f"CASE WHEN L_ODD({cell}) THEN {text_literal(str(column.other))} ELSE {cell} END"
     if column.is_categorical:
-        return _place(column, cell)
+        return _category_index(column, cell)
     number = cell
     if form == "text":
         number = f"L_DAYS_OF({cell})" if column.kind == "date" else f"L_PARSE({cell})"
@@ -141,16 +141,16 @@ def read(column: Column, form: str, cell: str) -> str:
     return f"CASE WHEN {number} BETWEEN {first} AND {last} THEN CAST({number} AS DOUBLE PRECISION) END"
 
 
-def _place(column: Column, cell: str) -> str:
+def _category_index(column: Column, cell: str) -> str:
     """The place of a category by the text of a cell: every text that means one is listed."""
     rest = float(column.type.read([_UNKNOWN], column)[0])
     otherwise = "CAST(NULL AS INTEGER)" if np.isnan(rest) else f"{rest:.0f}"
     if column.kind == "boolean":
         pairs = [(column.categories[:1], FALSE_WORDS, "0.0"), (column.categories[1:], TRUE_WORDS, "1.0")]
-        cases = " ".join(f"WHEN {cell} = {literal(words[0])} THEN {at}" for at, (words, _, _) in enumerate(pairs))
+        cases = " ".join(f"WHEN {cell} = {text_literal(words[0])} THEN {at}" for at, (words, _, _) in enumerate(pairs))
         usual = " ".join(
             f"WHEN {cell} = '{decimal}' OR L_FOLD({cell}) IN "
-            f"{listed(map(literal, dict.fromkeys([*usual, *map(folded, words)])))} THEN {at}"
+            f"{in_list(map(text_literal, dict.fromkeys([*usual, *map(folded, words)])))} THEN {at}"
             for at, (words, usual, decimal) in enumerate(pairs)
         )
         assert {*NUMBERS} == {"0.0", "1.0"}
@@ -159,13 +159,13 @@ def _place(column: Column, cell: str) -> str:
     days = dict.fromkeys(day for day in map(day_of, texts) if day)
     texts += [f"{day}{end}" for day in days for end in ("", " 00:00:00", " 00:00:00Z")]
     places = {text: column.categories.index(column.type.spelling(text, column)) for text in texts}
-    cases = " ".join(f"WHEN {literal(text)} THEN {place}" for text, place in places.items())
+    cases = " ".join(f"WHEN {text_literal(text)} THEN {place}" for text, place in places.items())
     return f"CASE {cell} {cases} ELSE {otherwise} END"
 
 
-def place_of_text(column: Column, value: str) -> str:
+def released_category_index(column: Column, value: str) -> str:
     """The place of a released category, or of the rest, from the name of the text; NULL where it is missing."""
-    cases = " ".join(f"WHEN {literal(text)} THEN {place}" for place, text in enumerate(column.categories))
+    cases = " ".join(f"WHEN {text_literal(text)} THEN {place}" for place, text in enumerate(column.categories))
     rest = column.categories.index(str(column.other))
     return f"CASE WHEN {value} IS NOT NULL THEN CASE {value} {cases} ELSE {rest} END END"
 
@@ -174,62 +174,62 @@ def is_missing(column: Column, form: str, cell: str, value: str) -> str:
     """The condition that a cell is missing, from the names of ``r_k`` and ``u_k``."""
     conditions = [f"{cell} IS NULL"]
     if column.is_categorical or form == "text":
-        conditions.append(f"{cell} IN {listed(map(literal, ['', *column.missing_values]))}")
+        conditions.append(f"{cell} IN {in_list(map(text_literal, ['', *column.missing_values]))}")
     if column.is_categorical:
-        alike = [_like(code, cell) for code in sorted({whole_text(word) for word in column.missing_values})]
+        alike = [_equals_code(code, cell) for code in sorted({whole_text(word) for word in column.missing_values})]
         if alike:
-            others = f" AND {cell} NOT IN {listed(map(literal, column.categories))}" if column.categories else ""
+            others = f" AND {cell} NOT IN {in_list(map(text_literal, column.categories))}" if column.categories else ""
             conditions.append(f"(({' OR '.join(alike)}){others})")
         return " OR ".join(conditions)
     if form in ("decimal", "single", "real"):
         conditions.append(f"L_NAN({value})")
     if words := column.type.missing_numbers(column):
-        conditions.append(f"{value} IN {listed(map(number, words))}")
+        conditions.append(f"{value} IN {in_list(map(float_literal, words))}")
     return " OR ".join(conditions)
 
 
-def _like(code: str, cell: str) -> str:
+def _equals_code(code: str, cell: str) -> str:
     """The condition that a text is a code, also with decimals that are zeros, or with midnight."""
     ends = (" 00:00:00", " 00:00:00Z") if day_of(code) else ()
-    texts = listed(map(literal, [code, *(f"{code}{end}" for end in ends)]))
+    texts = in_list(map(text_literal, [code, *(f"{code}{end}" for end in ends)]))
     whole = code.lstrip("+-") if code[:1] in "+-" else code
-    zeros = f" OR (RTRIM({cell}, '0') = {literal(f'{code}.')} AND {cell} <> {literal(f'{code}.')})"
+    zeros = f" OR (RTRIM({cell}, '0') = {text_literal(f'{code}.')} AND {cell} <> {text_literal(f'{code}.')})"
     return f"{cell} IN {texts}" + (
         zeros if whole.isdecimal() and whole.isascii() and len(code) - len(whole) < 2 else ""
     )
 
 
-def fault(column: Column, missing: str, value: str) -> str:
+def cell_fault(column: Column, missing: str, value: str) -> str:
     """``f_k``, from the condition that the cell is missing and the name of ``u_k``."""
     unreadable = f"{value} IS NULL"
     if not column.is_categorical:
-        unreadable += f" OR ABS({value}) > {number(np.finfo(np.float64).max.item())}"
+        unreadable += f" OR ABS({value}) > {float_literal(np.finfo(np.float64).max.item())}"
     whole = f" WHEN {value} <> L_NEAR({value}) THEN 1" if column.is_integral else ""
     return f"CASE WHEN {missing} THEN {0 if column.nullable else 3} WHEN {unreadable} THEN 2{whole} ELSE 0 END"
 
 
-def typed(column: Column, missing: str, value: str) -> str:
+def typed_value(column: Column, missing: str, value: str) -> str:
     """``v_k``, from the condition that the cell is missing and the name of ``u_k``."""
     if column.is_categorical:
         return f"CASE WHEN NOT ({missing}) THEN {value} END"
-    within = clipped(column, value)
+    within = clip(column, value)
     within = f"CAST({within} AS BIGINT)" if column.is_integral else within
     return f"CASE WHEN NOT ({missing}) THEN {within} END"
 
 
-def clipped(column: Column, value: str) -> str:
+def clip(column: Column, value: str) -> str:
     """A number within the bounds; NULL of NULL."""
-    lower, upper = map(number, column.bounds)
+    lower, upper = map(float_literal, column.bounds)
     return f"CASE WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper} ELSE {value} END"
 
 
-def framed(column: Column, value: str) -> str:
+def row_text(column: Column, value: str) -> str:
     """The cell of a row's text (:mod:`likeness.data.source.row_texts`), from the name of ``v_k``."""
     if column.open:
         return f"COALESCE(CAST(L_BYTES({value}) AS TEXT) || ':' || {value}, '-')"
     if column.is_categorical:
         texts = [f"{len(text.encode())}:{text}" for text in column.categories]
-        cases = " ".join(f"WHEN {place} THEN {literal(text)}" for place, text in enumerate(texts))
+        cases = " ".join(f"WHEN {place} THEN {text_literal(text)}" for place, text in enumerate(texts))
         return f"CASE {value} {cases} ELSE '-' END"
     exact = "L_EXACT" if max(map(abs, column.bounds)) < 1e16 else "L_LARGE"
     function = {"date": "L_DAY", "datetime": "L_MOMENT", "time": "L_TIME", "numeric": exact}.get(column.kind)

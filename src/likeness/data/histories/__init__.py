@@ -1,1 +1,0 @@
-"""People with histories: the public schema of two linked tables, and the rows of both that one person makes."""
