@@ -26,7 +26,7 @@ import pandas as pd
 from evidence.pages import Results, markdown
 from likeness.privacy.calibration import rho_for
 from tests.campaigns.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
-from tests.campaigns.fault_runs import KilledRuns, terminate_flow
+from tests.campaigns.fault_runs import KilledRuns
 
 RESULTS = Path("evidence/results/faults.csv")
 
@@ -44,13 +44,6 @@ def kill_stage(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
     ended = field.start(spend).kill(dice.uniform(0, 1.1 * grounds.seconds))
     moment = "before the end" if ended.code == -signal.SIGKILL else "too late"
     return [*field.recovered(CAP_RHO), f"({moment})"]
-
-
-def terminate_stage(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """SIGTERM at a random moment of the same stages."""
-    field = grounds.slot(f"term {trial}")
-    field.start(spend).kill(dice.uniform(0, 1.1 * grounds.seconds), signal.SIGTERM)
-    return field.recovered(CAP_RHO)
 
 
 def read_only(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
@@ -233,7 +226,6 @@ def edited_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
 
 KINDS: dict[str, tuple[Trial, int]] = {
     "kill -9, stages": (kill_stage, 200),
-    "SIGTERM, stages": (terminate_stage, 20),
     "read-only folder": (read_only, 6),
     "full disk": (disk_full, 12),
     "file size limit": (file_limit, 15),
@@ -245,7 +237,6 @@ KINDS: dict[str, tuple[Trial, int]] = {
     "damaged file": (damaged_file, 100),
     "edited ledger": (edited_file, len(_EDITS)),
     "kill -9, whole run": (KilledRuns(), 200),
-    "SIGTERM, Prefect flow": (terminate_flow, 2),
 }
 
 
