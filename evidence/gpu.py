@@ -28,8 +28,8 @@ from torch import Tensor, nn
 
 from evidence.pages import Results, markdown, on_page, processor
 from likeness import Ledger, Synthesizer
-from likeness.config.training import TrainingSettings
 from likeness.generators.base import Compute
+from likeness.methods.settings import TrainingSettings
 from likeness.verify import verify
 from likeness_papers.hp.hermite_map import HermiteFeatures
 from likeness_papers.hp.mehler import rho_of

@@ -24,12 +24,12 @@ from torch import Tensor, nn
 from evidence.common import load, releases
 from evidence.memory import peak_mb
 from evidence.pages import Results, processor
-from likeness.config.training import TrainingSettings
 from likeness.core.rng import public
 from likeness.generators.base import Compute
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.objective import MarginalObjective, Singles
+from likeness.methods.settings import TrainingSettings
 from likeness.pipeline.project import Project
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.release.query import Query

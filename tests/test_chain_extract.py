@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from likeness.bundle.extract import chain_extract
+from likeness.bundle.files import chain_extract
 from likeness.ledger.records import START, Record, append, digest_of
 
 OURS, THEIRS = "villagers", "hush-patients"

@@ -12,7 +12,7 @@ import pytest
 from toys import ledger_of_people
 
 from likeness.cli import app as cli
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation

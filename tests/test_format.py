@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from likeness.bundle.settings import params_of, settings_of
+from likeness.bundle.contents import params_of, settings_of
 from likeness.bundle.verdict import Wrong
 from likeness.config.load import load_params
 from likeness.core.errors import LedgerError, ParamsError, PlanError, ReleaseError

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from likeness.bundle.settings import params_of, settings_of
+from likeness.bundle.contents import params_of, settings_of
 from likeness.cli.app import app
 from likeness.config.explain import defaults, keys
 from likeness.config.load import load_params, params_from, source_at

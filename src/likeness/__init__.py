@@ -38,9 +38,9 @@ _HOMES = {
     "Synthesizer": "likeness.synthesizer",
     "combine": "likeness.inference.combine",
     "compare": "likeness.report.tables",
-    "draft": "likeness.preflight.from_frame",
+    "draft": "likeness.preflight.sdv",
     "from_sdv": "likeness.preflight.sdv",
-    "running_total": "likeness.synthesizer.running_total",
+    "running_total": "likeness.synthesizer.estimates",
     "to_sdv": "likeness.preflight.sdv",
 }
 

@@ -15,8 +15,7 @@ from likeness.inference.estimates import Answers, Question
 from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.report.charts import Cell, bar, between, points
-from likeness.report.formats import MOST_LISTED, percent
-from likeness.report.markup import filled
+from likeness.report.formats import MOST_LISTED, filled, percent
 from likeness.report.released_numbers import SHOWN, SyntheticCounts, compared, labels, preview, printed, texts
 from likeness_histories.row_sets import is_end, link_violations, order_numbers
 from likeness_histories.schema import NEXT, HistorySchema

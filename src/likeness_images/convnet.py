@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core import rng
-from likeness.core.lazy import torch
+from likeness.core.extras import torch
 from likeness.evaluation.classifiers import Factory, select
 from likeness_images.pixels import Shape
 

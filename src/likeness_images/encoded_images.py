@@ -18,9 +18,8 @@ from PIL import Image, ImageOps
 
 from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath, ending, files_in, reading
-from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import Schema
-from likeness.data.table_columns import TEXT
+from likeness.data.table_columns import TEXT, with_pixels
 
 _FORMATS = ("PNG", "JPEG")
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif")  # read or refused

@@ -8,8 +8,7 @@ import pandas as pd
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.utility import at_most
-from likeness.report.compare import Comparison, Tables, joined
-from likeness.report.internal import evaluate
+from likeness.report.internal import Comparison, Tables, evaluate, joined
 from likeness_images import figures
 from likeness_images.convnet import estimators_of
 from likeness_images.distances import image_distances

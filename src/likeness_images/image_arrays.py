@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath
-from likeness.data.pixels import with_pixels
 from likeness.data.schema.schema import BRIGHTEST, Schema
 from likeness.data.source.opening import contained
+from likeness.data.table_columns import with_pixels
 
 _PARTS = ("train", "test")
 _UNREADABLE = "cannot be read as images. Give an .npz file with arrays x_train, y_train, x_test and y_test."

@@ -15,8 +15,8 @@ from likeness.core.errors import ArtifactError
 from likeness.core.files import naming
 from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.pixels import matrix
 from likeness.data.schema.schema import Schema, pixel_columns
+from likeness.data.table_columns import matrix
 
 if TYPE_CHECKING:
     from pandas import DataFrame

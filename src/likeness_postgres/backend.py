@@ -17,15 +17,12 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import typed
 from likeness.data.source.databases import Database
 from likeness.data.table_columns import with_columns
-from likeness.ledger.ledger import Ledger
 from likeness.pipeline.counts import COUNTED, CountBackend
-from likeness.pipeline.ingest import manifest_of
-from likeness.release.partition_selection import query_name
-from likeness.release.query import Query
-from likeness.release.sums.backends import counted_tables
 from likeness_postgres.reader import PostgresReader
 
 if TYPE_CHECKING:
+    from likeness.ledger.ledger import Ledger
+    from likeness.release.query import Query
     from likeness_postgres.rows import RemoteRows
     from likeness_postgres.statements import Split
 
@@ -67,8 +64,10 @@ class PostgresCounts(CountBackend):
         summary = self._source_rows.summarize(key)
         return " ".join([*summary.whole, summary.digest])
 
-    def ingest(self, ledger: Ledger, paths: ProjectPaths) -> None:
+    def ingest(self, ledger: "Ledger", paths: ProjectPaths) -> None:
         """Tables without rows. COUNTED holds SHA-256 of the statements that were asked."""
+        from likeness.pipeline.ingest import manifest_of
+
         rows, params = self._source_rows, self.model.complete(self.sources.params)
         summary = rows.summarize(ledger.key)
         self.model.check_strangers(summary.strangers, summary.events)
@@ -84,8 +83,11 @@ class PostgresCounts(CountBackend):
         """The rows of one row set."""
         return PostgresReader(self.rows(complete, place), digest, key)
 
-    def script(self, complete: Schema | None, queries: Iterable[tuple[int, Query]]) -> Iterator[str]:
+    def script(self, complete: Schema | None, queries: "Iterable[tuple[int, Query]]") -> Iterator[str]:
         """The statement of the stages fingerprint and ingest, then those of each query, below SHA-256 of them."""
+        from likeness.release.partition_selection import query_name
+        from likeness.release.sums.backends import counted_tables
+
         rows = self._source_rows
         yield _WHAT_LEAVES
         yield "-- fingerprint and ingest\n" + "\n".join(f"{survey};" for survey in rows.survey_statements)

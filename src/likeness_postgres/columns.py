@@ -19,8 +19,8 @@ import numpy as np
 from sqlglot import exp
 
 from likeness.core.text import folded
-from likeness.data.booleans import FALSE_WORDS, NUMBERS, TRUE_WORDS
 from likeness.data.schema.column import Column
+from likeness.data.schema.dtypes import FALSE_WORDS, NUMBERS, TRUE_WORDS
 from likeness.data.schema.kinds import day_of
 from likeness.data.schema.kinds.categories import whole_text
 from likeness_postgres.functions import DAYS, SECONDS

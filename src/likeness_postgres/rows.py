@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.core.hashing import sha256_bytes
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import refusal
+from likeness.data.source.cells import check_names, refusal
 from likeness.data.source.databases import Database
-from likeness.data.source.names import check_names
 from likeness.data.source.row_digests import TypedDigest
 from likeness_postgres import columns, rules
 from likeness_postgres.edges import Axis

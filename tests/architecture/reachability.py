@@ -13,6 +13,7 @@ from pathlib import Path
 
 from likeness.data.source.formats import SOURCE_FORMATS
 from likeness.methods import METHODS
+from likeness.pipeline.counts import COUNTS
 from likeness.pipeline.datasets import MODELS as DATASETS
 from likeness.pipeline.datasets.model import DataModel
 
@@ -39,6 +40,7 @@ GIVEN_BY = {"paths": "ProjectPaths", **dict.fromkeys(("model", "written_model", 
 OFFERED = {
     "likeness.data.source.formats": SOURCE_FORMATS,
     "likeness.methods": METHODS,
+    "likeness.pipeline.counts": COUNTS,
     "likeness.pipeline.datasets": DATASETS,
 }
 """What a module with a registry of wings may load."""

@@ -43,12 +43,13 @@ from likeness.core.bounds import Part, PrivacyUnit
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, FeatureMap
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
 from likeness.methods.row_set import RowSet
+from likeness.pipeline.datasets import MODELS
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
@@ -59,7 +60,6 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import Partial
-from likeness_histories.schema import MEMORY, NEXT, HistorySchema
 from likeness_images.moments.clusters_map import ClassHalves
 from likeness_images.moments.cosine_map import CosineMoments
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
@@ -95,23 +95,21 @@ IMAGES, COLOR = (
     for shape in ([2, 3], [2, 3, 3])
 )
 UNIT = PrivacyUnit("person", 17)
-HISTORIES = HistorySchema.from_dict(
-    {
-        "name": "audit histories",
-        "source": "made up",
-        "person": UNIT.column,
-        "order": "step",
-        "most": UNIT.max_rows,
-        "fixed": ["a"],
-        "events": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "step": {"kind": "integer", "lower": 0, "upper": 99},
-            "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
-        },
+HISTORIES: dict[str, Any] = {
+    "name": "audit histories",
+    "source": "made up",
+    "person": UNIT.column,
+    "order": "step",
+    "most": UNIT.max_rows,
+    "fixed": ["a"],
+    "events": {
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "step": {"kind": "integer", "lower": 0, "upper": 99},
+        "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
     },
-    "audit.yaml",
-)
+}
 ONLY_IMAGES = ("merf_ae", "moments")  # methods that refuse tables
+MEMORY = ["first", "before", "gap", "usual"]
 EPSILON, DELTA = 10.0, 1e-5
 LARGE_DELTA = 0.3  # where a bound without assumptions can be tight
 ALARM = 1e-7  # of each test: that it refutes a true claim
@@ -233,7 +231,7 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
             for query in queries_of(name, method, RowSet(context, ""), rows):
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
-    return [*found.values(), *cluster_cases(), *history_cases()]
+    return [*found.values(), *cluster_cases(), *(history_cases() if "histories" in MODELS else ())]
 
 
 def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> list[Query]:
@@ -266,11 +264,12 @@ def history_cases() -> Iterator[Case]:
     section = defaults(METHODS["marginals"])
     section["privatize"]["workload"] = [{"columns": ["a", "last c", "next c"]}]
     adjacency, method = Adjacency.ADD_REMOVE_ONE, build(METHODS["marginals"], section, "marginals").for_histories()
-    remembering = dataclasses.replace(HISTORIES, memory=MEMORY)
+    histories = MODELS["histories"].schema_from(HISTORIES, "audit.yaml")
+    remembering = MODELS["histories"].schema_from({**HISTORIES, "memory": MEMORY}, "audit.yaml")
     row_sets = [
-        ("", "", HISTORIES.first_rows),
-        ("", NEXT, HISTORIES.next_rows),
-        (" and memory", NEXT, remembering.next_rows),
+        ("", "", histories.row_sets[""]),
+        ("", "next_", histories.row_sets["next_"]),
+        (" and memory", "next_", remembering.row_sets["next_"]),
     ]
     for words, prefix, schema in row_sets:
         asked = RowSet(Context(schema, str(adjacency), None, seed=0), "", prefix=prefix, by_person=True)

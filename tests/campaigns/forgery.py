@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from likeness.bundle import contents as names
-from likeness.bundle.data_card import data_card
-from likeness.bundle.extract import chain_text
-from likeness.bundle.files import Bundle
+from likeness.bundle.files import Bundle, chain_text
+from likeness.bundle.write import data_card
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema

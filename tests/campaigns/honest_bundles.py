@@ -13,12 +13,14 @@ import numpy as np
 import pandas as pd
 import yaml
 
+import likeness
 from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.methods import METHODS
+from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.project import Project
-from likeness_histories.schema import HistorySchema
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = "staff"
@@ -59,12 +61,14 @@ _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "train": {"iterations": 5, "batch_size": 50, "hidden": [8]},
     },
 }
+MADE = [name for name, known in (("marginals", METHODS), ("pearl", METHODS), ("histories", MODELS)) if name in known]
+"""The bundles that can be made here."""
 _RELEASE = ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize")
 _PUBLISH = ("train", "sample", "account")
 
 
 def bundles(folder: Path) -> dict[str, Path]:
-    """Make a bundle by ``marginals``, one by ``pearl``, and one of histories; from these words to the bundle.
+    """Make a bundle by ``marginals``, one by ``pearl``, and one of histories, as far as their wings are here.
 
     They share a ledger, and the first two their people. Each bundle tells the names of other people in the ledger.
 
@@ -75,8 +79,8 @@ def bundles(folder: Path) -> dict[str, Path]:
     with patch.dict(os.environ, places):
         Ledger.create(locate())
         _run(folder / "others", "visitors", "marginals", ("ingest", "plan", "categories"))
-        made = {method: _bundle(folder, method) for method in ("marginals", "pearl")}
-        return {**made, "histories": _histories(folder / "histories_bundle")}
+        made = {method: _bundle(folder, method) for method in MADE if method in METHODS}
+        return made | ({"histories": _histories(folder / "histories_bundle")} if "histories" in MADE else {})
 
 
 def _bundle(folder: Path, method: str) -> Path:
@@ -109,7 +113,7 @@ def _run(folder: Path, identity: str, method: str, stages: Sequence[str]) -> Non
 def _histories(target: Path) -> Path:
     """People with visits, fitted and bundled."""
     settings = {"privatize": {"bins": 4}, "train": {"iterations": 5, "num_components": 5}}
-    model = Synthesizer(schema=HistorySchema.from_dict(HISTORIES), population="patients", settings=settings)
+    model = Synthesizer(schema=likeness.HistorySchema.from_dict(HISTORIES), population="patients", settings=settings)
     model.fit(wards_and_visits()).bundle(target, n=60, open_others=True)
     return target
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.bundle import contents as names
-from likeness.bundle.extract import chain_text
-from likeness.bundle.files import Bundle
+from likeness.bundle.files import Bundle, chain_text
 from likeness.core.hashing import sha256_json
 from likeness.ledger.records import SALT, Record, content_of, digest_of
 from likeness.privacy.adjacency import Adjacency

@@ -6,7 +6,8 @@ import signal
 import sys
 from typing import Any
 
-from likeness import HistorySchema, Synthesizer
+import likeness
+from likeness import Synthesizer
 from likeness.core.errors import LikenessError
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -56,7 +57,7 @@ class Fits:
         """Fit, and print the digests of the released bytes."""
         told: dict[str, Any] = {"population": f"people of {self.kind}", "cap": (1e6, 1e-5), "settings": SETTINGS}
         frames = {name: frame.iloc[: len(frame) - 250 + night] for name, frame in wards_and_visits().items()}
-        schema = HistorySchema.from_dict(HISTORIES)
+        schema = likeness.HistorySchema.from_dict(HISTORIES)
         try:
             if self.kind == "histories":
                 people = frames["people"]

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
-from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts

@@ -20,8 +20,8 @@ from likeness import Schema, Synthesizer
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.frames import pandas_frame
-from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.kinds import KINDS, Kind, register
+from likeness.data.schema.kinds.kind import ColumnFacts
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_texts import framed
 from likeness.evaluation.details import details

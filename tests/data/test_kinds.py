@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import DataError, ParamsError, SchemaError
 from likeness.data.encoding.bins import grid_of
-from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.encoding.layout import encoding_digest
+from likeness.data.encoding.layout import Condition, encoding_digest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.kinds import KINDS

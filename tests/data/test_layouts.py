@@ -15,8 +15,8 @@ from toys import schema_with
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, SchemaError
 from likeness.data.encoding.dtypes import in_dtypes, typed_again
-from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.kinds import KINDS, Date
+from likeness.data.schema.kinds.kind import ColumnFacts
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import typed
 from likeness.data.source.csv_files import csv_chunks

@@ -21,7 +21,7 @@ from likeness.data.private_tables import StoredRows, iter_stored, read_private, 
 from likeness.data.source.files import read_source
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import EncodedRows

@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from likeness.report.curves import loss_curve
+from likeness.report.charts import loss_curve
 
 
 @pytest.mark.long

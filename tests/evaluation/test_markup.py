@@ -1,6 +1,6 @@
 """The statement as HTML: what the page needs beyond a Markdown library, and names that attack."""
 
-from likeness.report.markup import to_html
+from likeness.report.formats import to_html
 
 HOSTILE = (
     '<script src="https://evil.example/x.js"></script> [a](https://evil.example) ![b](c.png) <https://evil.example>'

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
 from likeness.generators.base import environment
 from likeness.methods.marginals.training import minimize
+from likeness.methods.settings import TrainingSettings
 
 
 class Bowl:

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
-from likeness.generators.weights import SPEC_DIGEST
+from likeness.generators.base import SPEC_DIGEST
 from likeness.methods.saved_generator import SavedGenerator
 from likeness_images.moments.estimates import Moments
 from likeness_images.moments.gaussian_images import GaussianImages

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import json_value
-from likeness.data.encoding.condition import Condition
-from likeness.data.encoding.layout import Block, Layout
+from likeness.data.encoding.layout import Block, Condition, Layout
 from likeness.features.cells import Cells
-from likeness.generators.sampling import systematic
+from likeness.generators.base import systematic
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
 from likeness.methods.marginals.objective import MarginalObjective, Products, Singles, _halves
 from likeness.methods.marginals.pair_map import PairMarginals

@@ -9,8 +9,8 @@ import pytest
 
 from likeness.core.errors import DataError, ParamsError
 from likeness.data.encoding.bins import grid_of
-from likeness.data.encoding.condition import Condition
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import Condition
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.marginals.columns import cells_of_number

@@ -20,8 +20,7 @@ from likeness.methods.marginals.columns import cells_of_number, first_grid
 from likeness.methods.marginals.knowledge import COLUMNS, PRODUCTS, Knowledge
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.pair_products import PairProducts
-from likeness.methods.marginals.products_fit import denoised
+from likeness.methods.marginals.pair_products import PairProducts, denoised
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records

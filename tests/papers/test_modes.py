@@ -21,7 +21,7 @@ from likeness.core.hashing import json_value
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.methods.base import Context
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency

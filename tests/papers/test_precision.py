@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from likeness.config.training import TrainingSettings
+from likeness.methods.settings import TrainingSettings
 from likeness_papers.networks.images import ImageGenerator
 from likeness_papers.networks.latent import LatentGenerator
 from likeness_papers.networks.training import train

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from likeness.config.training import TrainingSettings
 from likeness.core.rng import public_seed
+from likeness.methods.settings import TrainingSettings
 from likeness.verify.outputs import _is_origin
 from likeness_papers.networks.objective import LatentBatches
 from likeness_papers.networks.training import _deterministic, _warn_of_busy_cores, environment, train

@@ -18,7 +18,7 @@ from likeness.bundle.verdict import Check, Wrong, run_check
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
 from likeness.verify import CHECKS, MOST_MINUTES, account, checks_of
-from tests.campaigns.honest_bundles import bundles
+from tests.campaigns.honest_bundles import MADE, bundles
 from tests.campaigns.lies import BY_NAME, LIES, OPENED, Lie, judged
 
 pytestmark = pytest.mark.long
@@ -97,6 +97,7 @@ def test_a_lie_about_epsilon_is_not_believed_without_dp_accounting(
     assert true.passed and "autodp:" in true.text
 
 
+@pytest.mark.skipif(len(MADE) < 3, reason="a wing is not installed, and lies about it are not told")
 def test_every_requirement_is_false_for_some_lie(told: Told) -> None:
     for name in BY_NAME:
         told.check(name)
@@ -126,7 +127,7 @@ def test_honest_bundles_are_right_to_the_last_check(honest: dict[str, Path]) -> 
         checks = {check.name: check for check in checks_of(path, True, MOST_MINUTES)}
         assert {check.passed for check in checks.values()} == {True}
         # The categories of the second bundle, which the method of the first one paid.
-        assert ("1 of them are releases of an earlier plan" in checks["plan"].text) is (path == honest["pearl"])
+        assert ("1 of them are releases of an earlier plan" in checks["plan"].text) is (path == honest.get("pearl"))
 
 
 WHOLE = {
@@ -141,7 +142,7 @@ WHOLE = {
 """Exit codes of ``likeness verify``; what is refused is no bundle, and counts as wrong."""
 
 
-@pytest.mark.parametrize("says", WHOLE)
+@pytest.mark.parametrize("says", [lie.says for lie in BY_NAME.values() if lie.says in WHOLE])
 def test_the_whole_verdict_on_a_lie(honest: dict[str, Path], says: str) -> None:
     passed = [check.passed for check in judged(next(lie for lie in LIES if lie.says == says), honest)]
     assert (1 if False in passed else 3 if None in passed else 0) == WHOLE[says]

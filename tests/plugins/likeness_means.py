@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likeness.config.training import TrainingSettings
 from likeness.config.typed import build, setting
 from likeness.core.bounds import Part
-from likeness.data.encoding.condition import NONE, Conditions
-from likeness.data.encoding.layout import Layout
+from likeness.data.encoding.layout import NONE, Conditions, Layout
 from likeness.features.base import Map
 from likeness.generators.base import Compute, Generator, Trained, environment
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_counts_query
-from likeness.methods.settings import NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import NoSettings, TrainingSettings, TwoQueryPlan, TwoQueryShares
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released

@@ -30,8 +30,7 @@ from likeness.data.source.row_digests import _sum, row_hashes
 from likeness.data.source.row_texts import row_texts
 from likeness.data.source.split import SplitByContent, split_by_column, split_by_person
 from likeness.features.cells import Cells
-from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts

@@ -22,7 +22,7 @@ from likeness.bundle.verdict import Wrong
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, BudgetError, LedgerError, ParamsError, ReleaseError
 from likeness.data.private_tables import read_private
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.ledger import records as records_of
 from likeness.ledger.budget import composition, costs_on_record
 from likeness.ledger.first_nights import Tonight, people_of_tonight
@@ -38,7 +38,7 @@ from likeness.privacy.cohorts import MOST_NIGHTS, Cohort, Composition
 from likeness.release.query import Query
 from likeness.release.request import Dataset, request_in, request_of
 from likeness.synthesizer import Synthesizer
-from likeness.synthesizer.running_total import running_total
+from likeness.synthesizer.estimates import running_total
 from likeness.verify.ledger import _Spending
 
 UNIT, CAP = PrivacyUnit("pid", 1), rho_for(1.0, 1e-5)

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event
 from toys import ADD, CAP, ledger_of_people, request
 
-from likeness.bundle.extract import chain_extract
+from likeness.bundle.files import chain_extract
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.ledger.chain import anchor_path, copies_path
 from likeness.ledger.home import locate

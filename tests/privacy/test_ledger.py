@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import ADD, CAP, ledger_of_people, request
 
-from likeness.bundle.extract import chain_extract
+from likeness.bundle.files import chain_extract
 from likeness.bundle.verdict import Wrong
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import canonical_json, sha256_json

@@ -16,13 +16,12 @@ from toys import ADD, ledger_of_people, plan_with, request, schema_with
 
 from likeness import Synthesizer
 from likeness.core.errors import DataError, LedgerError
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.ledger.database import VERSION, VERSIONS, make_engine
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import append
-from likeness.ledger.siblings import sibling_ledgers
-from likeness.pipeline.other_ledgers import Named, other_ledger
+from likeness.pipeline.other_ledgers import Named, other_ledger, sibling_ledgers
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import QueryShare
 from likeness.release.door import Door

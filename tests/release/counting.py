@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from toys import plan_with
 
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import Records

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import CellMap, FeatureMap
-from likeness.features.cells import Cells
-from likeness.features.coded_rows import CodedRows
-from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.constant import Constant
+from likeness.features.cells import Cells, CodedRows
+from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
@@ -226,7 +224,7 @@ def test_sums_of_marginals_and_moments_load_no_torch() -> None:
     code = """
 import sys
 import numpy as np
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.features.cells import Cells
 from likeness.release.door import Door

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from likeness.core.errors import PlanError, ReleaseError
 from likeness.features.base import FeatureMap
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.privacy.adjacency import Adjacency, Stability
 from likeness.release.query import Query
 from likeness.release.records import (
@@ -25,7 +25,7 @@ from likeness.release.records import (
     WithClass,
 )
 from likeness.release.sums.lattice_sum import lattice_sum
-from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness.testing.maps import check_neighbors, distance_squared
 from likeness_images.moments.clusters_map import ClassHalves
 from likeness_images.moments.cosine_map import CosineMoments, CosineNorms, cosine_basis
 from likeness_images.moments.levels_map import CosineLevels

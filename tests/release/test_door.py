@@ -21,7 +21,7 @@ from likeness.core.errors import BudgetError, DataError, LedgerError, PlanError,
 from likeness.core.files import write_durably
 from likeness.core.format import RECIPE
 from likeness.core.hashing import sha256_json
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import Record

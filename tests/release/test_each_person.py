@@ -12,7 +12,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.engine import Local
 from likeness.core.errors import ReleaseError
 from likeness.features.cells import Cells
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.pair_map import PairMarginals

@@ -13,14 +13,13 @@ from torch import Tensor
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, PositionPairs, Records
-from likeness.release.sums.blocks import BLOCK
-from likeness.release.sums.clipping import to_lattice
+from likeness.release.sums.clipping import BLOCK, to_lattice
 from likeness.release.sums.lattice_sum import block_rows, lattice_sum
-from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness.testing.maps import check_neighbors, distance_squared
 from likeness_papers.hp.hermite_map import HermiteFeatures
 from likeness_papers.merf.fourier_map import MixedFourierFeatures
 from likeness_papers.pearl.characteristic_map import CharacteristicFunction

@@ -11,7 +11,7 @@ import pytest
 from likeness.core.bounds import PrivacyUnit
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.release.door import _counted, _partitions_counted
 from likeness.release.partition_selection import PartitionQuery, Partitions, counted

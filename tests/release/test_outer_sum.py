@@ -20,7 +20,7 @@ from likeness.release.sums import lattice_sum as dense
 from likeness.release.sums import products as module
 from likeness.release.sums.clipping import outer_lattice, to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
-from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness.testing.maps import check_neighbors, distance_squared
 from likeness_papers.networks.means import outer_features
 from likeness_papers.ntk.tangent_map import NetworkTangent
 

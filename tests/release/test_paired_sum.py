@@ -20,7 +20,7 @@ from likeness.release.sums import products as module
 from likeness.release.sums.clipping import paired_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.products import _ExactSum, _paired
-from likeness.testing.neighbors import check_neighbors, distance_squared
+from likeness.testing.maps import check_neighbors, distance_squared
 from likeness_papers.hp.hermite_map import HermiteFeatures
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE

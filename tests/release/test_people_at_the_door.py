@@ -9,7 +9,7 @@ import pytest
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError, DataError, LikenessError, PlanError, ReleaseError
 from likeness.core.hashing import sha256_json
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared

@@ -16,9 +16,9 @@ from harmful_texts import HARMFUL, PRIVATE, refuse_harmful_texts
 from toys import schema_with
 
 from likeness import Schema, Synthesizer
-from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle, form, open_bundle, sums
 from likeness.bundle.verdict import Untestable, Wrong, run_check
+from likeness.bundle.write import data_card
 from likeness.core.errors import ArtifactError, ParamsError, SchemaError
 from likeness.core.text import escaped, excerpt
 from likeness.ledger.home import locate

@@ -13,7 +13,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.bundle import contents as names
-from likeness.bundle.extract import chain_text
-from likeness.bundle.settings import params_of, settings_of
+from likeness.bundle.contents import params_of, settings_of
 from likeness.bundle.verdict import require, run_check
 from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
@@ -33,7 +32,7 @@ from likeness.core.text import excerpt
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
-from likeness.ledger.records import Record
+from likeness.ledger.records import OF_ALL, SALT, Record, content_of, population_of
 from likeness.methods.base import Context
 from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
@@ -46,6 +45,35 @@ from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.partition_selection import completed
 from likeness.release.released import Released, load_released, to_bytes
+
+
+def chain_extract(records: Sequence[Record], population: str, open_others: bool = False) -> list[dict[str, Any]]:
+    """The chain for a verifier: whole records of one population, and links of all others.
+
+    The digests prove that no record between them is missing, and reveal nothing else. A link has the digests of
+    population and content too: see :func:`digest_of`.
+
+    Args:
+        records: all records of the ledger.
+        population: the people of the bundle.
+        open_others: a link names its population and its salt. So a verifier sees that it is another one.
+    """
+    extract = []
+    for record in records:
+        body = record.body
+        parts: dict[str, Any] = {"population": population_of(body), "content": content_of(record)}
+        if record.kind in OF_ALL or body["identity"] == population:
+            parts = {"time": record.time, "kind": record.kind, "body": dict(body)}
+        elif open_others:
+            parts |= {"identity": body["identity"], SALT: body[SALT]}
+        extract.append({"seq": record.seq, "previous": record.previous, "digest": record.digest, **parts})
+    return extract
+
+
+def chain_text(extract: Sequence[Mapping[str, Any]]) -> str:
+    """An extract as text, one record a line."""
+    return "".join(json.dumps(record, sort_keys=True) + "\n" for record in extract)
+
 
 _MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
 _MOST_OTHER = 1 << 32  # bytes of a table, a release or weights

@@ -1,18 +1,24 @@
 """``likeness check``: what is missing, and what a run would cost, before anything is spent."""
 
 import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from likeness.cli.console import say, say_json
-from likeness.core.errors import LikenessError, ParamsError, SchemaError, no_project
+from likeness.cli.console import JSON, say, say_json
+from likeness.core.errors import DataError, LikenessError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
+from likeness.pipeline.project import Project
 from likeness.preflight.cost import refusal_ahead
+from likeness.preflight.doctor import examine_places
 from likeness.preflight.downstream_checks import refusals
 from likeness.preflight.faults import examine, of_params
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
+from likeness.release.query import Query
+from likeness.release.released import Released, load_folder
 
 
 def check(
@@ -44,3 +50,54 @@ def report_of(rows: int | None) -> Report:
         except LikenessError as error:
             faults, foreseen = (of_params(error),), None
     return Report(faults, examined.notes, foreseen, refusal)
+
+
+def doctor(as_json: JSON = False) -> None:
+    """Look at ledger, anchor, locks, disks and servers, and name what is wrong with each. Changes nothing.
+
+    Exit code 0, or 1 if something is wrong.
+    """
+    findings = list(examine_places(Path()))
+    if as_json:
+        say_json([one._asdict() for one in findings])
+    else:
+        say(
+            "\n".join(
+                f"{'WRONG' if one.fault else 'well '}  {one.place}{one.fault and f': {one.fault}'}" for one in findings
+            )
+        )
+    if any(one.fault for one in findings):
+        raise typer.Exit(1)
+
+
+def sql() -> None:
+    """Print the SQL that types, hashes and counts the rows where they are. It runs none of it and spends nothing.
+
+    First the statement of the stages fingerprint and ingest, then those of each query. Before a run only queries that
+    depend on no answer are known. Receipts have the SHA-256 that stands above each. Exit code 2 if
+    rows come.
+    """
+    project = Project.load()
+    if project.counts is None:
+        raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
+    known = not project.written_schema.open_columns or bool(project.paths.category_files)
+    for text in project.counts.script(project.schema if known else None, _queries(project) if known else ()):
+        say(text)
+    if not known:
+        say("\n-- Later queries depend on the released categories.")
+
+
+def _queries(project: Project) -> Iterator[tuple[int, Query]]:
+    """The queries of a method, each with the place of its row set, up to the first one without an answer."""
+    answers = load_folder(project.paths.auxiliary)
+    for place, row_set in enumerate(project.row_sets):
+        released: dict[str, Released] = {}
+        for query in project.method.auxiliary_queries(row_set.context, released):
+            asked = row_set.scoped(query)
+            yield place, asked
+            if asked.name not in answers:
+                say(f"\n-- Later queries depend on the answer of {asked.name}.")
+                break
+            released[query.name] = answers[asked.name]
+        else:
+            yield place, row_set.scoped(project.method.embedding_query(row_set.context, released))

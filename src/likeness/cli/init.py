@@ -36,9 +36,8 @@ from likeness.data.source.header import guesses_of, layout_of
 from likeness.data.source.opening import table_name
 from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.project import Project
-from likeness.preflight.interview import Completed, Interview
+from likeness.preflight.interview import Completed, Interview, new_sheet, read_sheet
 from likeness.preflight.settings import check_columns, draft_params
-from likeness.preflight.sheet import new_sheet, read_sheet
 
 _PARAMS = ProjectPaths.params
 _MOVING = (Date.name, Datetime.name)

@@ -1,8 +1,10 @@
-"""Packages that the core does without, or not beside. A person reads one sentence with the remedy."""
+"""Packages that the core does without, or not beside, and heavy libraries that are loaded at their first use."""
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import MissingPackageError
 
@@ -63,3 +65,50 @@ def missing(error: Exception, user: str) -> str | None:
 
 def _sentence(package: str, user: str) -> str:
     return f"{user} needs {package}, which is not installed. Run: pip install 'likeness-dp[{EXTRAS[package]}]'"
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    import torch
+else:
+
+    class _Library:
+        """A module in the place of its import."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self._name), name)
+
+    pd, pa, pc, pq = map(_Library, ("pandas", "pyarrow", "pyarrow.compute", "pyarrow.parquet"))
+    torch = _Library("torch")
+
+
+def is_old_pandas() -> bool:
+    """Whether pandas is older than 3: its texts are objects."""
+    return int(pd.__version__.partition(".")[0]) < 3
+
+
+def text_dtype() -> Any:
+    """Of texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
+    return pd.StringDtype("pyarrow_numpy") if is_old_pandas() else pd.StringDtype(na_value=float("nan"))
+
+
+__all__ = [
+    "EXTRAS",
+    "is_old_pandas",
+    "missing",
+    "namesake",
+    "need",
+    "need_to_start",
+    "pa",
+    "pc",
+    "pd",
+    "pq",
+    "text_dtype",
+    "torch",
+]

@@ -1,6 +1,7 @@
 """Files that only their owner reads, files that survive a crash, and locks."""
 
 import errno
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -133,3 +134,8 @@ def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
     """
     # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
     return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)
+
+
+def machine_memory() -> float:
+    """Bytes; infinite where the system does not say. Windows, which does not, refuses a larger array by itself."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf

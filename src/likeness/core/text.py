@@ -7,8 +7,9 @@ import re
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from html import escape
 from typing import Any
 
 from likeness.core.errors import SchemaError
@@ -137,3 +138,16 @@ def in_code(text: object) -> str:
     fence = "`" * (1 + max(map(len, re.findall("`+", code)), default=0))
     blank = " " if code.startswith("`") or code.endswith("`") else ""
     return f"{fence}{blank}{code}{blank}{fence}"
+
+
+def small_table(title: str, rows: Iterable[Sequence[Any]], header: Sequence[str] = ()) -> str:
+    """Rows as an HTML table; the first value of each row is its name. Texts are escaped."""
+    head = f"<thead>{_row(header, 'th')}</thead>" if header else ""
+    body = "".join(_row(row, "td") for row in rows)
+    return f"<table><caption>{escape(title)}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+def _row(values: Sequence[Any], tag: str) -> str:
+    name, *others = (escape(str(value)) for value in values)
+    cells = "".join(f"<{tag}>{other}</{tag}>" for other in others)
+    return f"<tr><th>{name}</th>{cells}</tr>"

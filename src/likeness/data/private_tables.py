@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
-from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
-from likeness.data.table_columns import of_one_size
+from likeness.data.table_columns import PIXEL, leading_pixels, matrix, of_one_size, with_pixels
 
 _ROW_GROUP = 1 << 18
 _SMALLEST_FILE = 1 << 16

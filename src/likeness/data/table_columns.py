@@ -1,11 +1,19 @@
-"""Columns beside those of a table, rows in steps, and the type of texts."""
+"""Columns beside those of a table, rows in steps, and the type of texts.
 
-from collections.abc import Iterable, Iterator, Mapping
+Pixel columns of images as one block of bytes: an image is then one thing to read, type, hash, write and encode.
+
+A typed table with images begins with its pixel columns, of dtype ``uint8``. pandas holds them as one array. A private
+file holds them as one column, a cell of bytes for each image.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from likeness.data.libraries import is_old_pandas, pa, text_dtype
+from likeness.core.extras import is_old_pandas, pa, text_dtype
 
 OLD_PANDAS = is_old_pandas()
 TEXT: Any = text_dtype()
@@ -30,3 +38,23 @@ def of_one_size(tables: "Iterable[pa.Table]", rows: int) -> "Iterator[pa.Table]"
             held, passed = held.slice(rows), True
     if held is not None and (len(held) or not passed):
         yield held
+
+
+PIXEL = np.dtype(np.uint8)
+
+
+def leading_pixels(frame: pd.DataFrame) -> list[str]:
+    """Names of the columns of bytes with which a frame begins. Only pixels are bytes in a typed table."""
+    others = np.flatnonzero((frame.dtypes != PIXEL).to_numpy())
+    return frame.columns[: others[0] if len(others) else None].tolist()
+
+
+def matrix(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.generic]:
+    """Columns of one dtype as an array, shape (n, columns): without a copy where they begin the frame."""
+    first = frame.iloc[:, : len(names)]
+    return (first if first.columns.tolist() == list(names) else frame[list(names)]).to_numpy()
+
+
+def with_pixels(values: NDArray[np.generic], names: Sequence[str], others: pd.DataFrame) -> pd.DataFrame:
+    """A table that begins with pixel columns of these names. ``values`` (n, pixels) share their memory with it."""
+    return pd.concat([pd.DataFrame(values, others.index, list(names), copy=False), others], axis=1)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
+from likeness.core.extras import torch
 from likeness.core.hashing import json_value
-from likeness.core.lazy import torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -165,7 +165,7 @@ class Map(FeatureMap):
 class OneHotMap(CellMap, Map):
     """A map of cells: each part holds its unit at one place and 0 elsewhere.
 
-    ``takes_codes``: its ``places`` also take :class:`likeness.features.coded_rows.CodedRows`.
+    ``takes_codes``: its ``places`` also take :class:`likeness.features.cells.CodedRows`.
     """
 
     takes_tensors: ClassVar[bool] = False

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.core.errors import ReleaseError
-from likeness.core.lazy import torch
+from likeness.core.extras import torch
 from likeness.core.rng import public
 from likeness.features.base import Map, converted
 

@@ -1,18 +1,21 @@
 """Generators: what draws encoded rows. Their weights leave and enter as arrays of numpy."""
 
 import inspect
+import json
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
-from likeness.core.errors import ParamsError
-from likeness.core.hashing import json_value
-from likeness.data.encoding.condition import NONE, Conditions
+from likeness.core.errors import ArtifactError, ParamsError
+from likeness.core.format import FORMAT
+from likeness.core.hashing import json_value, sha256_bytes
+from likeness.data.encoding.layout import NONE, Conditions
 from likeness.features.cells import Cells
 
 Arrays = dict[str, NDArray[Any]]
@@ -175,3 +178,69 @@ def _same(value: Any) -> Any:
 
 def _arguments(kind: type[Generator]) -> list[str]:
     return list(inspect.signature(kind).parameters)
+
+
+SPEC_DIGEST = "spec_sha256"  # key in the metadata of weights.safetensors
+
+
+def check_weights(folder: Path) -> None:
+    """Refuse weights that were not saved with the specification beside them.
+
+    Raises:
+        ArtifactError: the files do not belong together, or one is missing or damaged.
+    """
+    try:
+        spec = (folder / "spec.json").read_bytes()
+        with (folder / "weights.safetensors").open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(size, 1 << 24)))
+        digest = header["__metadata__"][SPEC_DIGEST]
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{error.filename} is missing. Run: likeness run") from None
+    except (KeyError, ValueError, TypeError):
+        raise ArtifactError(f"{folder}: not a generator of format {FORMAT}. Run: likeness run") from None
+    if digest != sha256_bytes(spec):
+        raise ArtifactError(f"{folder}: weights.safetensors was not saved with spec.json. Run: likeness run")
+
+
+_ROWS = 8192  # rows compared at once
+_BELOW_ONE = 1 - 2.0**-53  # a point that rounds to 1 would fall behind the last category of positive probability
+
+
+def systematic(
+    probabilities: NDArray[np.float64], groups: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """One category a row, by systematic sampling within groups of rows that share their probabilities.
+
+    In each row a category has exactly its probability. Together, the rows of a group hold each category as often as
+    expected, give or take one (Madow 1949). Synthetic marginals scatter less than by independent draws.
+
+    Args:
+        probabilities: of each group, shape (num_groups, categories), rows sum to 1.
+        groups: group of each row, shape (n,), int64.
+        random: public randomness.
+
+    Returns:
+        category of each row, shape (n,), int64.
+    """
+    points = places_within(len(probabilities), groups, random)
+    ends = probabilities.cumsum(axis=1)
+    ends /= np.maximum(ends[:, -1:], np.finfo(np.float64).tiny)  # a group without probability has no rows
+    chosen = np.empty(len(groups), dtype=np.int64)
+    for start in range(0, len(groups), _ROWS):
+        block = slice(start, start + _ROWS)
+        chosen[block] = (points[block, None] >= ends[groups[block], :-1]).sum(axis=1)
+    return chosen
+
+
+def places_within(num_groups: int, groups: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.float64]:
+    """Places of rows in [0, 1): those of a group are evenly spaced from a random start, in random order."""
+    order = random.permutation(len(groups))  # who comes first, within a group, is chance
+    order = order[np.argsort(groups[order], kind="stable")]
+    counts = np.bincount(groups, minlength=num_groups)
+    starts = np.cumsum(counts) - counts
+    group = groups[order]
+    place = np.arange(len(groups)) - starts[group]
+    points = np.empty(len(groups))
+    points[order] = np.minimum((place + random.random(num_groups)[group]) / counts[group], _BELOW_ONE)
+    return points

@@ -19,11 +19,14 @@ from likeness.ledger.budget import (
     Cost,
     added_cost,
     budget_of,
+    budget_on_record,
     cap_body,
     cap_of,
     check_lattices,
     check_person,
+    costs_of_lost,
     discretization_error_of,
+    remainder,
 )
 from likeness.ledger.chain import (
     Chain,
@@ -36,7 +39,6 @@ from likeness.ledger.chain import (
 from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.first_nights import first_nights_until
 from likeness.ledger.home import Home, locate
-from likeness.ledger.lost_records import budget_on_record, costs_of_lost, remainder
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
 from likeness.ledger.reservation import Reservation, check_owner, check_recipe, open_queries, sealed
 from likeness.ledger.series import check_night

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.methods.expected import Expected
+from likeness.methods.settings import TrainingSettings
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachRecord

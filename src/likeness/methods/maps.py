@@ -5,8 +5,7 @@ from typing import Any
 
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap, Map
-from likeness.features.column_marginals import ColumnMarginals
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods import DEFAULT, METHODS, known_methods, method_named
 
 SHARED: tuple[type[Map], ...] = (ColumnMarginals, Constant)

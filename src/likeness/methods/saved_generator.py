@@ -16,10 +16,8 @@ from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.format import FORMAT, check_known
 from likeness.core.hashing import sha256_bytes
-from likeness.data.encoding.condition import NONE, Conditions
-from likeness.generators.base import Generator
-from likeness.generators.sampling import systematic
-from likeness.generators.weights import SPEC_DIGEST, check_weights
+from likeness.data.encoding.layout import NONE, Conditions
+from likeness.generators.base import SPEC_DIGEST, Generator, check_weights, systematic
 from likeness.methods import METHODS, method_named
 
 GENERATORS: dict[str, Callable[[], type[Generator]]] = {

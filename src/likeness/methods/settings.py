@@ -3,9 +3,48 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from likeness.config.training import SAMPLING, TrainingSettings
 from likeness.config.typed import Section, require, setting
-from likeness.core.errors import PlanError
+from likeness.core.errors import ParamsError, PlanError
+from likeness.core.extras import torch
+
+SAMPLING = ("argmax", "categorical")
+"""How a category is chosen from the softmax of a network."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train.
+
+    Attributes:
+        iterations: gradient steps; 0 for a closed form.
+        batch_size: rows a step.
+        learning_rate: of Adam.
+        schedule: ``constant`` (the papers) or ``cosine`` decay to zero.
+        tolerance: part of the loss; see :func:`likeness.methods.marginals.training.minimize`. 0: all iterations.
+    """
+
+    iterations: int
+    batch_size: int
+    learning_rate: float
+    schedule: str = "constant"
+    tolerance: float = 0.0
+
+
+def choose_device(name: str) -> "torch.device":
+    """``auto`` takes CUDA, then MPS, then the CPU.
+
+    Raises:
+        ParamsError: this machine does not have the device.
+    """
+    has = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        return torch.device(next(device for device in ("cuda", "mps", "cpu") if has[device]))
+    if name not in has:
+        raise ParamsError(f"train.device must be one of auto, {', '.join(has)}, got {name!r}")
+    if not has[name]:
+        raise ParamsError(f"train.device is {name}, which this machine does not have. Use auto.")
+    return torch.device(name)
+
 
 MOST_FEATURES = 10_000_000
 """Most features of a map that draws a frequency or a weight for each."""

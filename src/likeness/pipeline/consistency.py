@@ -11,7 +11,7 @@ from pathlib import Path
 
 from likeness.core.errors import ReleaseError
 from likeness.core.paths import Outputs, ProjectPaths, read_json
-from likeness.generators.weights import check_weights
+from likeness.generators.base import check_weights
 from likeness.ledger.records import base_attempt
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.project import Project

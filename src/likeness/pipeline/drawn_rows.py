@@ -17,7 +17,7 @@ import pandas as pd
 from likeness.config.typed import allowed
 from likeness.core import rng
 from likeness.core.errors import ParamsError
-from likeness.core.memory import machine_memory
+from likeness.core.files import machine_memory
 from likeness.core.text import normal_text
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.allowed import Allowed

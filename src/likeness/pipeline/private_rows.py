@@ -27,7 +27,7 @@ from likeness.data.private_tables import iter_private, iter_stored, num_groups, 
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
-from likeness.features.coded_rows import CodedRows, Columns
+from likeness.features.cells import CodedRows, Columns
 from likeness.pipeline.sources import check_number
 from likeness.release.partition_selection import Partitions
 from likeness.release.records import Records

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likeness.config.params import AUTO, FileFormat, Params, Sample
-from likeness.core.lazy import pa, pd, pq
+from likeness.core.extras import pa, pd, pq
 from likeness.core.paths import Outputs
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema

@@ -14,7 +14,7 @@ from likeness.config.typed import allowed, require
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.encoding.bins import unit_of
-from likeness.data.encoding.condition import Condition
+from likeness.data.encoding.layout import Condition
 from likeness.data.schema.allowed import Allowed, read, step_of
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import ArtifactError
+from likeness.core.extras import pa, pq
 from likeness.core.files import whole_file
 from likeness.core.hashing import sha256_bytes
-from likeness.core.lazy import pa, pq
 from likeness.core.paths import Outputs
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes, sample_request

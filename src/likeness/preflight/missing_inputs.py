@@ -13,14 +13,14 @@ from likeness.core.text import normal_text
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft, as_lines
 from likeness.data.schema.yaml import read_mapping
+from likeness.data.source.cells import check_names
 from likeness.data.source.files import IN_FRAME
-from likeness.data.source.names import check_names
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.other_ledgers import Named, refuse_other_ledger
 from likeness.preflight.faults import columns_of, faults_of
-from likeness.preflight.from_frame import draft
+from likeness.preflight.sdv import draft
 
 if TYPE_CHECKING:
     from pandas import DataFrame

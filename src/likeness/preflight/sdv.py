@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
+from likeness.data.encoding.frames import pandas_frame
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
+from likeness.data.source.header import kinds_of_frame
 
 
 def from_sdv(metadata: Any, table: str | None = None) -> SchemaDraft:
@@ -72,3 +74,20 @@ def _spec(spec: Mapping[str, Any], is_key: bool) -> dict[str, Any]:
     named = ((kind.name, keys) for kind in KINDS.values() if not is_key and (keys := kind.of_sdv(spec)) is not None)
     kind, keys = next(named, (DROP, {"reason": "the key of the table" if is_key else f"{spec.get('sdtype')} in SDV"}))
     return {"kind": kind, **keys}
+
+
+def draft(frame: Any, name: str = "table") -> SchemaDraft:
+    """Draft the schema of a frame of pandas, polars or pyarrow: names, dtypes, kinds by dtype. No cell is read.
+
+    Args:
+        frame: any rows, or none.
+        name: short name of the table.
+
+    Returns:
+        a draft. ``print`` shows it, with a question mark for what only a person can say.
+
+    Raises:
+        DataError: the names of the frame do not look like a header.
+    """
+    frame, kind = pandas_frame(frame)
+    return SchemaDraft(kinds_of_frame(frame), name, kind.dtypes)

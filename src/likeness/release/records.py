@@ -10,7 +10,7 @@ from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.hashing import json_value
 from likeness.core.rng import public, secret_bytes
 from likeness.features.base import CellMap
-from likeness.features.coded_rows import Inputs
+from likeness.features.cells import Inputs
 from likeness.privacy.adjacency import Adjacency, Stability
 
 

@@ -1,12 +1,13 @@
 """The comparison with real rows: synthetic table, ceiling and floor, scored alike, written to ``reports/internal``.
 
 NOT private: do not publish any of it, nor hashes or sizes of these files. Tables and images have files of equal names;
-see :mod:`likeness.report.compare` for their content.
+see :mod:`likeness.report.internal` for their content.
 """
 
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import Factory, select
 from likeness.evaluation.details import details, neighbors
+from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import (
     MOST_TABLE_ROWS,
     at_most,
@@ -27,7 +29,47 @@ from likeness.evaluation.utility import (
     shuffle_columns,
     train_on_synthetic_test_on_real,
 )
-from likeness.report.compare import Comparison, Tables, compare_tables
+
+Tables = Mapping[str, pd.DataFrame]
+"""``synthetic``, ``real`` (training rows, the ceiling) and ``shuffled`` (the shuffled baseline, the floor)."""
+
+ORDERS = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison with the held-out rows.
+
+    Attributes:
+        marginals: columns ``table``, ``order``, ``columns`` and ``total_variation``.
+        distances: by table and name.
+        figures: PNG bytes by file name without its suffix.
+    """
+
+    marginals: pd.DataFrame
+    distances: dict[str, dict[str, float]]
+    figures: dict[str, bytes]
+
+
+def compare_tables(real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate) -> Comparison:
+    """Compare tables: marginals of one to four columns, and L1 of all pairs."""
+    marginals = {
+        name: marginal_table(real_test, table, schema, ORDERS, settings.bins, settings.max_tuples, settings.seed)
+        for name, table in tables.items()
+    }
+    distances = {}
+    for name, rows in marginals.items():
+        pairs = rows.query("order == 2")["total_variation"]
+        # Total variation is half of the L1 distance.
+        distances[name] = {"pairs_l1": 2 * float(pairs.mean())} if len(pairs) else {}
+    return Comparison(joined(marginals), distances, {})
+
+
+def joined(marginals: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The marginals of several tables as one frame with the name of each table."""
+    rows = pd.concat(table.assign(table=name) for name, table in marginals.items())
+    return rows[["table", "order", "columns", "total_variation"]]
+
 
 FILES = ("metrics.json", "scores.csv", "marginals.csv")
 """The files of :func:`evaluate`, which always writes all of them. Images have pictures beside them."""

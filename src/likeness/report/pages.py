@@ -19,11 +19,20 @@ from likeness.core.files import expanded, make_private_folder
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths
 from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, MOST_TABLED, verdict_map
-from likeness.report.files import LOSS, PRIVACY, STATEMENT, Internal, read_internal, read_json, read_losses, read_text
-from likeness.report.formats import embed, loss_text, number
-from likeness.report.headline import drawn_loss, write_public
+from likeness.report.files import (
+    LOSS,
+    PRIVACY,
+    STATEMENT,
+    Internal,
+    drawn_loss,
+    read_internal,
+    read_json,
+    read_losses,
+    read_text,
+    write_public,
+)
+from likeness.report.formats import embed, filled, loss_text, number, to_html
 from likeness.report.in_short import in_short
-from likeness.report.markup import filled, to_html
 from likeness.report.rows import internal_rows
 from likeness.report.statement import RELATIONS, VERDICTS, cut_lines, pair_names
 
@@ -162,7 +171,7 @@ def write_without_rows(root: Path | str, name: str) -> None:
 def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> None:
     """Read the artifacts below ``root``, and write ``reports/index.html``.
 
-    Numbers and figures of the page become files too, see :mod:`likeness.report.headline`.
+    Numbers and figures of the page become files too, see :mod:`likeness.report.files`.
 
     Args:
         root: the project's folder.

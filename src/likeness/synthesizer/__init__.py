@@ -82,7 +82,7 @@ class Synthesizer(Estimates):
             BudgetError: over the lifetime cap; nothing was summed.
             LedgerError: there is no ledger, or it is damaged.
         """
-        from likeness.synthesizer.fit import fit
+        from likeness.synthesizer.fitted import fit
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")

@@ -17,20 +17,29 @@ from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.inference.relations import Relation, relations
 from likeness.methods.base import Context
+from likeness.methods.fit import fit_all
 from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.account import account_of
+from likeness.pipeline.datasets import model_of
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, alone
 from likeness.pipeline.project import Project
+from likeness.pipeline.rows_in_memory import release_all
 from likeness.pipeline.synthetic_table import row_request
 from likeness.privacy.plan import Plan
-from likeness.release.partition_selection import STAGE, completed
-from likeness.release.released import Released
+from likeness.release.door import Door
+from likeness.release.partition_selection import STAGE, completed, partition_queries
+from likeness.release.released import Released, from_bytes
 from likeness.report.statement import statement
+from likeness.synthesizer.parameters import project_of, refuse_faults, schema_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from likeness.pipeline.project import Project
+    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.report.pages import Page
+    from likeness.synthesizer import Synthesizer
 
 
 @dataclass(frozen=True)
@@ -147,3 +156,46 @@ class Fitted:
         dtypes = {name: {**frame.dtypes, **key} for name, frame in frames.items()}
         tables = self.model.draw(generators, rows, seed, where, dtypes)
         return alone({name: frames[name].native(table) for name, table in tables.items()})
+
+
+def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
+    """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed.
+
+    Args:
+        given: whose parameters.
+        frames: the training rows: a frame, or frames by the name of their table.
+        person: the column that names people, if the caller says it.
+
+    Raises:
+        LikenessError: see :meth:`likeness.Synthesizer.fit`.
+    """
+    named = frames if isinstance(frames, Mapping) else {"": frames}
+    given_tables = {name: pandas_frame(frame) for name, frame in named.items()}
+    refuse_faults(given, given_tables.get("", (None,))[0])
+    model = model_of(schema_of(given))
+    tables = model.frames_by_table(given_tables, person)
+    project = project_of(given, model.schema)
+    plan, train = project.plan, project.params.train
+    frames = {name: table for name, (table, _) in tables.items()}
+    rows = model.in_memory(frames, project.complete_params, project.ledger)
+    categories = _categories(project, rows)
+    schema = completed(project.written_schema, list(categories.values()))
+    sources = rows.records(model.with_records(schema).encoded)
+    doors = [Door(plan, project.ledger_to_spend, *source, project.provenance) for source in sources]
+    row_sets = project.row_sets_of(schema)
+    released = {**categories, **release_all(project.method, row_sets, doors)}
+    compute = Compute(train.device, train.threads, train.precision)
+    generators, losses = fit_all(project.method, row_sets, released.values(), compute)
+    privacy = account_of(project, plan, schema, list(released.values()), generators)
+    types = {name: frame_type.of(model.tables[name].names) for name, (_, frame_type) in tables.items()}
+    return Fitted(model, plan, released, privacy, losses, types, generators)
+
+
+def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]:
+    """The released categories of the open columns, by the name of their query."""
+    released = {}
+    for query in partition_queries(project.written_schema, project.plan, project.params.categories.most):
+        read = rows.partitions(query.column)
+        door = Door(project.plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
+        released[query.name] = from_bytes(door.release(query), query.name)
+    return released

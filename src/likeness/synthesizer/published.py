@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS
+from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS, params_of
 from likeness.bundle.files import check_whole, checksums, files, form
-from likeness.bundle.settings import params_of
 from likeness.config.params import FileFormat, Params, Sample
 from likeness.config.typed import require
 from likeness.core.errors import ArtifactError

@@ -7,9 +7,8 @@ import numpy as np
 
 from likeness.methods import Method
 from likeness.privacy.adjacency import Adjacency
-from likeness.testing.maps import check_map
+from likeness.testing.maps import check_map, check_neighbors
 from likeness.testing.methods import Trial
-from likeness.testing.neighbors import check_neighbors
 
 __all__ = ["Trial", "check_map", "check_method", "check_neighbors"]
 

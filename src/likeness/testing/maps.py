@@ -5,6 +5,7 @@ That a map treats each record by itself is the one thing that the door takes on 
 
 import json
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from likeness.features.base import FeatureMap, evaluate, width
 from likeness.methods import DEFAULT
 from likeness.methods.maps import from_spec
+from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
-from likeness.release.sums.lattice_sum import _evaluate, block_rows
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import _evaluate, block_rows, lattice_sum
 
 BIT = (
     "A feature's last bits depend on the other rows of the block, or on the row's place in it: then one record more or "
@@ -110,3 +113,33 @@ def check_bits_alone(feature: FeatureMap, inputs: int) -> None:
     assert np.array_equal(_evaluate(query, others)[places], together), BIT  # in a full block of others
     same = _evaluate(query, np.tile(x[-1], (rows, 1)))
     assert np.array_equal(same, np.broadcast_to(together[-1], same.shape)), BIT  # at every place of the block
+
+
+def distance_squared(first: np.ndarray, second: np.ndarray) -> int:
+    """In exact integers."""
+    return sum(int(value) ** 2 for value in (first - second).ravel())
+
+
+def check_neighbors(query: Query, table: Callable[[int, int], Records], n: int, seed: int, place: int) -> None:
+    """Without one of n records, or with another in its place, the sum moves no farther than the query says.
+
+    Args:
+        query: about single records.
+        table: records by their number and a seed.
+        n: their number.
+        seed: of the table.
+        place: of the record.
+
+    Raises:
+        AssertionError: it moves farther.
+    """
+    records = table(n, seed)
+    whole = lattice_sum(query, [records])
+    removed = Records(np.delete(records.x, place, axis=0), np.delete(records.labels, place))
+    moved = distance_squared(whole, lattice_sum(query, [removed]))
+    assert moved <= query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
+    other = table(1, seed + 1)
+    x, labels = np.array(records.x), records.labels.copy()
+    x[place], labels[place] = other.x[0], other.labels[0]
+    moved = distance_squared(whole, lattice_sum(query, [Records(x, labels)]))
+    assert moved <= query.sensitivity_squared(Adjacency.REPLACE_ONE)

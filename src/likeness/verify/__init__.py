@@ -18,7 +18,7 @@ from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import excerpt
 from likeness.methods import plugins
-from likeness.verify import account, ledger, lifetime, noise, outputs, process, receipts
+from likeness.verify import account, ledger, noise, outputs, process, receipts
 
 __all__ = ["CHECKS", "MOST_MINUTES", "Check", "checks_of", "verify"]
 
@@ -32,7 +32,7 @@ CHECKS: dict[str, Callable[[Bundle], str]] = {
     "ledger chain": ledger.chain,
     "ledger entries": ledger.entries,
     "ledger costs": ledger.costs,
-    "lifetime": lifetime.lifetime,
+    "lifetime": account.lifetime,
     "account": account.account,
     "statement": outputs.texts,
     "noise": noise.noise,

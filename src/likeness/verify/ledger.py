@@ -329,12 +329,13 @@ class _Spending:
         require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
         method, maps = _method(body["method"]), list(maps_in(body["feature"]))
-        ours = body["method"] in METHODS
+        ours = METHODS.is_ours(body["method"])
         require(ours is (body["plugin"] == ""), f"{name} names another distribution than that of its method")
+        named = method is not None and re.fullmatch(query_form(method), body["query"]) is not None
         if method is not None:
             foreign = (set(maps) & known_maps().keys()) - maps_of(method)
-            asks = re.fullmatch(query_form(method), body["query"])
-            require(asks is not None and not foreign, f"{name} asks by {method.name} what that method never asks")
+            may_ask = named or bool(MODELS.absent)  # a data set of a wing that is not here asks by names of its own
+            require(may_ask and not foreign, f"{name} asks by {method.name} what that method never asks")
         claim = Receipt.of(body, self.ledger_id, record.seq, "")
         facts = claim.to_dict()
         same = all(canonical_json(body[fact]) == canonical_json(facts[fact]) for fact in FACTS)
@@ -344,7 +345,7 @@ class _Spending:
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
         recipe, known = body["recipe"], set(maps) <= known_maps().keys() | {KEYS}
-        if method is not None and repr(recipe) == repr(RECIPE) and known:
+        if named and repr(recipe) == repr(RECIPE) and known:
             check_claim(name, claim)
         else:
             words = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from pyarrow.parquet import read_metadata
 
 from likeness.bundle import contents as names
-from likeness.bundle.data_card import data_card
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
+from likeness.bundle.write import data_card
 from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG
 from likeness.core.text import fault_of, texts_in

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from likeness.bundle.verdict import Check
-from likeness.core.memory import machine_memory
+from likeness.core.files import machine_memory
 from likeness.core.messages import LOG, show_messages
 
 # Isolated from environment and working folder; it searches packages where this process does.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.features.base import Map
-from likeness.features.constant import Constant
+from likeness.features.column_marginals import Constant
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_weights, number_of_records, together
 from likeness.release.query import Query
 from likeness.release.records import EachCluster, EachRecord, WithClass

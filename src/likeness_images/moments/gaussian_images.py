@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from likeness.core.messages import progress
-from likeness.data.encoding.condition import NONE, Conditions
+from likeness.data.encoding.layout import NONE, Conditions
 from likeness.generators.base import Arrays, Generator
 from likeness_images.moments.brightness import brightness
 from likeness_images.moments.cosine_map import cosine_basis

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from likeness.config.training import TrainingSettings
 from likeness.config.typed import require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.rng import public
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights
-from likeness.methods.settings import FREE, with_memory, within_limit
+from likeness.methods.settings import FREE, TrainingSettings, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released

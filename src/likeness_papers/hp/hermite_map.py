@@ -10,7 +10,7 @@ import numpy as np
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.core.lazy import torch
+from likeness.core.extras import torch
 from likeness.features.base import Map, columns_of, converted
 
 if TYPE_CHECKING:

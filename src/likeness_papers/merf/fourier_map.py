@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.core.lazy import torch
+from likeness.core.extras import torch
 from likeness.features.base import columns_of, converted
 from likeness.features.frequencies import FrequencyMap
 

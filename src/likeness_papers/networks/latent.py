@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from likeness.core.errors import DataError
 from likeness.core.messages import progress
-from likeness.data.encoding.condition import NONE, Conditions
+from likeness.data.encoding.layout import NONE, Conditions
 from likeness.generators.base import Arrays, Generator
 
 _ROWS = 10_000  # rows made at once

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.training import TrainingSettings, choose_device
 from likeness.config.typed import setting
 from likeness.core.errors import PlanError
-from likeness.core.extras import need
-from likeness.core.lazy import torch
+from likeness.core.extras import need, torch
 from likeness.features.base import FeatureMap
 from likeness.methods.base import (
     CLASS_COUNTS,
@@ -21,7 +19,14 @@ from likeness.methods.base import (
     class_weights,
     number_of_records,
 )
-from likeness.methods.settings import NetworkTraining, NoSettings, TwoQueryPlan, TwoQueryShares
+from likeness.methods.settings import (
+    NetworkTraining,
+    NoSettings,
+    TrainingSettings,
+    TwoQueryPlan,
+    TwoQueryShares,
+    choose_device,
+)
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released

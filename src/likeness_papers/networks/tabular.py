@@ -7,9 +7,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from likeness.config.training import SAMPLING
 from likeness.config.typed import build
 from likeness.data.encoding.layout import Layout
+from likeness.methods.settings import SAMPLING
 from likeness_papers.networks.latent import LatentGenerator
 
 

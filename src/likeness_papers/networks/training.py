@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from likeness.config.training import TrainingSettings, choose_device
 from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG, progress
 from likeness.core.rng import public_seed
 from likeness.generators.base import Compute, Trained
+from likeness.methods.settings import TrainingSettings, choose_device
 from likeness_papers.networks.latent import LatentGenerator
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.core.lazy import torch
+from likeness.core.extras import torch
 from likeness.features.base import Map
 
 if TYPE_CHECKING:

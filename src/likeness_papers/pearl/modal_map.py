@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.core.lazy import torch
+from likeness.core.extras import torch
 from likeness.features.base import FeatureMap, Map
 from likeness.features.frequencies import INPUT_BITS
 from likeness_papers.pearl.mode import Modes, modes_of

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
-from likeness.core.lazy import torch
+from likeness.core.extras import torch
 from likeness.features.base import Map
 from likeness_papers.pearl.mode import Modes, modes_of
 

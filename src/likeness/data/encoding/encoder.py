@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
-from likeness.data.pixels import PIXEL, matrix, with_pixels
 from likeness.data.schema.schema import BRIGHTEST, Schema
+from likeness.data.table_columns import PIXEL, matrix, with_pixels
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

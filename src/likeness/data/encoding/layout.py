@@ -10,6 +10,7 @@ Blocks follow the feature columns of the schema:
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,3 +125,23 @@ def encoding_digest(schema: Schema) -> str:
     columns = [{"name": column.name, **column.encoding()} for column in schema.columns]
     label = schema.label if schema.task == "classification" else None
     return sha256_json({"columns": columns, "label": label, **rules_section(schema.rules)})
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a feature column of every drawn row may hold; anything else has probability 0.
+
+    Attributes:
+        categories: places of the allowed ones, for a column with categories. A missing category is the last place.
+        intervals: allowed parts of a number's unit scale, ascending and apart; both ends belong to them.
+        missing: whether a number may be missing.
+    """
+
+    categories: tuple[int, ...] = ()
+    intervals: tuple[tuple[float, float], ...] = ()
+    missing: bool = False
+
+
+Conditions = Mapping[int, Condition]
+"""By the place of the feature column in the schema."""
+NONE: Conditions = MappingProxyType({})

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
 from likeness.data.schema.column_keys import DROP
+from likeness.data.schema.dtypes import FALSE_WORDS, TRUE_WORDS
 from likeness.data.schema.kinds import KINDS, LESS, PRIVATE, Boolean, Categorical, pieces
 
 _NAMES = ("all", "none")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeness.core.errors import SchemaError
+from likeness.core.extras import pd
 from likeness.core.text import did_you_mean, excerpt, fault_of, normal_text
-from likeness.data.libraries import pd
-from likeness.data.schema.column_facts import ColumnFacts
 from likeness.data.schema.dtypes import EXAMPLES, parsed
 from likeness.data.schema.kinds import KINDS, Kind
+from likeness.data.schema.kinds.kind import ColumnFacts
 
 # The split travels in the private table under this name. No column begins and ends with two underscores.
 SPLIT_COLUMN = "__split__"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from likeness.config.typed import allowed
 from likeness.core.errors import SchemaError
-from likeness.data.libraries import pd
+from likeness.core.extras import pd
 from likeness.data.schema.allowed import Allowed, Range, read
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from

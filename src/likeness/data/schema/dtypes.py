@@ -12,8 +12,24 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from likeness.data.booleans import DEFAULT_WORDS, canonical_word
-from likeness.data.libraries import pd
+from likeness.core.extras import pd
+from likeness.core.text import folded
+
+FALSE_WORDS = ("false", "no", "f", "n", "0")
+TRUE_WORDS = ("true", "yes", "t", "y", "1")
+NUMBERS = {"0.0": "0", "1.0": "1"}  # as a CSV of floats writes them
+DEFAULT_WORDS = ("false", "true")
+
+
+def canonical_word(text: str, words: tuple[str, ...]) -> str:
+    """The column's own word for a text that spells false or true; any other text as it is."""
+    if text in words or len(words) != 2:
+        return text
+    word = NUMBERS.get(text, folded(text))
+    if word in (*FALSE_WORDS, folded(words[0])):
+        return words[0]
+    return words[1] if word in (*TRUE_WORDS, folded(words[1])) else text
+
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 CLOCK = r"(?!24)\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"  # some versions of Python take 24:00 too

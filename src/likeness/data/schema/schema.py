@@ -14,8 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from likeness.core.errors import SchemaError
-from likeness.core.notebooks import small_table
-from likeness.core.text import LONGEST, choices, code_points, excerpt, fault_of, normal_text, normal_texts, texts_in
+from likeness.core.text import (
+    LONGEST,
+    choices,
+    code_points,
+    excerpt,
+    fault_of,
+    normal_text,
+    normal_texts,
+    small_table,
+    texts_in,
+)
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, Dropped, column_from
 from likeness.data.schema.rule import Rule

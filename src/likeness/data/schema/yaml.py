@@ -10,7 +10,7 @@ import yaml
 
 from likeness.core.errors import SchemaError
 from likeness.core.yaml import UniqueKeys, read_yaml
-from likeness.data.booleans import FALSE_WORDS, TRUE_WORDS
+from likeness.data.schema.dtypes import FALSE_WORDS, TRUE_WORDS
 
 Comments = Mapping[tuple[str, str], str]
 """Comments by column and key; the column is empty for keys of the table."""

@@ -4,7 +4,8 @@ Messages name file, column and rule; never a value, a count or a place of a row.
 cell and on the schema only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,48 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
-from likeness.core.text import fault_of, normal_text
-from likeness.data.pixels import PIXEL, leading_pixels, matrix, with_pixels
+from likeness.core.text import code_points, fault_of, normal_text
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.data.source.names import check_names
 from likeness.data.source.python_cells import python_texts, texts_or_missing
 from likeness.data.source.row_digests import SourceDigest
-from likeness.data.table_columns import TEXT, with_columns
+from likeness.data.table_columns import PIXEL, TEXT, leading_pixels, matrix, with_columns, with_pixels
+
+IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
+
+
+def check_names(present: Sequence[str], wanted: Iterable[str], where: str, rule: str) -> None:
+    """Refuse a table that lacks wanted columns, or has two of one name. One error lists all of them.
+
+    Without a header, the first line of a file is a row. So other names are counted, and not shown.
+
+    Args:
+        present: names of the table's columns.
+        wanted: names that it must have, each once.
+        where: name of the table in messages.
+        rule: a sentence that says which columns the table must have; an end without a point.
+
+    Raises:
+        DataError: a wanted column is missing, or occurs twice.
+    """
+    wanted, counts = dict.fromkeys(wanted), Counter(present)
+    missing = [name for name in wanted if not counts[name]]
+    twice = [name for name in wanted if counts[name] > 1]
+    faults = []
+    if missing:
+        named = ", ".join(f"{name}{code_points(name)}" for name in wanted)
+        faults.append(f"{_columns(missing)} {'are' if missing[1:] else 'is'} missing. {rule}: {named}.")
+        if others := sum(name not in wanted for name in present):
+            faults.append(f"the schema does not name {others} of the table's columns.")
+    if twice:
+        faults.append(f"{_columns(twice)} {'occur' if twice[1:] else 'occurs'} twice. Give each column its own name.")
+    if faults:
+        raise DataError(f"{where}: {' Also: '.join(faults)}")
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column{'s' if names[1:] else ''} " + ", ".join(f"'{name}'" for name in names)
+
 
 _PLAIN = ("f8", *(f"{sign}{size}" for sign in "iu" for size in (1, 2, 4, 8)))
 

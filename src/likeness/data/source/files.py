@@ -16,12 +16,11 @@ from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import check_texts, texts_of, typed
+from likeness.data.source.cells import IN_FILE, check_names, check_texts, texts_of, typed
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.excel_files import excel_chunks
 from likeness.data.source.formats import format_of
-from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import FORMATS, MOST_CELLS, contained, is_excel, is_text
 from likeness.data.source.parquet_files import (
     SourcePart,

@@ -15,16 +15,14 @@ import pyarrow.parquet as pq
 from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath, ending, files_in
 from likeness.core.text import normal_text
-from likeness.data.pixels import with_pixels
 from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.schema.kinds import day_of
-from likeness.data.source.cells import check_texts, texts_of
+from likeness.data.source.cells import IN_FILE, check_names, check_texts, texts_of
 from likeness.data.source.formats import format_of_images
-from likeness.data.source.names import IN_FILE, check_names
 from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
 from likeness.data.source.python_cells import seconds_text, text_of
 from likeness.data.source.row_digests import SourceDigest
-from likeness.data.table_columns import TEXT
+from likeness.data.table_columns import TEXT, with_pixels
 
 _BUFFER = 1 << 20  # bytes of a column in one read: without it, memory holds a whole column of a row group
 _SHORT = 2**32

@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likeness.core.hashing import sha256_json
-from likeness.data.pixels import leading_pixels, matrix
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_texts import encoded, row_texts
-from likeness.data.table_columns import TEXT
+from likeness.data.table_columns import TEXT, leading_pixels, matrix
 
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""

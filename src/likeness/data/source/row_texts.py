@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likeness.data.pixels import leading_pixels, matrix
+from likeness.data.table_columns import leading_pixels, matrix
 
 if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema

@@ -14,7 +14,7 @@ from likeness.config.typed import build
 from likeness.core.bounds import Part
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.features.base import OneHotMap
-from likeness.features.coded_rows import Inputs, number_of
+from likeness.features.cells import Inputs, number_of
 
 _NEAR = 1e-5  # of a step: a value this near to a multiple is one
 MOST_MULTIPLES = 10**8  # of a step within the bounds: rounding of the unit scale stays far below it

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from likeness.config.training import TrainingSettings
 from likeness.config.typed import Section, setting
 from likeness.core import rng
 from likeness.core.errors import PlanError
@@ -42,16 +41,14 @@ from likeness.methods.marginals.knowledge import (
     every_pair,
     mean_of,
 )
-from likeness.methods.marginals.measures import measures_of_cells
 from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.pair_products import PairProducts
+from likeness.methods.marginals.pair_products import PairProducts, denoised
 from likeness.methods.marginals.pieces import pieces_of
-from likeness.methods.marginals.products_fit import denoised
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
-from likeness.methods.marginals.workload import HistoryWorkload, Workload
-from likeness.methods.settings import FREE, NoSettings, with_memory, within_limit
+from likeness.methods.marginals.workload import HistoryWorkload, Workload, measures_of_cells
+from likeness.methods.settings import FREE, NoSettings, TrainingSettings, with_memory, within_limit
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.config.typed import build
-from likeness.data.encoding.condition import NONE, Condition, Conditions
+from likeness.data.encoding.layout import NONE, Condition, Conditions
 from likeness.features.cells import Cells
-from likeness.generators.base import Arrays, DrawsRest, Generator
-from likeness.generators.sampling import places_within, systematic
+from likeness.generators.base import Arrays, DrawsRest, Generator, places_within, systematic
 from likeness.methods.marginals.exchange import exchanged
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.methods.marginals.blocks import Block, Table
-from likeness.methods.marginals.structural_zeros import StructuralZeros
+from likeness.methods.marginals.structural_zeros import Block, StructuralZeros, Table
 
 Float32 = NDArray[np.float32]
 Floats = NDArray[np.float64]

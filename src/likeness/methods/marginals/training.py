@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.training import TrainingSettings
 from likeness.core.errors import ParamsError
 from likeness.methods.marginals.objective import MarginalObjective
+from likeness.methods.settings import TrainingSettings
 
 Float32 = NDArray[np.float32]
 _BETA1 = 0.9

@@ -1,7 +1,7 @@
 """Section ``privatize``: bins of numbers, and the pairs and tables that matter, for the map of :mod:`.pair_map`."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ from likeness.core.errors import PlanError
 from likeness.data.schema.rules import learned
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
+from likeness.methods.base import Measured
 from likeness.methods.marginals.knowledge import every_pair
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.settings import coordinates
@@ -166,3 +167,22 @@ def _whole_weights(weights: Sequence[int], total: int) -> tuple[int, ...]:
     left = total - sum(whole)
     whole[whole.index(max(whole))] += min(left, 0)
     return tuple(weight + int(place < left) for place, weight in enumerate(whole))
+
+
+def measures_of_cells(feature: PairMarginals, sigma: float, classes: int) -> Iterator[Measured]:
+    """A cell of a pair, of a table and of a single column, if all pairs were chosen.
+
+    The rule does not apply to cells of pairs: the generator is fitted to all of them at once.
+    """
+    by_class = ", by class" if classes > 1 else ""
+    cells = sum(a * b for a, b in feature.sizes) / len(feature.sizes)
+    of = f"share in a cell of a pair of columns{by_class}, if all pairs were chosen"
+    yield Measured(of, sigma / min(feature.weights) ** 0.5, 1 / (classes * cells), False)
+    parts = zip(feature.tables, feature.table_parts, feature.squared_table_weights, strict=True)
+    for several, words in ((True, "a named table"), (False, "a single column")):
+        sizes = [(part.width, weight) for places, part, weight in parts if (len(places) > 1) is several]
+        if sizes:
+            width = sum(size for size, _ in sizes) / len(sizes)
+            noise = sigma / min(weight for _, weight in sizes) ** 0.5
+            yield Measured(f"share in a cell of {words}{by_class}", noise, 1 / (classes * width), False)
+        parts = zip(feature.tables, feature.table_parts, feature.squared_table_weights, strict=True)

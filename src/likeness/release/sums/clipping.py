@@ -1,11 +1,16 @@
 """Clipping on the lattice: in integers, no record exceeds its declared bound, whatever a map returns."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from likeness.core.bounds import Part
+from likeness.core.errors import DataError, ReleaseError
+from likeness.features.cells import Inputs
+from likeness.features.frequencies import INPUT_BITS
+from likeness.release.query import MAX_SUMMED, Query
+from likeness.release.records import Records
 
 _HUGE = 2.0**20
 _SHRINK = 1 - 2.0**-40  # relative step by which a vector that is still too long is shortened
@@ -137,3 +142,30 @@ def _squares(integers: np.ndarray) -> np.ndarray:
     whole = integers.astype(np.int64)
     squares: np.ndarray = np.einsum("ij,ij->i", whole, whole)[:, None]
     return squares
+
+
+BLOCK = 1024  # most rows evaluated at once: a fixed shape, so that chunking cannot change a bit of the result
+
+
+def padded(x: Inputs, rows: int) -> np.ndarray:
+    """Inputs in the unit cube, rounded to its grid, and rows of zeros.
+
+    See :func:`likeness.features.frequencies.draw_frequencies` for the reason of the rounding.
+    """
+    dense = np.asarray(x)
+    inputs = np.zeros((rows, dense.shape[1]))
+    inputs[: len(x)] = np.rint(np.clip(dense, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
+    return inputs
+
+
+def blocks(query: Query, records: Iterable[Records], rows: int) -> Iterator[Records]:
+    """Cut the contributions into blocks of at most ``rows`` rows, and count them."""
+    count = 0
+    for chunk in query.contributions.stream(records):
+        count += len(chunk.x)
+        if chunk.labels.shape != (len(chunk.x),) or chunk.labels.dtype != np.int64:
+            raise ReleaseError(f"{query.name}: labels must be one int64 a contribution; others could overflow")
+        if count > MAX_SUMMED:
+            raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
+        for start in range(0, len(chunk.x), rows):
+            yield chunk[start : start + rows]

@@ -9,7 +9,7 @@ import numpy as np
 from likeness.features.cells import Cells, table_places
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.sums.blocks import blocks
+from likeness.release.sums.clipping import blocks
 
 _CELLS_AT_ONCE = 1 << 21  # numbers of cells in a block, of all parts
 _JOINT_CELLS, _MOST_COLUMNS = 1 << 15, 4  # of tables that are counted together: counts that fit a fast memory

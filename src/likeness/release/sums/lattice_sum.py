@@ -11,8 +11,7 @@ from likeness.core.errors import ReleaseError
 from likeness.features.base import CellMap, OuterMap, PairedMap, TablesMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.sums.blocks import BLOCK, blocks, padded
-from likeness.release.sums.clipping import to_lattice
+from likeness.release.sums.clipping import BLOCK, blocks, padded, to_lattice
 from likeness.release.sums.counts import counted, table_counts
 from likeness.release.sums.products import outer_sum, paired_sum
 

@@ -11,8 +11,7 @@ from likeness.core.errors import ReleaseError
 from likeness.features.base import OuterMap, PairedMap, ProductsMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.sums.blocks import BLOCK, blocks, padded
-from likeness.release.sums.clipping import outer_lattice, paired_lattice, to_lattice
+from likeness.release.sums.clipping import BLOCK, blocks, outer_lattice, padded, paired_lattice, to_lattice
 from likeness.release.sums.counts import table_counts
 
 _FACTORS_AT_ONCE = 1 << 22  # coordinates of factors evaluated at once, of which several copies are held

@@ -12,12 +12,19 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import DataError, SchemaError
+from likeness.core.extras import pd
 from likeness.core.text import folded
-from likeness.data.booleans import DEFAULT_WORDS, FALSE_WORDS, NUMBERS, TRUE_WORDS, canonical_word
-from likeness.data.libraries import pd
-from likeness.data.schema.column_facts import ColumnFacts
-from likeness.data.schema.dtypes import Dtype, value_of_number, value_of_text
-from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, register
+from likeness.data.schema.dtypes import (
+    DEFAULT_WORDS,
+    FALSE_WORDS,
+    NUMBERS,
+    TRUE_WORDS,
+    Dtype,
+    canonical_word,
+    value_of_number,
+    value_of_text,
+)
+from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, Words, register
 
 # What the schema says instead of categories that are not publicly known, and the category for the rest by default.
 PRIVATE, OTHER = "private", "other"

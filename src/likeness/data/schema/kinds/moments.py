@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likeness.data.libraries import is_old_pandas, pa, pc, pd
-from likeness.data.schema.column_facts import ColumnFacts
+from likeness.core.extras import is_old_pandas, pa, pc, pd
 from likeness.data.schema.dtypes import CLOCK, MOMENT, Dtype, parsed, value_of_moment, value_of_text
-from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, every, register
+from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, Words, every, register
 from likeness.data.schema.layouts import DIRECTIVES, has_two_digit_years, is_known, moments, number_digits, written
 
 _EPOCH = date(1970, 1, 1)

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likeness.data.libraries import pa, pc, pd
-from likeness.data.schema.column_facts import ColumnFacts
+from likeness.core.extras import pa, pc, pd
 from likeness.data.schema.dtypes import NUMBER, Dtype, value_of_number
-from likeness.data.schema.kinds.kind import Faults, Floats, Kind, Words, register
+from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, Words, register
 
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
