@@ -148,8 +148,7 @@ def judge(tree: Path, mutant: Mutant) -> Result:
 
 
 def in_copies(work: Callable[[Path, Item], Found], items: Sequence[Item], jobs: int) -> Iterable[Found]:
-    """Apply to each item some work that needs a copy of the project; results as they come, with the time left."""
-    started = time.monotonic()
+    """Apply to each item some work that needs a copy of the project; results as they come."""
     with tempfile.TemporaryDirectory(prefix="likeness-mutants") as folder, ThreadPoolExecutor(jobs) as pool:
         free: Queue[Path] = Queue()
         for job in range(jobs):
@@ -165,8 +164,7 @@ def in_copies(work: Callable[[Path, Item], Found], items: Sequence[Item], jobs: 
 
         running = [pool.submit(one, item) for item in items]
         for done, future in enumerate(as_completed(running), start=1):
-            left = (time.monotonic() - started) / done * (len(items) - done)
-            print(f"{done} of {len(items)}, about {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{done} of {len(items)}", file=sys.stderr, flush=True)
             yield future.result()
 
 

@@ -293,11 +293,11 @@ def database(place: str) -> Iterator[Path]:
 
 def summary(rows: pd.DataFrame) -> str:
     """One line a fault, in Markdown."""
-    lines = ["| where | fault | nights | broken promises | notes |", "| --- | --- | ---: | ---: | --- |"]
+    lines = []
     for (place, fault), part in rows.fillna({"fault": "none"}).groupby(["place", "fault"], sort=False):
         notes = ", ".join(f"{count} {note}" for note, count in part["note"].dropna().value_counts().items())
-        lines.append(f"| {place} | {fault} | {len(part)} | {part['broken'].notna().sum()} | {notes} |")
-    return "\n".join(lines)
+        lines.append((place, fault, len(part), part["broken"].notna().sum(), notes))
+    return markdown(["where", "fault", "nights:", "broken promises:", "notes"], lines)
 
 
 def promises(nights: pd.DataFrame, faults: pd.DataFrame) -> str:
