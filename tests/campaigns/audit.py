@@ -26,7 +26,8 @@ import contextlib
 import dataclasses
 import math
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -63,35 +64,18 @@ from likeness.release.sums.over_parts import Partial
 from likeness_images.moments.clusters_map import ClassHalves
 from likeness_images.moments.cosine_map import CosineMoments
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
-from tests.campaigns.audit_options import IN_COLOR, OPTIONS
 
-SCHEMA = Schema.from_dict(
-    {
-        "name": "audit",
-        "source": "made up",
-        "task": "classification",
-        "label": "y",
-        "columns": {
-            "a": {"kind": "numeric", "lower": 0, "upper": 1},
-            "b": {"kind": "integer", "lower": 0, "upper": 9},
-            "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
-            "y": {"kind": "categorical", "categories": ["no", "yes"]},
-        },
-    },
-    "audit.yaml",
-)
+_FACTS = {"source": "made up", "task": "classification", "label": "y"}
+_LABEL = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
+COLUMNS = {
+    "a": {"kind": "numeric", "lower": 0, "upper": 1},
+    "b": {"kind": "integer", "lower": 0, "upper": 9},
+    "c": {"kind": "categorical", "categories": ["u", "v", "w"]},
+    **_LABEL,
+}
+SCHEMA = Schema.from_dict({"name": "audit", **_FACTS, "columns": COLUMNS}, "audit.yaml")
 IMAGES, COLOR = (
-    Schema.from_dict(
-        {
-            "name": "audit images",
-            "source": "made up",
-            "task": "classification",
-            "label": "y",
-            "image": {"shape": shape},
-            "columns": {"y": {"kind": "categorical", "categories": ["no", "yes"]}},
-        },
-        "audit.yaml",
-    )
+    Schema.from_dict({"name": "images", **_FACTS, "image": {"shape": shape}, "columns": _LABEL}, "audit.yaml")
     for shape in ([2, 3], [2, 3, 3])
 )
 UNIT = PrivacyUnit("person", 17)
@@ -212,6 +196,46 @@ class Finding:
     lower_free: float
     draws: int
     failures: tuple[str, ...]
+
+
+def changed(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A section with other values; mappings are changed within."""
+    inner = {key: isinstance(value, dict) and isinstance(section.get(key), dict) for key, value in changes.items()}
+    return {**section, **{key: changed(section[key], own) if inner[key] else own for key, own in changes.items()}}
+
+
+def option(changes: Mapping[str, Any], paid: str, section: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's section with changes; a query that they ask for has a tenth of the budget, from the embedding."""
+    section = changed(section, changes)
+    if not paid:
+        return section
+    shares = {**section["plan"]["shares"], paid: 0.1}
+    shares["embedding"] = 1 - sum(share for name, share in shares.items() if name != "embedding")
+    return {**section, "plan": {"shares": shares}}
+
+
+_TABLES = [{"columns": ["a"], "weight": 2}, {"columns": ["a", "b", "c"]}]
+_SHIPPED: tuple[dict[str, Any], str] = ({}, "")
+_CODES = ({"privatize": {"code": 12}}, "")
+_CNN = ({"privatize": {"architecture": "cnn_2l", "widths": [4, 8]}}, "")
+_OPTIONS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
+    ("pearl", "modes", {"auxiliary": {"mixture": {"components": 3, "iterations": 2, "columns": None}}}, "mixture"),
+    ("marginals", "tables", {"privatize": {"workload": _TABLES}}, ""),
+    ("moments", "clusters", {"auxiliary": {"splits": 2}}, ""),
+    ("moments", "gray", {"auxiliary": {"center": "gray"}}, ""),
+    ("moments", "centers", {"auxiliary": {"center": "classes", "splits": 1}}, ""),
+)
+
+# Of what is off as shipped: method, name, what it makes of the method's section.
+OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], ...] = tuple(
+    (method, name, partial(option, changes, paid)) for method, name, changes, paid in _OPTIONS
+)
+
+# Of images in color: method, what it makes of the method's section.
+IN_COLOR: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    method: partial(option, *own)
+    for method, own in (("merf", _SHIPPED), ("merf_ae", _CODES), ("moments", _SHIPPED), ("ntk", _CNN))
+}
 
 
 def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:

@@ -1,19 +1,17 @@
-"""Faults of whole runs: ``dvc repro`` killed again and again in one workspace; the Prefect flow told to stop."""
+"""Faults of whole runs: ``dvc repro`` killed again and again in one workspace."""
 
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import IO
 
 from likeness.pipeline.dvc_repair import set_aside
-from tests.campaigns.fault_field import CAP_RHO, QUERIES, ROOT, Field, Grounds
+from tests.campaigns.fault_field import CAP_RHO, QUERIES, Field, Grounds
 
 LATEST = 25.0  # seconds after its start at which a run is killed at the latest; a whole one takes twice as long
 KILLS_OF_ONE = 10  # kills after which a workspace must be let through to its end
@@ -39,7 +37,7 @@ class WholeRun:
         """
         self._set_aside()
         with tempfile.TemporaryFile("w+") as output:
-            process = command(self.field, output, "dvc", "repro")
+            process = repro(self.field, output)
             try:
                 process.wait(after)
             except subprocess.TimeoutExpired:
@@ -59,7 +57,7 @@ class WholeRun:
         """The next whole run succeeds; the ledger then knows one plan, paid once."""
         self._set_aside()
         with tempfile.TemporaryFile("w+") as output:
-            process = command(self.field, output, "dvc", "repro")
+            process = repro(self.field, output)
             code = process.wait(600)
             output.seek(0)
             wrong = [f"the next run failed: {output.read().strip()[-300:]}"] if code else []
@@ -101,48 +99,18 @@ class KilledRuns:
                 return [*wrong, f"({stage}{cut})"]
 
 
-def terminate_flow(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """SIGTERM of the Prefect flow, as a server or systemd sends it."""
-    field = grounds.fresh("flow")
-    for name in ("flows", "prefect.toml"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, field.root / name)
-    with tempfile.TemporaryFile("w+") as output:
-        process = command(field, output, "flows.synthesize")
-        time.sleep(dice.uniform(5, 30))
-        process.terminate()
-        code = process.wait(120)
-        output.seek(0)
-        told = output.read()
-    wrong = field.broken_rules(CAP_RHO)
-    if code not in (0, 128 + signal.SIGTERM, -signal.SIGTERM) or "Traceback" in told:
-        wrong.append(f"the flow ended with {code}: {told.strip()[-200:]}")
-    return wrong + WholeRun(field).ended_well()
-
-
-def command(field: Field, output: IO[str], *words: str, **variables: str) -> "subprocess.Popen[str]":
-    """``python -m WORDS`` in a field, in a process group of its own; what it prints goes to a file.
+def repro(field: Field, output: IO[str]) -> "subprocess.Popen[str]":
+    """``dvc repro`` in a field, in a process group of its own; what it prints goes to a file.
 
     To a file, not a pipe: a stage that its killed DVC left behind keeps a pipe open, and nobody should wait for it.
     """
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     environment = {
-        **ours,
+        **os.environ,
         "PYTHONPATH": os.pathsep.join([str(field.root / "src"), str(field.root)]),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "LIKENESS_HOME": str(field.home),
         "LIKENESS_ANCHOR": str(field.anchor),
         "LIKENESS_MLFLOW_URI": f"sqlite:///{field.home.parent}/mlflow.db",
-        "PREFECT_HOME": str(field.home.parents[1] / "prefect"),
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-        **variables,
     }
-    return subprocess.Popen(
-        [sys.executable, "-m", *words],
-        cwd=field.root,
-        env=environment,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    words, keys = [sys.executable, "-m", "dvc", "repro"], {"cwd": field.root, "env": environment, "stdout": output}
+    return subprocess.Popen(words, **keys, stderr=subprocess.STDOUT, text=True, start_new_session=True)

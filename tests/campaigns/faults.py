@@ -13,7 +13,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import tempfile
 import time
@@ -26,7 +25,7 @@ import pandas as pd
 from evidence.pages import Results, markdown
 from likeness.privacy.calibration import rho_for
 from tests.campaigns.fault_field import CAP_RHO, EPSILON, Ended, Grounds, check, preload, saved, spend
-from tests.campaigns.fault_runs import KilledRuns, terminate_flow
+from tests.campaigns.fault_runs import KilledRuns
 
 RESULTS = Path("evidence/results/faults.csv")
 
@@ -44,13 +43,6 @@ def kill_stage(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
     ended = field.start(spend).kill(dice.uniform(0, 1.1 * grounds.seconds))
     moment = "before the end" if ended.code == -signal.SIGKILL else "too late"
     return [*field.recovered(CAP_RHO), f"({moment})"]
-
-
-def terminate_stage(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """SIGTERM at a random moment of the same stages."""
-    field = grounds.slot(f"term {trial}")
-    field.start(spend).kill(dice.uniform(0, 1.1 * grounds.seconds), signal.SIGTERM)
-    return field.recovered(CAP_RHO)
 
 
 def read_only(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
@@ -189,51 +181,8 @@ def damaged_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]
     return wrong + field.broken_rules(CAP_RHO) + ["(refused)" if ended.code else "(unharmed)"]
 
 
-_EDITS = (
-    "UPDATE records SET body = replace(body, '\"rho\":', '\"rho\":0.0') WHERE kind = 'reserve'",
-    "UPDATE records SET body = replace(body, 'e', 'f') WHERE seq = 2",
-    "UPDATE records SET time = '2020-01-01T00:00:00+00:00' WHERE seq = 3",
-    "UPDATE records SET kind = 'note' WHERE kind = 'reserve'",
-    "DELETE FROM records WHERE seq = (SELECT max(seq) FROM records)",
-    "DELETE FROM records WHERE seq = 3",
-    "DELETE FROM records",
-    "UPDATE records SET body = 'x' WHERE seq = 1",
-    "UPDATE records SET seq = seq + 1000 WHERE seq = 3",
-    "DROP TABLE records",
-    "UPDATE records SET body = NULL WHERE seq = 4",
-    "UPDATE records SET body = x'ff00ff' WHERE seq = 4",
-)
-
-
-def edited_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]:
-    """The ledger edited with SQL by somebody who took the triggers away."""
-    field = grounds.shared
-    field.set(ledger__attempt="measure 1")
-    field.forget_released()
-    wrong = _went_well(field.spend())
-    path = field.home / "ledger.sqlite"
-    whole = path.read_bytes()
-    try:
-        connection = sqlite3.connect(path)
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            connection.execute(f'DROP TRIGGER "{name}"')
-        edit = _EDITS[trial % len(_EDITS)]
-        try:
-            connection.execute(edit)
-        except sqlite3.IntegrityError:
-            raise Skipped("the database itself refuses this edit") from None
-        connection.commit()
-        connection.close()
-        field.forget_released()
-        wrong += _refused(field.spend()) + (["released from an edited ledger"] if field.released() else [])
-    finally:
-        path.write_bytes(whole)
-    return wrong + field.broken_rules(CAP_RHO)
-
-
 KINDS: dict[str, tuple[Trial, int]] = {
     "kill -9, stages": (kill_stage, 200),
-    "SIGTERM, stages": (terminate_stage, 20),
     "read-only folder": (read_only, 6),
     "full disk": (disk_full, 12),
     "file size limit": (file_limit, 15),
@@ -243,9 +192,7 @@ KINDS: dict[str, tuple[Trial, int]] = {
     "clone from yesterday": (old_clone, 6),
     "restored ledger and anchor": (restored_both, 3),
     "damaged file": (damaged_file, 100),
-    "edited ledger": (edited_file, len(_EDITS)),
     "kill -9, whole run": (KilledRuns(), 200),
-    "SIGTERM, Prefect flow": (terminate_flow, 2),
 }
 
 

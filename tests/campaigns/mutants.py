@@ -1,6 +1,6 @@
 """Planted faults: one line of the code is changed at a time, and the tests that should notice are run.
 
-Run: ``python -m tests.campaigns.mutants [--only PATTERN] [--list] [--jobs 2] [--out FILE]``. The faults stand in
+Run: ``python -m tests.campaigns.mutants [--only PATTERN] [--list] [--jobs 2]``. The faults stand in
 tests/campaigns/mutants.yaml, by group and name: the file, the text that is there, the text instead, and pytest's words.
 
 First the tests are run on the code as it is: where they do not pass, a failure would say nothing. Then a fault is
@@ -11,7 +11,6 @@ without it. Exit code 1: a group is below 95 %, or something is broken.
 
 import argparse
 import ast
-import csv
 import os
 import re
 import shlex
@@ -149,8 +148,7 @@ def judge(tree: Path, mutant: Mutant) -> Result:
 
 
 def in_copies(work: Callable[[Path, Item], Found], items: Sequence[Item], jobs: int) -> Iterable[Found]:
-    """Apply to each item some work that needs a copy of the project; results as they come, with the time left."""
-    started = time.monotonic()
+    """Apply to each item some work that needs a copy of the project; results as they come."""
     with tempfile.TemporaryDirectory(prefix="likeness-mutants") as folder, ThreadPoolExecutor(jobs) as pool:
         free: Queue[Path] = Queue()
         for job in range(jobs):
@@ -166,8 +164,7 @@ def in_copies(work: Callable[[Path, Item], Found], items: Sequence[Item], jobs: 
 
         running = [pool.submit(one, item) for item in items]
         for done, future in enumerate(as_completed(running), start=1):
-            left = (time.monotonic() - started) / done * (len(items) - done)
-            print(f"{done} of {len(items)}, about {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{done} of {len(items)}", file=sys.stderr, flush=True)
             yield future.result()
 
 
@@ -187,15 +184,6 @@ def rate(results: Sequence[Result], group: str) -> float:
     return sum(result.outcome == "found" for result in own) / len(own)
 
 
-def write_results(results: Sequence[Result], path: Path) -> None:
-    """One line a fault, as CSV."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["group", "name", "file", "outcome", "seconds"])
-        for one in results:
-            writer.writerow([one.mutant.group, one.mutant.name, one.mutant.file, one.outcome, round(one.seconds, 1)])
-
-
 def main() -> int:
     """Plant, test, tell.
 
@@ -206,7 +194,6 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="PATTERN", help="regular expression; of GROUP/NAME")
     parser.add_argument("--list", action="store_true", help="show the faults, run nothing")
     parser.add_argument("--jobs", type=int, default=2, help="copies of the project at work")
-    parser.add_argument("--out", type=Path, help="write one line a fault to this CSV file")
     options = parser.parse_args()
     chosen = [mutant for mutant in mutants() if re.search(options.only, mutant.id)]
     if not chosen:
@@ -225,8 +212,6 @@ def main() -> int:
         if one.outcome != "found":
             print(f"{one.outcome}: {one.mutant.id} ({one.mutant.file}) {one.why}".rstrip())
     print(table(results))
-    if options.out is not None:
-        write_results(results, options.out)
     groups = {result.mutant.group for result in results}
     enough = all(rate(results, group) >= WANTED for group in groups)
     return 0 if enough and not any(result.outcome == "broken" for result in results) else 1

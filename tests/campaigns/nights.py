@@ -1,6 +1,6 @@
-"""A simulated year of nights through the door, and of fits in Python, with faults at random.
+"""A simulated year of nights through the door, with faults at random.
 
-Run: ``python -m tests.campaigns.nights [--nights 365] [--fits 30]``. Resumable: nights in the CSV are not run again,
+Run: ``python -m tests.campaigns.nights [--nights 365]``. Resumable: nights in the CSV are not run again,
 and a new ledger goes on with the next. Results: evidence/results/nights.csv. It prints the table of evidence/FAULTS.md.
 
 Each night has other rows, so it is a new release. Nearly half of them are hurt. Then no release may lack its entry,
@@ -39,11 +39,10 @@ from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.request import Dataset
 from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, Ended, Field, preload
-from tests.campaigns.night_fits import KINDS, Fits
 from tests.postgres_server import server
 
 RESULTS, FAULTS_RESULTS = Path("evidence/results/nights.csv"), Path("evidence/results/faults.csv")
-NIGHTS, FITS, HURT = 365, 30, 0.45
+NIGHTS, HURT = 365, 0.45
 PLACES = ("SQLite", "PostgreSQL")
 FIRST = datetime.date(2027, 1, 1)
 BACKUP = 10  # nights between two backups
@@ -263,15 +262,8 @@ def night_of(year: Year, night: int, place: str) -> tuple[str, list[str]]:
         return fault, told + (year.field.broken_rules(CAP_RHO) if fault else [])
 
 
-def campaign(known: Results, nights: int, fits: int) -> None:
+def campaign(known: Results, nights: int) -> None:
     """Run what is missing."""
-
-    def keep(place: str, night: int, fault: str, told: list[str], started: float) -> None:
-        broken = "; ".join(text for text in told if not text.startswith("("))
-        note = ", ".join(text.strip("()") for text in told if text.startswith("("))
-        found = {"fault": fault, "broken": broken, "note": note, "seconds": time.monotonic() - started}
-        known.add([place, night], found)
-
     retry.PAUSES = (0.1, 0.5, 2)  # type: ignore[assignment]
     for place in PLACES:
         missing = [night for night in range(1, nights + 1) if known.of(place, night).empty]
@@ -281,16 +273,11 @@ def campaign(known: Results, nights: int, fits: int) -> None:
                     year = Year(folder / "year")
                 for night in missing:
                     started = time.monotonic()
-                    keep(place, night, *night_of(year, night, place), started)
-    for kind in KINDS:
-        place = f"fit of {kind}"
-        missing = [night for night in range(1, fits + 1) if known.of(place, night).empty]
-        if missing:
-            with database(place) as folder:
-                own = Fits(Field.make(folder / "fits", EPSILON, ROOM), kind)
-                for night in missing:
-                    started = time.monotonic()
-                    keep(place, night, *own.night(night), started)
+                    fault, told = night_of(year, night, place)
+                    broken = "; ".join(text for text in told if not text.startswith("("))
+                    note = ", ".join(text.strip("()") for text in told if text.startswith("("))
+                    seconds = time.monotonic() - started
+                    known.add([place, night], {"fault": fault, "broken": broken, "note": note, "seconds": seconds})
 
 
 @contextlib.contextmanager
@@ -306,11 +293,11 @@ def database(place: str) -> Iterator[Path]:
 
 def summary(rows: pd.DataFrame) -> str:
     """One line a fault, in Markdown."""
-    lines = ["| where | fault | nights | broken promises | notes |", "| --- | --- | ---: | ---: | --- |"]
+    lines = []
     for (place, fault), part in rows.fillna({"fault": "none"}).groupby(["place", "fault"], sort=False):
         notes = ", ".join(f"{count} {note}" for note, count in part["note"].dropna().value_counts().items())
-        lines.append(f"| {place} | {fault} | {len(part)} | {part['broken'].notna().sum()} | {notes} |")
-    return "\n".join(lines)
+        lines.append((place, fault, len(part), part["broken"].notna().sum(), notes))
+    return markdown(["where", "fault", "nights:", "broken promises:", "notes"], lines)
 
 
 def promises(nights: pd.DataFrame, faults: pd.DataFrame) -> str:
@@ -334,12 +321,11 @@ def main() -> int:
     """Run what is missing, print the table; 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nights", type=int, default=NIGHTS)
-    parser.add_argument("--fits", type=int, default=FITS)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     preload()
     known = Results(arguments.results, ["place", "night"])
-    campaign(known, arguments.nights, arguments.fits)
+    campaign(known, arguments.nights)
     print(summary(known.rows))
     print(promises(known.rows, pd.read_csv(FAULTS_RESULTS)))
     return int(known.rows["broken"].notna().any())

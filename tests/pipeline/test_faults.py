@@ -36,7 +36,7 @@ def test_a_few_faults_of_each_kind_break_no_promise(tmp_path: Path) -> None:
 def test_a_few_nights_break_no_promise(tmp_path: Path) -> None:
     """A clock that runs behind, one years ahead, and a cut connection. evidence/FAULTS.md has the whole year."""
     results = tmp_path / "nights.csv"
-    output = python("-m", "tests.campaigns.nights", "--results", str(results), "--nights", "4", "--fits", "0")
+    output = python("-m", "tests.campaigns.nights", "--results", str(results), "--nights", "4")
     found = pd.read_csv(results)
     assert len(found) == 8 and found["broken"].isna().all(), output
     assert {"clock back", "clock years ahead", "cut connection"} <= set(found["fault"].dropna())

@@ -80,6 +80,10 @@ def test_edited_truncated_and_emptied_ledgers_are_refused(ledger: Ledger) -> Non
         ("DELETE FROM records WHERE seq = 2", "chain is broken at record 2"),
         ("DELETE FROM records WHERE seq = 3", "truncated, rewritten, or restored"),
         ("DELETE FROM records", "empty"),
+        ("UPDATE records SET time = '2020-01-01' WHERE seq = 3", "chain is broken at record 3"),
+        ("UPDATE records SET kind = 'note' WHERE kind = 'reserve'", "chain is broken at record 3"),
+        ("UPDATE records SET seq = seq + 1000 WHERE seq = 3", "chain is broken"),
+        ("DROP TABLE records", "tables of version 0"),
     ]:
         tamper(statement)
         with pytest.raises(LedgerError, match=message):

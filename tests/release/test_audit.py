@@ -29,9 +29,8 @@ from likeness.release import door, query, records
 from likeness.release.sums import clipping
 from likeness_papers.merf.fourier_map import MixedFourierFeatures
 from likeness_papers.pearl.characteristic_map import CharacteristicFunction
-from tests.campaigns.audit import COLOR, DELTA, Case, Finding, audit, cases
+from tests.campaigns.audit import COLOR, DELTA, OPTIONS, Case, Finding, audit, cases
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
-from tests.campaigns.audit_options import OPTIONS
 
 pytestmark = pytest.mark.long
 
