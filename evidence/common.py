@@ -34,7 +34,7 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.ingest import SPLIT, used_rows
 from likeness.pipeline.project import Project
-from likeness.pipeline.rows_in_memory import in_memory
+from likeness.pipeline.rows_in_memory import rows_in_memory
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.door import Door
 from likeness.release.query import Query
@@ -171,7 +171,7 @@ def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, 
     with temporary_ledger():
         ledger = Ledger.open(locate())
         ledger.declare_population(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
-        ((dataset, rows),) = in_memory(params, project.schema, train, ledger).records(project.model.encoded)
+        ((dataset, rows),) = rows_in_memory(params, project.schema, train, ledger).records(project.model.encoded)
 
         def answer(query: Query) -> Released:
             return from_bytes(Door(plan, ledger, dataset, rows).release(query), query.name)

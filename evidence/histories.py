@@ -31,7 +31,7 @@ from likeness.core import rng
 from likeness.data.schema.row_sets import GAP, LENGTH
 from likeness.data.source.files import read_frame_people
 from likeness.evaluation.marginals import cells
-from likeness_histories.measures import discrimination, history_distances, shuffled, stepped
+from likeness_histories.measures import discrimination, history_distances, shuffle_row_sets, with_steps
 from likeness_histories.row_sets import HistoryRows, history_rows
 from likeness_histories.schema import HistorySchema
 
@@ -73,12 +73,12 @@ def next_event_accuracy(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    table, _ = stepped(schema, train)
+    table, _ = with_steps(schema, train)
     names, later = table.names, {GAP, LENGTH, *(one.name for one in schema.usual)}
     later |= {f"next {one.name}" for one in schema.states}
     seen = [place for place, name in enumerate(names) if name not in later]
     target = names.index(f"next {column}")
-    (learn, _), (judged, _) = (cells(stepped(schema, rows)[1], table, bins) for rows in (train, test))
+    (learn, _), (judged, _) = (cells(with_steps(schema, rows)[1], table, bins) for rows in (train, test))
     number = rng.public_seed(seed, "evaluation.histories.next") % 2**32  # scikit-learn takes 32 bits
     if len(np.unique(learn[:, target])) == 1:
         return float((judged[:, target] == learn[0, target]).mean())
@@ -358,7 +358,7 @@ def simulated_households(draws: int, count: int = 50_000) -> list[dict[str, Any]
     head = {"data": "households"}
     results = [
         {**head, "method": "ceiling", "draw": 0, **measured(schema, test, train, "role"), "broken": broken(real)},
-        {**head, "method": "floor", "draw": 0, **measured(schema, test, shuffled(train, 0), "role")},
+        {**head, "method": "floor", "draw": 0, **measured(schema, test, shuffle_row_sets(train, 0), "role")},
     ]
     for draw in range(draws):
         start = time.perf_counter()

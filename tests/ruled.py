@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from toys import schema_with
 
-from likeness.data.schema.constrained_tables import _typed
+from likeness.data.schema.constrained_tables import _type_columns
 from likeness.data.schema.schema import Schema
 
 YES = {"kind": "boolean"}
@@ -78,4 +78,4 @@ def rows(count: int, seed: int = 0, schema: Schema = SCHEMA) -> pd.DataFrame:
             values[column.name] = np.round(random.uniform(lower, upper, count), column.decimals or 0)
         if column.nullable:
             values[column.name][random.random(count) < 0.2] = np.nan
-    return _typed(values, schema.columns)
+    return _type_columns(values, schema.columns)

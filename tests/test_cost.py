@@ -18,7 +18,7 @@ from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Cost
-from likeness.ledger.first_nights import people_of_tonight
+from likeness.ledger.first_nights import cohort_members
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
@@ -174,7 +174,7 @@ def test_a_series_has_room_for_years_of_nights(project: Path, monkeypatch: pytes
     assert schedule(Project.load(), "night", 5).room == 1023
     ledger, name = Ledger.open(locate()), "uci-adult-1994"
     ledger.declare_population(name, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
-    night = people_of_tonight(ledger, name, "1", ["ann"])
+    night = cohort_members(ledger, name, "1", ["ann"])
     cost, unit = rho_for(10.0, 1e-5) / 2, PrivacyUnit("pid", 1)
     about = {"unit": unit, "group": night.group, "first_nights": night.first_nights}
     ledger.reserve(

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from likeness.cli.app import app
 from likeness.core.errors import LikenessError
-from likeness.ledger.chain import anchor_path, locked
+from likeness.ledger.chain import anchor_path, lock_chain
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.project import Project
@@ -72,7 +72,7 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     (tmp_path / "dvc.lock").unlink()
     monkeypatch.delenv("PREFECT_API_URL")
     monkeypatch.setattr("likeness.preflight.doctor._SECONDS", 0.1)
-    with locked(locate()):
+    with lock_chain(locate()):
         assert "end that process" in faults()["lock of the ledger"]
     with Project.load().ledger_session.alone(0):
         assert "end its process" in faults()["lock of runs"]

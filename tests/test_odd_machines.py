@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from likeness.cli.app import app
 from likeness.core.errors import LikenessError, SchemaError
-from likeness.core.files import expanded, user_folders
+from likeness.core.files import expand_home, user_folders
 from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
@@ -171,6 +171,6 @@ def test_folders_that_are_given_need_no_home(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("LIKENESS_ANCHOR", str(tmp_path / "anchor"))
     assert locate().path == tmp_path / "home"
     monkeypatch.delenv("LIKENESS_ANCHOR")
-    for find in (locate, user_folders, lambda: expanded("~/ledger")):
+    for find in (locate, user_folders, lambda: expand_home("~/ledger")):
         with pytest.raises(LikenessError, match="knows no home folder of this user"):
             find()

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
 from likeness.core.errors import SchemaError
-from likeness.data.schema.answers import chosen
+from likeness.data.schema.answers import parse_columns
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import forward_transform, inverse_transform
 from likeness.data.schema.draft import SchemaDraft
@@ -163,4 +163,4 @@ def test_every_name_is_read_back_from_a_draft() -> None:
             draft.nullable, draft.label, draft.person = "none", label, NAMES[-1]
             assert [name for name, _ in entries(yaml.load(draft.text(), _CoreLoader)["columns"])] == NAMES
     quoted = ",".join(f'"{name.replace(QUOTE, 2 * QUOTE)}"' for name in NAMES)
-    assert chosen(quoted, NAMES, NAMES) == set(NAMES)
+    assert parse_columns(quoted, NAMES, NAMES) == set(NAMES)

@@ -21,7 +21,7 @@ from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
 from likeness.core.errors import LikenessError, ParamsError
 from likeness.core.hashing import json_value
 from likeness.data.schema.schema import Schema
-from likeness.methods import METHODS, method_from, resolved
+from likeness.methods import METHODS, method_from, resolve_settings
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 from likeness.synthesizer import Synthesizer
@@ -95,7 +95,10 @@ def test_only_what_a_person_must_decide_is_needed() -> None:
     assert missing == {"method", *(f"{one}.{key}" for one in ("privacy", "ingest") for key in NEEDED[one])}
     params = params_from(NEEDED)
     assert (params.ledger, params.sample, params.evaluate) == (LedgerSettings(), Sample(), Evaluate())
-    assert difference(resolved(params), {**defaults(Params), "marginals": defaults(METHODS["marginals"])}) == NEEDED
+    assert (
+        difference(resolve_settings(params), {**defaults(Params), "marginals": defaults(METHODS["marginals"])})
+        == NEEDED
+    )
     for name in missing:
         *outer, last = name.split(".")
         content = deepcopy(NEEDED)
@@ -124,7 +127,7 @@ def test_a_printed_section_can_be_pasted() -> None:
     for name in sections:
         assert yaml.safe_load(printed(name)) == {name: defaults(Params)[name]}
     pasted = {name: yaml.safe_load(printed(name))[name] for name in sections if name not in NEEDED}
-    assert resolved(params_from({**pasted, **NEEDED})) == resolved(params_from(NEEDED))
+    assert resolve_settings(params_from({**pasted, **NEEDED})) == resolve_settings(params_from(NEEDED))
     assert "  epsilon: null                   # ? for the whole run" in printed("privacy")
     ended = CliRunner().invoke(app, ["params", "pearll"])
     assert isinstance(ended.exception, ParamsError)
@@ -137,7 +140,10 @@ def test_the_projects_file_is_what_the_command_prints(tmp_path: Path, monkeypatc
     text = (ROOT / "params.yaml").read_text()
     assert text.endswith(printed()) and len(printed().splitlines()) <= 102
     base = {**defaults(Params), "marginals": defaults(METHODS["marginals"])}
-    assert set(difference(resolved(load_params()), base)) == {*NEEDED, "sample"}  # everything else has its default
+    assert set(difference(resolve_settings(load_params()), base)) == {
+        *NEEDED,
+        "sample",
+    }  # everything else has its default
     monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(printed())  # in an empty folder: what is to be decided is a question
     assert content["method"] == "marginals" and content["privacy"]["population"] is None
@@ -216,7 +222,7 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
     content = yaml.safe_load((folder / "params.yaml").read_text())
     params = load_params(folder / "params.yaml")
     others = {**defaults(Params), params.method: defaults(METHODS[params.method])}
-    changed = flat(difference(resolved(params), others), "")
+    changed = flat(difference(resolve_settings(params), others), "")
     assert changed == {key.replace(".expert", "", 1): value for key, value in flat(content, "").items()}
     more = yaml.safe_load((folder / "methods.yaml").read_text())
     assert params.method not in more

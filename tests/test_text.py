@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from likeness.core.text import code_points, did_you_mean, folded, normal_text
+from likeness.core.text import code_points, did_you_mean, fold_case, normal_text
 
 EVERY_SPACE = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Zs"]
 
@@ -41,7 +41,7 @@ def test_a_normal_form_is_its_own_for_every_sign() -> None:
 
 
 def test_one_letter_i() -> None:
-    assert folded("HAYIR") == folded("hayır") and folded("İYİ") == folded("iyi")
+    assert fold_case("HAYIR") == fold_case("hayır") and fold_case("İYİ") == fold_case("iyi")
 
 
 def test_a_mistyped_word_gets_the_right_one() -> None:

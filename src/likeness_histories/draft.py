@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from likeness.data.schema.answers import chosen, column_called, whole
+from likeness.data.schema.answers import column_called, parse_columns, parse_whole_number
 from likeness.data.schema.column_draft import Question
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import KINDS, Date, pieces
@@ -98,13 +98,13 @@ class HistoryDraft(SchemaDraft):
         """Take over columns that never change, categories that no event follows, or the most events that count."""
         columns = list(self)
         if key == "fixed":
-            names = chosen(line, columns, self.able())
+            names = parse_columns(line, columns, self.able())
             self.fixed = [name for name in columns if name in names]
         elif key == "ends":
             parts = [part.partition(":") for part in line.split(";") if part.strip()]
             self.ends = {column_called(name, columns): pieces(values) for name, _, values in parts}
         else:
-            self.most = whole(line)
+            self.most = parse_whole_number(line)
 
     def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         return {

@@ -23,7 +23,7 @@ class Faults(Protocol):
         ...
 
 
-def exchanged(groups: Places, faults: Faults, random: np.random.Generator) -> Places:
+def exchange_events(groups: Places, faults: Faults, random: np.random.Generator) -> Places:
     """The place of the event that each person gets, shape (n,); at first each has the event of the same place.
 
     In a round everybody whose event does not fit meets somebody of the group. They exchange their events if the sum of

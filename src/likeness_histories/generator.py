@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likeness.config.typed import require
 from likeness.core import rng
 from likeness.core.errors import ParamsError
-from likeness.data.encoding.dtypes import in_dtypes
+from likeness.data.encoding.dtypes import to_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
@@ -22,7 +22,7 @@ from likeness.data.table_columns import with_columns
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.pipeline.where import allowed_values, conditions_by_name
-from likeness_histories.exchange import Faults, exchanged
+from likeness_histories.exchange import Faults, exchange_events
 from likeness_histories.row_sets import classes, is_end, order_numbers, violating_people
 from likeness_histories.rules import NextEqual, any_violation, step_values
 from likeness_histories.schema import HistorySchema
@@ -55,7 +55,7 @@ class HistoryGenerator:
     ) -> dict[str, pd.DataFrame]:
         """Both tables of :meth:`draw` by name, in the dtypes of the schema or in others."""
         drawn, written = self.draw(count, seed, where), self.schema.written
-        return {name: in_dtypes(drawn[name], written[name], (dtypes or {}).get(name)) for name in written}
+        return {name: to_dtypes(drawn[name], written[name], (dtypes or {}).get(name)) for name in written}
 
     def draw(self, count: int, seed: int, where: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
         """Typed tables of synthetic people and their events by name, with the numbers from 1 on as keys.
@@ -166,7 +166,7 @@ class HistoryGenerator:
             before = {name: cells[active] for name, cells in last.items()}
             following = _Following(state, of_first, before, at[active], active)
             if schema.order is not None:
-                order = exchanged(conditional.alike(x[active]), following.faults(rows), random)
+                order = exchange_events(conditional.alike(x[active]), following.faults(rows), random)
                 new, rows = new[order], rows.iloc[order].reset_index(drop=True)
             for attempt in range(_REDRAWS if schema.rules_of_steps else 0):
                 following.compute(new, rows)
@@ -190,7 +190,7 @@ class HistoryGenerator:
         events = pd.concat(pieces, ignore_index=True)
         if schema.order is not None:
             column = schema.events.column(schema.order)
-            numbers = _within(np.concatenate(times), events[schema.person].to_numpy(), column)
+            numbers = _press_times(np.concatenate(times), events[schema.person].to_numpy(), column)
             events[schema.order] = column.typed(numbers)
         return events.sort_values(schema.person, kind="stable", ignore_index=True)
 
@@ -357,7 +357,7 @@ class _Following:
         return step_values(self._first, last, following, self.persons[people], self.schema.order)
 
 
-def _within(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:
+def _press_times(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:
     """Where events stand in their histories, each pressed together evenly as far as the order's upper bound asks.
 
     A gap that the bound cut off would end at the bound, and those after it would be 0. Evenly pressed, the gaps of a

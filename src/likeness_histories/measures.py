@@ -2,8 +2,8 @@
 
 All measures start from the two row sets of :mod:`likeness_histories.row_sets`. Cells are those of
 :mod:`likeness.evaluation.marginals`, so their edges are public. Each distance is a total variation: 0 for equal
-shares, 1 for tables without a common cell. Another half of the real people shows the ceiling. :func:`shuffled` makes
-the floor: its numbers of events and its single columns are real, and nothing depends on anything.
+shares, 1 for tables without a common cell. Another half of the real people shows the ceiling. :func:`shuffle_row_sets`
+makes the floor: its numbers of events and its single columns are real, and nothing depends on anything.
 
 Numbers about real people are private. They belong into ``reports/internal/`` alone.
 """
@@ -54,7 +54,7 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
     events = [f"next {column.name}" for column in schema.states]
     pairs = [(f"last {column.name}", f"next {column.name}") for column in schema.states]
     gap = [(GAP,)] if schema.order is not None else []
-    steps, _ = stepped(schema, real)
+    steps, _ = with_steps(schema, real)
     groups: dict[str, tuple[Schema, str, list[tuple[str, ...]]]] = {
         "lengths": (schema.first_rows, "people", [(NUMBER,)]),
         "first_events": (schema.first_rows, "people", [(name,) for name in first]),
@@ -69,8 +69,8 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
         {
             "people": rows.people,
             "transitions": rows.transitions,
-            "steps": stepped(schema, rows)[1],
-            "last": _last(schema, rows),
+            "steps": with_steps(schema, rows)[1],
+            "last": _with_last_event(schema, rows),
         }
         for rows in (real, other)
     ]
@@ -90,7 +90,7 @@ def _mean_distance(
     return float(np.mean([total_variation(codes_a, codes_b, sizes, chosen) for chosen in numbers]))
 
 
-def stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
+def with_steps(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
     """Transitions with each step as a class of its own, and their schema."""
     column = Column(STEP, "categorical", categories=tuple(map(str, range(1, schema.most))), ordered=True)
     columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
@@ -98,7 +98,7 @@ def stepped(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFr
     return replace(schema.next_rows, columns=columns), with_columns(rows.transitions, {STEP: steps.array})
 
 
-def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
+def _with_last_event(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
     """Rows of people with the last event in place of the first; the order, which transitions lack, stays the first."""
     table = rows.people.copy()
     persons, at = np.unique(rows.numbers[::-1], return_index=True)
@@ -110,7 +110,7 @@ def _last(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
     return table
 
 
-def shuffled(rows: HistoryRows, seed: int) -> HistoryRows:
+def shuffle_row_sets(rows: HistoryRows, seed: int) -> HistoryRows:
     """The floor: each column of both row sets in a public random order of its own."""
     random = rng.public(seed, "evaluation.histories.shuffled")
 
@@ -185,7 +185,7 @@ def evaluate_histories(
         halved: nobody was held out, so both real parts are halves of the training people.
     """
     synthetic = rows_of_tables(schema, **drawn)
-    compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffled(real["train"], seed)}
+    compared = {"synthetic": synthetic, "real": real["train"], "shuffled": shuffle_row_sets(real["train"], seed)}
     measures = {}
     for name, rows in compared.items():
         judged = {"discrimination": discrimination(schema, real["test"], rows, seed)}

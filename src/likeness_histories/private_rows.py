@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from likeness.config.params import Params
 from likeness.core.errors import DataError
-from likeness.core.paths import ProjectPaths, of_rows
+from likeness.core.paths import ProjectPaths, row_set_file
 from likeness.data.private_tables import read_private, write_private
 from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, digest_of_sets, row_hashes, typed_digest
@@ -52,7 +52,7 @@ def read_histories(
             sources.append(SourceDigest())
             tables.append(read_frame_people(frame, columns, schema.person, name, sources[-1]))
     strangers(tables, schema.person)
-    return _rows(schema, tables), [*(source.digest(key) for source in sources), *_typed(schema, tables, key)]
+    return _rows(schema, tables), [*(source.digest(key) for source in sources), *_typed_digests(schema, tables, key)]
 
 
 def write_histories(
@@ -86,16 +86,16 @@ def write_histories(
         parts[part] = _rows(schema, [(table[of == part], names[of == part]) for (table, names), of in chosen])
     train, held_out = (len(rows.people) for rows in parts.values())
     digest = digest_of_histories(schema, parts["train"], ledger.key)
-    digests = [*(source.digest(ledger.key) for source in sources), *_typed(schema, tables, ledger.key)]
+    digests = [*(source.digest(ledger.key) for source in sources), *_typed_digests(schema, tables, ledger.key)]
     manifest = manifest_of(params, ledger.id, digest, train, digests, held_out) | {STRANGERS: unknown}
     ledger.check_owner(manifest["identity"], digest, manifest["rows_digests"])  # the door does it too, but later
-    people = [_marked(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
-    following = [_marked(rows.transitions, part, rows.numbers) for part, rows in parts.items()]
+    people = [_mark_rows(rows.people, part, np.arange(len(rows.people))) for part, rows in parts.items()]
+    following = [_mark_rows(rows.transitions, part, rows.numbers) for part, rows in parts.items()]
     write_private(pd.concat(people, ignore_index=True), paths.table, manifest)
-    write_private(pd.concat(following, ignore_index=True), of_rows(paths.table, NEXT), manifest)
+    write_private(pd.concat(following, ignore_index=True), row_set_file(paths.table, NEXT), manifest)
 
 
-def _typed(schema: HistorySchema, tables: _Tables, key: bytes) -> list[str]:
+def _typed_digests(schema: HistorySchema, tables: _Tables, key: bytes) -> list[str]:
     """The digest of all typed rows of each table, which a database makes too; empty without rows."""
     schemas = (schema.events, schema.people)[: len(tables)]
     return [
@@ -146,14 +146,14 @@ def check_strangers(unknown: int, events: int, person: str) -> None:
         )
 
 
-def _marked(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.DataFrame:
+def _mark_rows(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.DataFrame:
     """Rows with their part, and with the number of each person."""
     return with_columns(table, {SPLIT: part, PERSON: people})
 
 
 def written_histories(paths: ProjectPaths, seed: int, halved: bool) -> dict[str, HistoryRows]:
     """What :func:`write_histories` wrote, by part; ``halved`` into halves of the people where nobody is held out."""
-    people, following = (read_private(of_rows(paths.table, prefix)) for prefix in ("", NEXT))
+    people, following = (read_private(row_set_file(paths.table, prefix)) for prefix in ("", NEXT))
     if halved:
         sides = halves(len(people), seed)
         people = with_columns(people, {SPLIT: sides})

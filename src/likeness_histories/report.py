@@ -14,9 +14,17 @@ from likeness.data.schema.row_sets import GAP, prefix_of
 from likeness.inference.estimates import Answers, Question
 from likeness.release.records import Records
 from likeness.release.released import Released
-from likeness.report.charts import Cell, bar, between, points
-from likeness.report.formats import MOST_LISTED, filled, percent
-from likeness.report.released_numbers import SHOWN, SyntheticCounts, compared, labels, preview, printed, texts
+from likeness.report.charts import Cell, bar, percent_interval, points
+from likeness.report.formats import MOST_LISTED, fill_template, percent
+from likeness.report.released_numbers import (
+    SHOWN,
+    SyntheticCounts,
+    compare_release,
+    labels,
+    preview,
+    print_numbers,
+    texts,
+)
 from likeness_histories.row_sets import is_end, link_violations, order_numbers
 from likeness_histories.schema import NEXT, HistorySchema
 
@@ -50,14 +58,14 @@ def histories_section(
     for one in released:
         sorted_by_rows[prefix_of(schema.row_sets, one.receipt.query)].append(one)
     seen = {
-        prefix: compared(rows, sorted_by_rows[prefix], None if prefix else total, (synthetic or {}).get(prefix))
+        prefix: compare_release(rows, sorted_by_rows[prefix], None if prefix else total, (synthetic or {}).get(prefix))
         for prefix, rows in schema.row_sets.items()
     }
-    people = printed(schema.first_rows, *seen[""])
+    people = print_numbers(schema.first_rows, *seen[""])
     first = tables["people"].head(MOST_LISTED)
     theirs = tables["events"][tables["events"][schema.person].isin(first[schema.person])]
     written, compares = schema.written, people["misfits"] is not None
-    part = {**_part(schema, *seen[NEXT], first, theirs), "compared": compares}
+    part = {**_report_section(schema, *seen[NEXT], first, theirs), "compared": compares}
     return {
         "source": schema.events.source,
         "numbers": people,
@@ -71,15 +79,17 @@ def histories_section(
         "size": [(len(tables["people"]), "people"), (len(tables["events"]), "events")],
         "names": [rows.modeled.names for rows in schema.row_sets.values()],
         "words": {"columns": "The people, column by column", "rows": "people", "records": "people"},
-        "parts": [{"id": "histories", "title": "Histories", "html": filled("histories.html.j2", _TEMPLATES, **part)}],
+        "parts": [
+            {"id": "histories", "title": "Histories", "html": fill_template("histories.html.j2", _TEMPLATES, **part)}
+        ],
     }
 
 
-def _part(
+def _report_section(
     schema: HistorySchema, answers: Answers, counts: SyntheticCounts | None, people: "DataFrame", events: "DataFrame"
 ) -> dict[str, Any]:
     """What the release says of events that follow each other, and the first synthetic people."""
-    numbers = printed(schema.next_rows, answers, counts)
+    numbers = print_numbers(schema.next_rows, answers, counts)
     states = [column.name for column in schema.states if _has_matrix(answers, column.name)]
     return {
         "numbers": numbers,
@@ -106,7 +116,7 @@ def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | N
     frame = answers.frame(Question((following,), (last,)))
     shape = measured.axes[following].size, measured.axes[last].size
     share, low, high, unreliable = (frame[key].to_numpy().reshape(shape).T for key in SHOWN)
-    drawn = None if counts is None else _counted(answers, counts, (last, following))
+    drawn = None if counts is None else _count_cells(answers, counts, (last, following))
     rows = []
     for place, label in enumerate(labels(measured, last)):
         if label in schema.ends.get(name, ()):
@@ -126,13 +136,13 @@ def _cell(share: float, low: float, high: float, unreliable: bool, synthetic: fl
     dark = share if high - low < 1 else 0  # a wider interval says nothing, and that of NaN is NaN
     return {
         "share": f"({points(share)})" if unreliable else points(share),
-        "interval": between(low, high),
+        "interval": percent_interval(low, high),
         "synthetic": percent(synthetic),
         "dark": f"{40 * dark:.0f}",
     }
 
 
-def _counted(answers: Answers, counts: SyntheticCounts, names: tuple[str, ...]) -> Any:
+def _count_cells(answers: Answers, counts: SyntheticCounts, names: tuple[str, ...]) -> Any:
     """Synthetic rows in the cells of some columns, from a released table that has all of them."""
     for table, sums in zip(answers.measured.tables, counts.tables, strict=True):
         if set(names) <= set(table.columns):

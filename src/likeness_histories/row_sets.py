@@ -91,7 +91,7 @@ def _first_rows(
     found = {}
     for column in schema.person_columns:
         found[column.name] = (
-            _taken(events[column.name], column, firsts)
+            _take_cells(events[column.name], column, firsts)
             if people is None
             else people[column.name].reset_index(drop=True)
         )
@@ -101,7 +101,7 @@ def _first_rows(
     found[NUMBER] = labels.typed(lengths - schema.least)
     for column in schema.time_varying:
         name = f"first {column.name}"
-        found[name] = _taken(events[column.name], schema.first_rows.column(name), firsts)
+        found[name] = _take_cells(events[column.name], schema.first_rows.column(name), firsts)
     return pd.DataFrame(found)
 
 
@@ -215,15 +215,15 @@ def _transitions(
     table = schema.next_rows
     lasts = np.flatnonzero(numbers[:-1] == numbers[1:]) if len(numbers) else np.zeros(0, dtype=np.int64)
     persons = numbers[lasts]
-    found = {column.name: _taken(people[column.name], column, persons) for column in schema.static}
+    found = {column.name: _take_cells(people[column.name], column, persons) for column in schema.static}
     for name, of_each, starts in (
         (LENGTH, lengths[persons], schema.length_starts),
         (STEP, steps_of(persons), schema.step_starts),
     ):
         found[name] = table.column(name).typed(classes(of_each, starts))
     for column in schema.states:
-        found[f"last {column.name}"] = _taken(events[column.name], column, lasts)
-        found[f"next {column.name}"] = _taken(events[column.name], column, lasts + 1)
+        found[f"last {column.name}"] = _take_cells(events[column.name], column, lasts)
+        found[f"next {column.name}"] = _take_cells(events[column.name], column, lasts + 1)
     for column in schema.repeated:
         codes = events[column.name].cat.codes.to_numpy()
         found[f"same {column.name}"] = table.column(f"same {column.name}").typed(codes[lasts] == codes[lasts + 1])
@@ -232,7 +232,7 @@ def _transitions(
     for word, places in (("first", begins), ("before", earlier)):
         for column in schema.states if word in schema.memory else ():
             name = f"{word} {column.name}"
-            found[name] = _taken(events[column.name], table.column(name), places)
+            found[name] = _take_cells(events[column.name], table.column(name), places)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), table.column(GAP)
         found[GAP] = gap.typed(at[lasts + 1] - at[lasts])
@@ -242,7 +242,7 @@ def _transitions(
     return pd.DataFrame({name: found[name] for name in table.names}), persons
 
 
-def _taken(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "pd.Series":
+def _take_cells(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "pd.Series":
     """The cells at some places, typed as the column says; missing at a place below 0."""
     if column.is_categorical:
         return pd.Series(values.array.take(places, allow_fill=True))

@@ -72,10 +72,10 @@ def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap:
     for rule in rules:
         if not isinstance(rule, KINDS):
             raise SchemaError(f"{rule}: histories take the rules {', '.join(kind.kind for kind in KINDS)} alone.")
-    return tuple(_of_steps(rule, order) if isinstance(rule, Equal) else rule for rule in rules)
+    return tuple(_step_rule(rule, order) if isinstance(rule, Equal) else rule for rule in rules)
 
 
-def _of_steps(rule: Equal, order: Column | None) -> NextEqual:
+def _step_rule(rule: Equal, order: Column | None) -> NextEqual:
     """``equal`` about the next event.
 
     Raises:
@@ -87,7 +87,7 @@ def _of_steps(rule: Equal, order: Column | None) -> NextEqual:
     return NextEqual(rule.spec, rule.number, rule.columns, rule.operation, rule.parts)
 
 
-def about(rules: Iterable[Rule], columns: Iterable[Column]) -> tuple[Rule, ...]:
+def rules_about(rules: Iterable[Rule], columns: Iterable[Column]) -> tuple[Rule, ...]:
     """Rules that name none but these columns."""
     names = {column.name for column in columns}
     return tuple(rule for rule in rules if set(rule.columns) <= names)

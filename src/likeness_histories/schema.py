@@ -13,7 +13,7 @@ from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP,
 from likeness.data.schema.rule import Rule
 from likeness.data.schema.rules import rules_section
 from likeness.data.schema.schema import Schema, check_texts
-from likeness_histories.rules import SINCE, about, rules_among
+from likeness_histories.rules import SINCE, rules_about, rules_among
 
 KEYS = ("name", "source", "person", "order", "most", "which", "fixed", "ends", "memory", "rules", "people", "events")
 WHICH = ("first", "hash")
@@ -210,7 +210,7 @@ class HistorySchema:
     @cached_property
     def _first_columns(self) -> tuple[Column, ...]:
         numbers = tuple(str(number) for number in range(self.least, self.most + 1))
-        first = (_renamed(column, "first", self.least == 0) for column in self.time_varying)
+        first = (_rename_column(column, "first", self.least == 0) for column in self.time_varying)
         return (*self.static, Column(NUMBER, "categorical", categories=numbers, ordered=True), *first)
 
     @cached_property
@@ -222,7 +222,7 @@ class HistorySchema:
         """
         if "usual" not in self.memory:
             return ()
-        states = (_renamed(column, "usual", self.least == 0) for column in self.states)
+        states = (_rename_column(column, "usual", self.least == 0) for column in self.states)
         return (*states, *(replace(gap, name=USUAL_GAP, nullable=True) for gap in self._gap()))
 
     @cached_property
@@ -242,9 +242,9 @@ class HistorySchema:
 
     @cached_property
     def _next_columns(self) -> tuple[Column, ...]:
-        last, following = ([_renamed(column, word) for column in self.states] for word in ("last", "next"))
-        length = Column(LENGTH, "categorical", categories=_words(self.length_starts, self.most), ordered=True)
-        step = Column(STEP, "categorical", categories=_words(self.step_starts, self.most - 1), ordered=True)
+        last, following = ([_rename_column(column, word) for column in self.states] for word in ("last", "next"))
+        length = Column(LENGTH, "categorical", categories=_state_words(self.length_starts, self.most), ordered=True)
+        step = Column(STEP, "categorical", categories=_state_words(self.step_starts, self.most - 1), ordered=True)
         return (*self.static, length, step, *self._memory_columns, *last, *following, *self._repeats, *self._gap())
 
     @property
@@ -255,7 +255,7 @@ class HistorySchema:
     def _memory_columns(self) -> tuple[Column, ...]:
         """Events and the gap before the last event. The second event of a history has none before the last."""
         words = (word for word in self.memory if word in ("first", "before"))
-        events = (_renamed(column, word, word == "before") for word in words for column in self.states)
+        events = (_rename_column(column, word, word == "before") for word in words for column in self.states)
         gaps = self._gap() if "gap" in self.memory else ()
         return (*events, *(replace(gap, name=GAP_BEFORE, nullable=True) for gap in gaps))
 
@@ -310,11 +310,11 @@ class HistorySchema:
 
     def _table(self, *columns: Column) -> Schema:
         return Schema(
-            self.events.name, self.events.source, "none", None, columns, rules=about(self.parsed_rules, columns)
+            self.events.name, self.events.source, "none", None, columns, rules=rules_about(self.parsed_rules, columns)
         )
 
 
-def _renamed(column: Column, word: str, missing: bool = False) -> Column:
+def _rename_column(column: Column, word: str, missing: bool = False) -> Column:
     """A column of events as one of a row set, which may miss a value also for want of an event."""
     return replace(column, name=f"{word} {column.name}", dtype=None, nullable=column.nullable or missing)
 
@@ -327,7 +327,7 @@ def _starts(first: int, last: int) -> Iterator[int]:
         start = max(start + 1, round(1.5 * start))
 
 
-def _words(starts: tuple[int, ...], last: int) -> tuple[str, ...]:
+def _state_words(starts: tuple[int, ...], last: int) -> tuple[str, ...]:
     ends = [*(start - 1 for start in starts[1:]), last]
     pairs = zip(starts, ends, strict=True)
     return tuple(str(start) if start == end else f"{start} to {end}" for start, end in pairs)

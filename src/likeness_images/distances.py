@@ -11,7 +11,7 @@ import pandas as pd
 
 from likeness.core import rng
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.utility import at_most
+from likeness.evaluation.utility import sample_rows
 from likeness_images.convnet import eye
 from likeness_images.fid_kid import fid, fid_bootstrap, kid
 from likeness_images.pixels import Shape, halves, pixels
@@ -57,7 +57,7 @@ def image_distances(
     reference = network.features(images[compare])[:size] / unit
     distances = {}
     for name, table in tables.items():
-        chosen = at_most(table, size, seed, "fid")
+        chosen = sample_rows(table, size, seed, "fid")
         features = network.features(pixels(chosen, schema)[0]) / unit
         mean, deviation = kid(reference, features, seed=seed)
         distances[name] = {

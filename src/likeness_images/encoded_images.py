@@ -32,7 +32,7 @@ _DAMAGED = "that is no PNG or JPEG (a GIF or WebP is neither), or is damaged. Co
 _LARGE = f"of more than {_MOST_BYTES:,} bytes. Save it without what is no image"
 
 
-def decoded(images: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
+def decode_images(images: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
     """Values of encoded images, pixel by pixel from the top left, shape (n, values). A gray one has three equal colors.
 
     Raises:
@@ -139,7 +139,7 @@ def folder_chunks(folder: SourcePath, schema: Schema, split_column: str | None, 
     Names that begin with a point are skipped. Without a label there are no folders by class.
 
     Raises:
-        DataError: the schema has no image, folders lie otherwise, or :func:`decoded` refuses an image.
+        DataError: the schema has no image, folders lie otherwise, or :func:`decode_images` refuses an image.
     """
     if schema.image is None:
         raise DataError(
@@ -153,7 +153,7 @@ def folder_chunks(folder: SourcePath, schema: Schema, split_column: str | None, 
             raise DataError(f"{folder.name}: its images must lie in folders as {levels}. Move them.")
         columns_of_folders = pd.DataFrame([folders for folders, _ in chunk], range(len(chunk)), columns, TEXT)
         images = (_bytes(file, folder.name) for _, file in chunk)
-        values = decoded(images, schema.image, f"{folder.name}: holds")
+        values = decode_images(images, schema.image, f"{folder.name}: holds")
         yield with_pixels(values, schema.pixels, columns_of_folders)
 
 

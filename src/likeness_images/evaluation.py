@@ -7,8 +7,8 @@ import pandas as pd
 
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.utility import at_most
-from likeness.report.internal import Comparison, Tables, evaluate, joined
+from likeness.evaluation.utility import sample_rows
+from likeness.report.internal import Comparison, Tables, evaluate, join_marginals
 from likeness_images import figures
 from likeness_images.convnet import estimators_of
 from likeness_images.distances import image_distances
@@ -35,7 +35,7 @@ def evaluate_images(
     check_shape(schema, shape)
     most = settings.max_rows or MOST_ROWS
     named = {"train": real_train, "test": real_test, "synthetic": synthetic}
-    train, test, drawn = (at_most(table, most, settings.seed, name) for name, table in named.items())
+    train, test, drawn = (sample_rows(table, most, settings.seed, name) for name, table in named.items())
     evaluate(
         train,
         test,
@@ -63,4 +63,4 @@ def compare_images(
         "association": figures.class_association(real, synthetic, shape, names, bins),
         "samples": figures.sample_grids(real, synthetic, shape, names),
     }
-    return Comparison(joined(marginals), image_distances(real_test, tables, schema, shape, seed), pictures)
+    return Comparison(join_marginals(marginals), image_distances(real_test, tables, schema, shape, seed), pictures)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath
 from likeness.data.schema.schema import BRIGHTEST, Schema
-from likeness.data.source.opening import contained
+from likeness.data.source.opening import drop_errors
 from likeness.data.table_columns import with_pixels
 
 _PARTS = ("train", "test")
@@ -69,7 +69,7 @@ def npz_layout(path: SourcePath) -> tuple[tuple[int, ...], int]:
 
 
 def _arrays(path: SourcePath) -> dict[str, NDArray[Any]] | None:
-    with contained(), path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
+    with drop_errors(), path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
     return None
 

@@ -14,7 +14,7 @@ from likeness.core.remote import SourcePath, ending
 from likeness.data.schema.schema import Schema
 from likeness.data.source.formats import SourceFormat
 from likeness_images.encoded_images import (
-    decoded,
+    decode_images,
     folder_chunks,
     folder_layout,
     image_column,
@@ -65,4 +65,4 @@ class ImageFiles(SourceFormat):
     @staticmethod
     def decoded(cells: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
         """Values of PNG and JPEG images."""
-        return decoded(cells, shape, where)
+        return decode_images(cells, shape, where)

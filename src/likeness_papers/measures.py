@@ -47,7 +47,7 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.details import points
-from likeness.evaluation.utility import at_most
+from likeness.evaluation.utility import sample_rows
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,6 @@ def papers_measures(
     """
     asked = draw_queries(schema, queries, seed=seed)
     error = float(abs(answers(other, schema, asked) - answers(real, schema, asked)).mean())
-    first, second = (points(at_most(table, most_rows, seed, "mmd"), schema) for table in (real, other))
+    first, second = (points(sample_rows(table, most_rows, seed, "mmd"), schema) for table in (real, other))
     squared = mmd_squared(first, second, length_scale(schema))
     return {"range_queries": error, "mmd_unbiased": squared.unbiased, "mmd_biased": squared.biased}

@@ -10,11 +10,11 @@ import pandas as pd
 from likeness.config.params import NONE
 from likeness.core.extras import need
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import ProjectPaths, of_rows
+from likeness.core.paths import ProjectPaths, row_set_file
 from likeness.data.private_tables import write_private
 from likeness.data.schema.column import SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import typed
+from likeness.data.source.cells import type_table
 from likeness.data.source.databases import Database
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.counts import COUNTED, CountBackend
@@ -76,8 +76,10 @@ class PostgresCounts(CountBackend):
         manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.survey_statements).encode())
         for prefix, (schema, _) in self.model.encoded.items():
             no_cells = pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names})
-            table = with_columns(typed(no_cells, schema, rows.database.name), {SPLIT_COLUMN: pd.Series(dtype=object)})
-            write_private(table, of_rows(paths.table, prefix), manifest)
+            table = with_columns(
+                type_table(no_cells, schema, rows.database.name), {SPLIT_COLUMN: pd.Series(dtype=object)}
+            )
+            write_private(table, row_set_file(paths.table, prefix), manifest)
 
     def reader(self, digest: str, key: bytes, complete: Schema | None = None, place: int = 0) -> PostgresReader:
         """The rows of one row set."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 import numpy as np
 from sqlglot import exp
 
-from likeness.core.text import folded
+from likeness.core.text import fold_case
 from likeness.data.schema.column import Column
 from likeness.data.schema.dtypes import FALSE_WORDS, NUMBERS, TRUE_WORDS
 from likeness.data.schema.kinds import day_of
@@ -45,7 +45,7 @@ def float_literal(value: float) -> str:
     return f"L_FLOAT('{value!r}')"
 
 
-def in_list(values: Iterable[str]) -> str:
+def sql_list(values: Iterable[str]) -> str:
     """A list for ``IN``."""
     return f"({', '.join(values)})"
 
@@ -150,7 +150,7 @@ def _category_index(column: Column, cell: str) -> str:
         cases = " ".join(f"WHEN {cell} = {text_literal(words[0])} THEN {at}" for at, (words, _, _) in enumerate(pairs))
         usual = " ".join(
             f"WHEN {cell} = '{decimal}' OR L_FOLD({cell}) IN "
-            f"{in_list(map(text_literal, dict.fromkeys([*usual, *map(folded, words)])))} THEN {at}"
+            f"{sql_list(map(text_literal, dict.fromkeys([*usual, *map(fold_case, words)])))} THEN {at}"
             for at, (words, usual, decimal) in enumerate(pairs)
         )
         assert {*NUMBERS} == {"0.0", "1.0"}
@@ -174,24 +174,24 @@ def is_missing(column: Column, form: str, cell: str, value: str) -> str:
     """The condition that a cell is missing, from the names of ``r_k`` and ``u_k``."""
     conditions = [f"{cell} IS NULL"]
     if column.is_categorical or form == "text":
-        conditions.append(f"{cell} IN {in_list(map(text_literal, ['', *column.missing_values]))}")
+        conditions.append(f"{cell} IN {sql_list(map(text_literal, ['', *column.missing_values]))}")
     if column.is_categorical:
         alike = [_equals_code(code, cell) for code in sorted({whole_text(word) for word in column.missing_values})]
         if alike:
-            others = f" AND {cell} NOT IN {in_list(map(text_literal, column.categories))}" if column.categories else ""
+            others = f" AND {cell} NOT IN {sql_list(map(text_literal, column.categories))}" if column.categories else ""
             conditions.append(f"(({' OR '.join(alike)}){others})")
         return " OR ".join(conditions)
     if form in ("decimal", "single", "real"):
         conditions.append(f"L_NAN({value})")
     if words := column.type.missing_numbers(column):
-        conditions.append(f"{value} IN {in_list(map(float_literal, words))}")
+        conditions.append(f"{value} IN {sql_list(map(float_literal, words))}")
     return " OR ".join(conditions)
 
 
 def _equals_code(code: str, cell: str) -> str:
     """The condition that a text is a code, also with decimals that are zeros, or with midnight."""
     ends = (" 00:00:00", " 00:00:00Z") if day_of(code) else ()
-    texts = in_list(map(text_literal, [code, *(f"{code}{end}" for end in ends)]))
+    texts = sql_list(map(text_literal, [code, *(f"{code}{end}" for end in ends)]))
     whole = code.lstrip("+-") if code[:1] in "+-" else code
     zeros = f" OR (RTRIM({cell}, '0') = {text_literal(f'{code}.')} AND {cell} <> {text_literal(f'{code}.')})"
     return f"{cell} IN {texts}" + (

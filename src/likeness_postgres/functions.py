@@ -17,7 +17,7 @@ other package and no connection.
 ``L_LARGE(v)``                         the same of any float64
 ``L_ODD(t)``                           whether a normal text can be no category that is released
 ``L_BYTES(t)``                         the number of bytes of a text
-``L_FOLD(t)``                          a text in lower case, where ASCII has it (:func:`likeness.core.text.folded`)
+``L_FOLD(t)``                          a text in lower case, where ASCII has it (:func:`likeness.core.text.fold_case`)
 ``L_DAYS(x)``, ``L_SECONDS(x)``        the number of a date, of a timestamp
 ``L_CLOCK(x)``                         the number of a time of day
 ``L_DAYS_OF(t)``                       the number of a text that is a date, or midnight of one; NULL where it is none
@@ -104,7 +104,7 @@ def _start_number() -> str:
 
 
 def _mix_step(shift: int, factor: int) -> str:
-    """A step of :func:`likeness.data.source.row_digests.mixed`. Only signed numbers of PostgreSQL have bits."""
+    """A step of :func:`likeness.data.source.row_digests.mix_bits`. Only signed numbers of PostgreSQL have bits."""
     signed = f"CAST(CASE WHEN @0 >= {2**63} THEN @0 - {_END} ELSE @0 END AS BIGINT)"
     bits = f"({signed} # CAST(DIV(@0, CAST({2**shift} AS NUMERIC)) AS BIGINT))"
     return f"(CAST({bits} AS NUMERIC) + CASE WHEN {bits} < 0 THEN {_END} ELSE 0 END) * {factor} % {_END}"

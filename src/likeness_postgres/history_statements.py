@@ -166,7 +166,7 @@ class HistoryStatements(Statements):
 
     def _is_end(self, name: str, texts: Iterable[str]) -> str:
         categories = self.history.events.column(name).categories
-        return f"{self._event_column('v', name)} IN {columns.in_list(str(categories.index(text)) for text in texts)}"
+        return f"{self._event_column('v', name)} IN {columns.sql_list(str(categories.index(text)) for text in texts)}"
 
     def _usual_steps(self) -> Steps:
         """The most frequent category of the events of each person, or the smaller middle number."""

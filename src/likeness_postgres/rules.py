@@ -171,7 +171,7 @@ def _allows(allowed: Allowed, column: Column, value: str) -> str:
     """As :meth:`Allowed.holds`; never NULL."""
     margin = 0.0 if column.is_integral else MARGIN * (step_of(column) or 0.0)
     if column.is_categorical:
-        inside = [f"{value} IN {columns.in_list(map(str, sorted(allowed.places)))}"] if allowed.places else []
+        inside = [f"{value} IN {columns.sql_list(map(str, sorted(allowed.places)))}"] if allowed.places else []
     else:
         inside = [
             f"({value} >= {_number_text(column, low - margin)} AND {value} <= {_number_text(column, high + margin)})"

@@ -151,7 +151,7 @@ class Statements:
     def texts_of(self, name: str, hashes: Iterable[str]) -> str:
         """A statement for the texts of an open column that have these hashes, each behind its hash."""
         text, counted = self._text(name)
-        chosen = columns.in_list(map(columns.text_literal, ["", *hashes]))
+        chosen = columns.sql_list(map(columns.text_literal, ["", *hashes]))
         return self._statement(
             [], f"SELECT DISTINCT L_SHA({text}) AS hash, {text} {counted} AND L_SHA({text}) IN {chosen}"
         )

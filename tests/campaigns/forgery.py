@@ -63,7 +63,7 @@ def _seal_records(folder: Path, records: list[Json]) -> None:
         if record.get("kind") == "commit":
             body["sha256"] = digests.get(body["key"], body["sha256"])
     shown = [record["body"] for record in records if record.get("kind") == "published"]
-    shown[-1]["files"] = {name: _digest(folder, name) for name in names.published(_outputs(folder))}
+    shown[-1]["files"] = {name: _digest(folder, name) for name in names.recorded_files(_outputs(folder))}
 
 
 def _seal_texts(folder: Path) -> None:

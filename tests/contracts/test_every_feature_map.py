@@ -18,10 +18,10 @@ from likeness.release.sums.lattice_sum import _evaluate
 from likeness.release.sums.products import _factors
 from likeness.testing.maps import (
     BIT,
-    check_bits_alone,
+    check_bits_independent,
     check_bound,
     check_numbers,
-    check_rows_alone,
+    check_rows_independent,
     check_specification,
     cube,
     features_of,
@@ -106,8 +106,8 @@ def test_every_feature_is_a_number(feature: FeatureMap, inputs: int) -> None:
 @pytest.mark.long
 @BOTH
 def test_a_row_does_not_depend_on_the_others(feature: FeatureMap, inputs: int) -> None:
-    check_rows_alone(feature, inputs)
-    check_bits_alone(feature, inputs)
+    check_rows_independent(feature, inputs)
+    check_bits_independent(feature, inputs)
 
 
 @pytest.mark.long

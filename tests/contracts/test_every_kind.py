@@ -17,13 +17,13 @@ import yaml
 
 import likeness
 from likeness import Schema, Synthesizer
-from likeness.data.encoding.dtypes import in_dtypes, typed_again
+from likeness.data.encoding.dtypes import to_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.frames import pandas_frame
 from likeness.data.schema.kinds import KINDS, Kind, register
 from likeness.data.schema.kinds.kind import ColumnFacts
 from likeness.data.source.files import read_frame, read_source
-from likeness.data.source.row_texts import framed
+from likeness.data.source.row_texts import frame_cells
 from likeness.evaluation.details import details
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -134,7 +134,7 @@ def test_every_source_gives_the_same_table_and_its_texts(schema: Schema, tmp_pat
     typed.to_parquet(tmp_path / "typed.parquet")
     pd.testing.assert_frame_equal(read_source(tmp_path / "typed.parquet", schema)[0], typed)
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "typed.parquet"), typed)
-    pd.testing.assert_frame_equal(in_dtypes(typed, schema, DTYPES), cells(3))
+    pd.testing.assert_frame_equal(to_dtypes(typed, schema, DTYPES), cells(3))
     said = replace(schema, columns=tuple(replace(column, dtype="str") for column in schema.columns))
     pd.testing.assert_frame_equal(typed_again(cells(3), said), typed)
 
@@ -145,7 +145,7 @@ def test_codes_bins_and_exact_texts(schema: Schema) -> None:
     pd.testing.assert_frame_equal(encoder.decode_codes(codes), typed)
     pd.testing.assert_frame_equal(encoder.decode(encoder.expand(codes), np.zeros(4, np.int64)), typed)
     for column in schema.columns:
-        exact = framed(pa.array(typed[column.name], from_pandas=True), column.type.exact_texts)
+        exact = frame_cells(pa.array(typed[column.name], from_pandas=True), column.type.exact_texts)
         assert len(set(exact.to_pylist())) == typed[column.name].nunique(dropna=False)
         if not column.is_categorical:
             assert 2 <= first_grid(column, 64, step_of(column)).size <= 2000
@@ -173,7 +173,7 @@ def test_a_sample_has_texts_of_the_kind_and_survives_a_folder(fitted: Synthesize
     drawn, schema = fitted.sample(60), fitted.schema_
     assert drawn.dtypes.equals(ROWS.dtypes) and pd.concat([drawn, ROWS]).dtypes.equals(ROWS.dtypes)
     typed = read_frame(drawn, schema, exact=True)
-    pd.testing.assert_frame_equal(in_dtypes(typed, schema, pandas_frame(ROWS)[1].dtypes), drawn)
+    pd.testing.assert_frame_equal(to_dtypes(typed, schema, pandas_frame(ROWS)[1].dtypes), drawn)
     fitted.save(tmp_path / "saved")
     pd.testing.assert_frame_equal(Synthesizer.load(tmp_path / "saved").sample(60), drawn)
 

@@ -17,7 +17,7 @@ from toys import schema_with
 
 import likeness
 from likeness.core.errors import DataError, SchemaError
-from likeness.data.encoding.dtypes import in_dtypes, typed_again
+from likeness.data.encoding.dtypes import to_dtypes, typed_again
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.data.encoding.layout import encoding_digest
@@ -106,7 +106,7 @@ def decoded(values: "pd.Series[Any]", schema: Schema) -> pd.DataFrame:
     """The rows of one column after encoding and decoding, in the dtypes of the frame."""
     encoder = Encoder(schema)
     typed = encoder.decode_codes(encoder.encode(read_frame(values.to_frame(), schema)))
-    return in_dtypes(typed, schema, {"x": dtype_name(values.dtype)})
+    return to_dtypes(typed, schema, {"x": dtype_name(values.dtype)})
 
 
 def may_miss(values: "pd.Series[Any]") -> bool:
@@ -155,7 +155,7 @@ def frame(rows: int = 300) -> pd.DataFrame:
 def test_an_order_of_categories_takes_the_place_of_texts(dtype: str, tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": pd.Series(["b", "a"], dtype=dtype)})
     schema = schema_with({"x": ORDERED})
-    again = in_dtypes(read_frame(frame, schema), schema, pandas_frame(frame)[1].dtypes)
+    again = to_dtypes(read_frame(frame, schema), schema, pandas_frame(frame)[1].dtypes)
     again.to_parquet(tmp_path / "t.parquet")
     for drawn in (again, pd.read_parquet(tmp_path / "t.parquet")):
         assert drawn["x"].cat.ordered and (drawn["x"] < "a").tolist() == [True, False]
@@ -187,7 +187,7 @@ def test_periods_and_intervals_are_categories_of_their_texts(values: Any, texts:
     assert likeness.draft(frame)["x"].kind == "drop"  # until a person says another kind
     schema = schema_with({"x": categories(*texts)}, name="t")
     typed = read_frame(frame, schema)
-    assert in_dtypes(typed, schema, pandas_frame(frame)[1].dtypes)["x"].tolist() == texts
+    assert to_dtypes(typed, schema, pandas_frame(frame)[1].dtypes)["x"].tolist() == texts
 
 
 @pytest.mark.parametrize("values", [pd.period_range("2020-01", periods=2, freq="M"), pd.interval_range(0.0, 2)])
@@ -228,7 +228,7 @@ def test_frames_of_other_libraries_come_back_as_they_are() -> None:
     schema = schema_with({name: {**kind, "nullable": True} for name, kind in zip(table.columns, kinds, strict=True)})
     for native in (table, table.to_arrow()):
         cells, kind = pandas_frame(native)
-        again = kind.native(in_dtypes(read_frame(cells, schema), schema, kind.dtypes))
+        again = kind.native(to_dtypes(read_frame(cells, schema), schema, kind.dtypes))
         assert type(again) is type(native) and again.equals(native) and again.schema == native.schema
         assert FrameType(**kind.to_dict()) == kind
     for wrong in (table.lazy(), {"a": [1]}):
@@ -313,16 +313,16 @@ def test_a_dtype_that_cannot_hold_the_bounds_is_refused(column: dict[str, Any], 
     schema = schema_with({"x": column})
     cells = ["1500-01-01", "2024-12-31"] if column["kind"] == "date" else [column["lower"], column["upper"]]
     typed = read_frame(pd.DataFrame({"x": cells}), schema)
-    pd.testing.assert_frame_equal(in_dtypes(typed, schema, {"x": dtype}), typed)  # of a frame: as without a dtype
+    pd.testing.assert_frame_equal(to_dtypes(typed, schema, {"x": dtype}), typed)  # of a frame: as without a dtype
 
 
 def test_a_dtype_gives_way_where_it_cannot_hold_the_kind() -> None:
     truths = schema_with({"x": {**BOOLEAN, "nullable": True}})
-    empty = in_dtypes(read_frame(pd.DataFrame({"x": [True, None]}), truths), truths, {"x": "bool"})
+    empty = to_dtypes(read_frame(pd.DataFrame({"x": [True, None]}), truths), truths, {"x": "bool"})
     assert empty["x"].dtype == "boolean"
     wide = schema_with({"x": WHOLE})
     typed = read_frame(pd.DataFrame({"x": [0, 5, 99]}), wide)
-    assert in_dtypes(typed, wide, {"x": "Period[D]"})["x"].dtype == "int64"  # no dtype of a kind: as without one
+    assert to_dtypes(typed, wide, {"x": "Period[D]"})["x"].dtype == "int64"  # no dtype of a kind: as without one
 
 
 def test_the_schema_says_a_dtype_which_is_no_part_of_a_release(tmp_path: Path) -> None:
@@ -331,8 +331,8 @@ def test_the_schema_says_a_dtype_which_is_no_part_of_a_release(tmp_path: Path) -
     assert Schema.from_dict(said.to_dict(), "x") == said
     typed = read_frame(pd.DataFrame({"x": [30, 7]}), said)
     assert typed["x"].dtype == category(["30", "7"], STR)  # what a cell becomes does not depend on it
-    assert in_dtypes(typed, said)["x"].dtype == category([30, 7], ordered=True)
-    pd.testing.assert_frame_equal(in_dtypes(typed, plain), typed)
+    assert to_dtypes(typed, said)["x"].dtype == category([30, 7], ordered=True)
+    pd.testing.assert_frame_equal(to_dtypes(typed, plain), typed)
     for column, dtype, words in (
         (WHOLE, "datetime64[ns]", "cannot hold that. Write one like bool, int64"),
         (DAY, "int64", "cannot hold that"),

@@ -14,11 +14,11 @@ from toys import schema_with
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, SchemaError
-from likeness.data.encoding.dtypes import in_dtypes, typed_again
+from likeness.data.encoding.dtypes import to_dtypes, typed_again
 from likeness.data.schema.kinds import KINDS, Date
 from likeness.data.schema.kinds.kind import ColumnFacts
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import typed
+from likeness.data.source.cells import type_table
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.files import read_frame
 from likeness.pipeline.synthetic_table import csv_bytes
@@ -74,7 +74,7 @@ def test_tables_in_any_dtype_read_back(kind: str, layout: str, dtype: str) -> No
     if kind == "datetime" and dtype.startswith("date32"):
         numbers -= numbers % 86_400
     table = pd.DataFrame({"d": column.typed(np.append(numbers, np.nan))})
-    shown = in_dtypes(table, schema)
+    shown = to_dtypes(table, schema)
     assert shown["d"].isna().sum() == 1
     pd.testing.assert_frame_equal(typed_again(shown, schema), table)
 
@@ -85,7 +85,7 @@ def test_a_year_of_two_digits_lies_in_the_bounds() -> None:
     expected = ["1930-02-01", "1968-12-31", "1969-01-01", "1999-06-05", "2000-06-05", "2020-12-31", "2000-02-29"]
     assert read(cells, schema) == expected
     assert read(["01.01.24", "01.01.27"], schema) == ["2020-12-31", "1930-01-01"]  # outside: the nearer century
-    assert in_dtypes(read_frame(pd.DataFrame({"d": cells}), schema), schema, {"d": "str"})["d"].tolist() == cells
+    assert to_dtypes(read_frame(pd.DataFrame({"d": cells}), schema), schema, {"d": "str"})["d"].tolist() == cells
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("1920-12-31", "2020-12-31"), ("1800-01-01", "2020-01-01")])
@@ -178,7 +178,7 @@ def test_offsets_and_years_before_1000() -> None:
     assert read(cells, schema) == ["0999-06-09 23:30:00", "0999-06-10 03:00:00", "0999-06-09 23:30:00"]
     schema = column_of("date", "%d.%m.%Y", "0900-01-01", "2020-12-31")
     typed = read_frame(pd.DataFrame({"d": ["10.06.0999"]}), schema)
-    assert in_dtypes(typed, schema, {"d": "str"})["d"].tolist() == ["10.06.0999"]
+    assert to_dtypes(typed, schema, {"d": "str"})["d"].tolist() == ["10.06.0999"]
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_a_synthetic_csv_is_written_as_its_source_is(layout: FileFormat, lines: 
     schema = schema_with({name: {**spec, "nullable": name != "ward"} for name, spec in columns.items()})
     (tmp_path / "source.csv").write_text("\n".join([*lines, ""]))
     (cells,) = csv_chunks(tmp_path / "source.csv", layout, 9)
-    assert csv_bytes(typed(cells, schema, "t", layout.decimal), schema, layout).decode().splitlines() == lines
+    assert csv_bytes(type_table(cells, schema, "t", layout.decimal), schema, layout).decode().splitlines() == lines

@@ -16,7 +16,7 @@ from likeness.data.private_tables import iter_private, text_columns, write_priva
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
-from likeness.data.source.cells import MOST_LETTERS, cells_of, closed, typed
+from likeness.data.source.cells import MOST_LETTERS, apply_released_categories, cells_of, type_table
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_digests import row_hashes, typed_digest
 from likeness.preflight.faults import schema_faults
@@ -114,7 +114,7 @@ def test_a_cell_of_a_frame_is_the_same_text_alone_and_among_others(name: str) ->
             alone["job"] = alone["job"].cat.remove_unused_categories()
         assert read_frame(alone, schema())["job"].equals(table["job"].iloc[[place]].reset_index(drop=True))
     cells = cells_of(["job"], [[None if cell is pd.NA else cell for cell in FRAMES[name]]], ["job"], "t")
-    assert typed(cells.assign(x=1), schema(), "t")["job"].equals(table["job"])  # and from a database
+    assert type_table(cells.assign(x=1), schema(), "t")["job"].equals(table["job"])  # and from a database
 
 
 def test_decimals_of_a_closed_column_do_not_depend_on_each_other() -> None:
@@ -167,7 +167,7 @@ def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
     made = written.completed({"job": ["clerk", "nurse"]})
     assert made.column("job").categories == ("clerk", "nurse", "other") and not made.open_columns
     table = read_frame(pd.DataFrame({"x": [1] * 4, "job": ["nurse", "Xq7Secret", None, "other"]}), written)
-    own = closed(table, written, made)
+    own = apply_released_categories(table, written, made)
     assert own["job"].astype("object").where(own["job"].notna(), None).tolist() == ["nurse", "other", None, "other"]
     assert Encoder(made).encode(own)["job"].tolist() == [1, 2, 3, 2]
     assert Schema.from_dict(made.to_dict(), "again") == made and "nurse" in schema_text(made)

@@ -15,7 +15,7 @@ from toys import schema_with
 
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, SchemaError
-from likeness.data.encoding.dtypes import in_dtypes, typed_again
+from likeness.data.encoding.dtypes import to_dtypes, typed_again
 from likeness.data.schema.schema import Schema
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame, read_source
@@ -83,7 +83,7 @@ def test_spans_go_out_as_they_came(dtype: str) -> None:
     frame = pd.DataFrame({"c": pd.Series([timedelta(days=1), timedelta(seconds=-5), None], dtype=dtype)})
     typed = read_frame(frame, schema)
     assert typed["c"].tolist()[:2] == [86_400, -5]
-    pd.testing.assert_frame_equal(in_dtypes(typed, schema), frame)
+    pd.testing.assert_frame_equal(to_dtypes(typed, schema), frame)
     pd.testing.assert_frame_equal(typed_again(frame, schema), typed)
 
 

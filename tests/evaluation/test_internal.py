@@ -12,7 +12,7 @@ from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.classifiers import select
 from likeness.evaluation.details import details, neighbors
-from likeness.evaluation.utility import CLASSIFICATION_METRICS, at_most, metrics_of
+from likeness.evaluation.utility import CLASSIFICATION_METRICS, metrics_of, sample_rows
 from likeness.report import internal
 from likeness.report.files import read_internal
 from likeness.report.internal import FILES, evaluate
@@ -219,7 +219,7 @@ def test_classifiers_see_few_rows_unless_a_setting_says_more(
         settings, estimators = Evaluate(max_rows=most), select("classification", ("lda",))
         evaluate(*tables, schema, settings, tmp_path, estimators=estimators, most=30)
         assert seen[-3:] == [(rows, rows)] * 3
-    smallest = at_most(tables[1], 50, 0, "test")[schema.label].value_counts().min()
+    smallest = sample_rows(tables[1], 50, 0, "test")[schema.label].value_counts().min()
     assert json.loads((tmp_path / "metrics.json").read_text())["auc_error"] == pytest.approx(smallest**-0.5)
 
 
@@ -234,6 +234,6 @@ def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_o
 
 def test_at_most_rows_are_a_public_sample(schema: Schema, table_of: Tables) -> None:
     table = table_of(100, 1)
-    assert len(at_most(table, 30, 0, "real")) == 30 and at_most(table, None, 0, "real") is table
-    assert at_most(table, 30, 0, "real").equals(at_most(table, 30, 0, "real"))
-    assert not at_most(table, 30, 0, "real").index.equals(at_most(table, 30, 1, "real").index)
+    assert len(sample_rows(table, 30, 0, "real")) == 30 and sample_rows(table, None, 0, "real") is table
+    assert sample_rows(table, 30, 0, "real").equals(sample_rows(table, 30, 0, "real"))
+    assert not sample_rows(table, 30, 0, "real").index.equals(sample_rows(table, 30, 1, "real").index)

@@ -23,7 +23,7 @@ from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import trailer
-from likeness.pipeline.dvc_repair import at_work
+from likeness.pipeline.dvc_repair import dvc_processes
 from likeness.privacy.adjacency import Adjacency
 
 ROOT = Path(__file__).parents[2]
@@ -353,7 +353,7 @@ def test_a_run_that_meets_another_says_so(toy: Path) -> None:
     outcome = reproduce(toy, "first", print)
     assert outcome.ending == "Failed" and outcome.message.startswith(words) and "delete the file." in outcome.message
     lock.write_text(lock.read_text().replace(str(os.getpid()), str(2**22 + 1)))  # more than a machine numbers
-    assert at_work(toy) == []
+    assert dvc_processes(toy) == []
     assert reproduce(toy, "first", print).ending == "Ran"
 
 

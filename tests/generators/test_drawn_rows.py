@@ -12,7 +12,7 @@ from likeness.core.errors import ParamsError
 from likeness.data.encoding.bins import grid_of
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import inverse_transform, violation_counts
-from likeness.data.schema.rules import learned
+from likeness.data.schema.rules import learned_pairs
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.marginals.columns import cells_of_number
@@ -43,7 +43,7 @@ def mixture(schema: Schema, seed: int = 0) -> SavedGenerator:
             grid = grid_of(column, 6)
             columns.append(MixtureColumn(cells_of_number(column, start, grid), grid.edges, grid.lows, grid.highs))
     names = [column.name for column in modeled.feature_columns]
-    functions = [[names.index(name) for name in pair] for pair in learned(modeled.rules)]
+    functions = [[names.index(name) for name in pair] for pair in learned_pairs(modeled.rules)]
     network, random = ProductMixture(columns, 2, 3, layout.width, functions), np.random.default_rng(seed)
     logits = {name: random.standard_normal(network.arrays()[name].shape) for name in ("logits", "weights")}
     network.load({**network.arrays(), **logits})

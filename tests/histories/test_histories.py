@@ -26,7 +26,7 @@ from likeness.pipeline.datasets import model_of
 from likeness.privacy.noise import add_discrete_gaussian
 from likeness.synthesizer.published import Published
 from likeness_histories import report
-from likeness_histories.generator import _within
+from likeness_histories.generator import _press_times
 from likeness_histories.measures import history_distances
 from likeness_histories.report import histories_section
 from likeness_histories.row_sets import link_violations
@@ -315,7 +315,7 @@ def noisy(model: Synthesizer, columns: str, by: str) -> pd.DataFrame:
 
 def test_the_page_shows_released_shares_beside_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly without noise both agree, where the rows of the page are those of the release. So do their weights."""
-    parts, made = [], report._part
+    parts, made = [], report._report_section
     monkeypatch.setattr(report, "_part", lambda *given: parts.append(made(*given)) or parts[-1])
     people, events = turning(300)
     frames = {"people": people, "events": events}
@@ -398,7 +398,7 @@ def test_a_history_that_is_too_long_is_pressed_together_evenly() -> None:
     column = HistorySchema.from_dict(SPEC).events.column("day")
     upper = column.bounds[1]
     times = upper - np.array([40.0, 90.0, 30.0, 20.0, -70.0])
-    pressed = _within(times, np.array([0, 1, 0, 1, 1]), column)
+    pressed = _press_times(times, np.array([0, 1, 0, 1, 1]), column)
     np.testing.assert_allclose(upper - pressed, [40, 90, 30, 90 - 70 * 90 / 160, 0], atol=0.5)
 
 

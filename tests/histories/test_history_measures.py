@@ -8,7 +8,7 @@ import pytest
 
 from evidence.histories import distinct_people, next_event_accuracy
 from likeness.data.source.files import read_frame_people
-from likeness_histories.measures import discrimination, history_distances, shuffled
+from likeness_histories.measures import discrimination, history_distances, shuffle_row_sets
 from likeness_histories.row_sets import HistoryRows, history_rows
 from likeness_histories.schema import HistorySchema
 
@@ -70,7 +70,7 @@ def test_transitions_of_disjoint_chains_have_distance_one() -> None:
 
 
 def test_the_floor_keeps_single_columns_and_loses_the_links() -> None:
-    measures = history_distances(SCHEMA, ROUND, shuffled(ROUND, 1))
+    measures = history_distances(SCHEMA, ROUND, shuffle_row_sets(ROUND, 1))
     assert measures["lengths"] == measures["first_events"] == measures["gaps"] == 0
     assert measures["transitions"] == pytest.approx(2 / 3, abs=0.05)
     assert measures["person_and_first_event"] == pytest.approx(1 / 6, abs=0.03)  # lengths and first days are equal

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from likeness.core.errors import DataError, SchemaError
-from likeness.core.paths import ProjectPaths, of_rows
+from likeness.core.paths import ProjectPaths, row_set_file
 from likeness.data.private_tables import write_private
 from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP
 from likeness.data.source.files import read_frame_people
@@ -236,7 +236,7 @@ def test_halves_of_the_people_stand_for_held_out_ones(tmp_path: Path) -> None:
         numbers = pd.Series(parts).groupby(parts).cumcount().to_numpy()
         marks = (np.array(parts), numbers), (np.array(parts)[rows.numbers], numbers[rows.numbers])
         for prefix, table, (part, number) in zip(("", NEXT), (rows.people, rows.transitions), marks, strict=True):
-            write_private(table.assign(**{SPLIT: part, PERSON: number}), of_rows(paths.table, prefix), {})
+            write_private(table.assign(**{SPLIT: part, PERSON: number}), row_set_file(paths.table, prefix), {})
         halved = side == "train"
         written = written_histories(paths, 1, halved)
         assert sum(len(one.people) for one in written.values()) == 9 and len(written["test"].people) == (

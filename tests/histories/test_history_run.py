@@ -23,12 +23,12 @@ from likeness.cli.app import app
 from likeness.cli.summary import summary_json
 from likeness.config.params import Ingest
 from likeness.core.errors import DataError, ParamsError
-from likeness.core.paths import ProjectPaths, of_rows, read_json
+from likeness.core.paths import ProjectPaths, read_json, row_set_file
 from likeness.data.private_tables import read_manifest, read_private
 from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.methods import resolved
+from likeness.methods import resolve_settings
 from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.new_project import write_project
@@ -81,7 +81,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     pd.concat([given, strangers]).to_csv(events, index=False)
     for name in STAGES:
         stage(name)
-    people, following = read_private(ProjectPaths.table), read_private(of_rows(ProjectPaths.table, NEXT))
+    people, following = read_private(ProjectPaths.table), read_private(row_set_file(ProjectPaths.table, NEXT))
     train = {
         name: table[split_by_person(table["patient"].astype(str), 0.2, 3) == "train"] for name, table in TABLES.items()
     }
@@ -108,7 +108,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
     assert new_releases(Project.load(), rows_of(Project.load())[0]) == {}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]
-    schema, section = read_schema("data/schema/visits.yaml"), resolved(Project.load().params)["marginals"]
+    schema, section = read_schema("data/schema/visits.yaml"), resolve_settings(Project.load().params)["marginals"]
     model = Synthesizer(schema=schema, population="simulated-patients", settings=section).fit(train)
     assert model.privacy["ledger"]["lifetime"]["spent_rho"] == spent  # the releases of the stages
 

@@ -18,7 +18,7 @@ from likeness.core.errors import ArtifactError, DataError
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_digests import SourceDigest
-from likeness_images.encoded_images import decoded
+from likeness_images.encoded_images import decode_images
 from likeness_images.image_forms import npz_bytes, write_png
 
 COLOR, GRAY = (4, 6, 3), (4, 6)
@@ -94,10 +94,10 @@ def test_a_folder_without_classes(tmp_path: Path, images: np.ndarray) -> None:
 def test_a_jpeg_is_nearly_its_image_and_depends_on_no_other(images: np.ndarray) -> None:
     smooth = np.linspace(0, 200, 24).reshape(4, 6).astype(np.uint8)
     jpeg = encoded(smooth, "JPEG", quality=95)
-    alone = decoded([jpeg], GRAY, "t:")
+    alone = decode_images([jpeg], GRAY, "t:")
     assert np.abs(alone[0].astype(int) - smooth.ravel()).max() <= 6
-    assert (decoded([encoded(smooth), jpeg], GRAY, "t:")[1] == alone[0]).all()
-    assert (decoded([encoded(smooth)], COLOR, "t:") == np.repeat(smooth.reshape(1, -1), 3, axis=1)).all()
+    assert (decode_images([encoded(smooth), jpeg], GRAY, "t:")[1] == alone[0]).all()
+    assert (decode_images([encoded(smooth)], COLOR, "t:") == np.repeat(smooth.reshape(1, -1), 3, axis=1)).all()
 
 
 def bomb(width: int, height: int) -> bytes:
@@ -151,14 +151,14 @@ BLANK = np.zeros(COLOR, np.uint8)
 )
 def test_hostile_and_other_images_are_refused(data: bytes | None, words: str, recwarn: pytest.WarningsRecorder) -> None:
     with pytest.raises(DataError, match=rf"t.parquet: column 'picture' has an image .*{words}") as refusal:
-        decoded([encoded(BLANK), data], COLOR, "t.parquet: column 'picture' has")
+        decode_images([encoded(BLANK), data], COLOR, "t.parquet: column 'picture' has")
     assert refusal.value.__cause__ is None and refusal.value.__context__ is None
     assert not recwarn.list
 
 
 def test_an_image_in_color_is_not_gray() -> None:
     with pytest.raises(DataError, match=r"than image.shape \[4, 6\] takes: gray"):
-        decoded([encoded(BLANK)], GRAY, "t:")
+        decode_images([encoded(BLANK)], GRAY, "t:")
 
 
 def test_what_holds_no_images_is_refused(tmp_path: Path, images: np.ndarray) -> None:
@@ -189,10 +189,10 @@ def test_an_image_is_turned_as_a_viewer_turns_it(turn: int) -> None:
     stored = np.arange(24, dtype=np.uint8).reshape(4, 6)
     flat = [stored, stored[:, ::-1], stored[::-1, ::-1], stored[::-1], stored.T, stored[::-1].T, stored[::-1, ::-1].T]
     seen = [*flat, stored[:, ::-1].T][turn - 1]
-    assert decoded([exif(stored, turn)], seen.shape, "t").reshape(seen.shape).tolist() == seen.tolist()
+    assert decode_images([exif(stored, turn)], seen.shape, "t").reshape(seen.shape).tolist() == seen.tolist()
     if turn > 4:
         with pytest.raises(DataError, match="another size"):
-            decoded([exif(stored, turn)], stored.shape, "t")
+            decode_images([exif(stored, turn)], stored.shape, "t")
 
 
 def test_no_image_changes_another() -> None:
@@ -208,7 +208,7 @@ def test_no_image_changes_another() -> None:
 
     def read(some: "list[bytes | None]") -> "list[list[int]] | None":
         try:
-            return decoded(some, COLOR, "t").tolist()
+            return decode_images(some, COLOR, "t").tolist()
         except DataError as error:
             assert error.__cause__ is None and error.__context__ is None
             return None

@@ -8,8 +8,8 @@ from sklearn.isotonic import isotonic_regression
 
 from likeness_images.moments.brightness import brightness, shares_above
 from likeness_images.moments.clusters_map import halves
-from likeness_images.moments.cosine_map import CosineMoments, cosine_basis, turned
-from likeness_images.moments.estimates import Moments, denoised, joined, mirrored
+from likeness_images.moments.cosine_map import CosineMoments, cosine_basis, mirrored_signs
+from likeness_images.moments.estimates import Moments, denoise_mirrored, denoise_moments, join_sums
 from likeness_images.moments.gaussian_images import GaussianImages
 from likeness_images.moments.levels_map import CosineLevels
 
@@ -25,7 +25,7 @@ def test_without_noise_the_moments_are_those_of_the_rows() -> None:
     x, counts = images(300, 2), np.array([100.0, 200.0])
     parts = np.split(x, [100])
     sums = np.stack([feature(part).sum(axis=0) for part in parts])
-    found = denoised(sums, counts, 0.4, noise_std=0.0)
+    found = denoise_moments(sums, counts, 0.4, noise_std=0.0)
     for own, mean, factor in zip(parts, found.means, found.factors, strict=True):
         ((u, _),) = feature.factors(own)
         assert np.allclose(mean, u.mean(axis=0), atol=1e-12)
@@ -37,9 +37,9 @@ def test_what_a_mirror_turns_around_has_no_mean_and_varies_alone() -> None:
     """Without noise: the moments of the rows together with their mirror images."""
     feature, x = CosineMoments(SHAPE, 20, 3.0, 0.4), images(300, 2)
     both = np.concatenate([x, x.reshape(-1, *SHAPE)[:, :, ::-1].reshape(x.shape)])
-    expected = denoised(feature(both).sum(axis=0)[None], np.array([600.0]), 0.4, 0.0)
-    signs = turned(SHAPE, 20)
-    found = mirrored(feature(x).sum(axis=0)[None], np.array([300.0]), 0.4, 0.0, 1.0, signs)
+    expected = denoise_moments(feature(both).sum(axis=0)[None], np.array([600.0]), 0.4, 0.0)
+    signs = mirrored_signs(SHAPE, 20)
+    found = denoise_mirrored(feature(x).sum(axis=0)[None], np.array([300.0]), 0.4, 0.0, 1.0, signs)
     assert 5 < signs.sum() < 15
     assert found.means == pytest.approx(expected.means, abs=1e-4)  # the basis is rounded
     assert found.factors[0] @ found.factors[0].T == pytest.approx(expected.factors[0] @ expected.factors[0].T, abs=1e-4)
@@ -52,7 +52,10 @@ def test_a_mirror_leaves_out_half_of_the_noise() -> None:
     noise, signs = np.random.default_rng(6).standard_normal((1, 100 * 101)), np.arange(100) % 2 == 1
     edge = math.sqrt(2 * 100 / 0.7) / 1_000
     numbers = noise, np.array([1000.0]), 0.3, 1.0, 0.6
-    for found, expected in ((denoised(*numbers), edge), (mirrored(*numbers, signs), edge / math.sqrt(2))):
+    for found, expected in (
+        (denoise_moments(*numbers), edge),
+        (denoise_mirrored(*numbers, signs), edge / math.sqrt(2)),
+    ):
         strengths = (found.factors[0] ** 2).sum(axis=0)
         assert strengths[strengths > 0].min() == pytest.approx(0.6 * expected / 2, rel=0.1)
 
@@ -66,7 +69,7 @@ def planted(values: list[float], mean: float, size: int, sigma: float, draws: np
     second = second + center[:, None] * center[None]
     exact = np.hstack([math.sqrt(share) * center[:, None], math.sqrt(1 - share) * second])
     noise = sigma * draws.standard_normal((size, size + 1))
-    return denoised((count * exact + noise).reshape(1, -1), np.array([count]), share, sigma)
+    return denoise_moments((count * exact + noise).reshape(1, -1), np.array([count]), share, sigma)
 
 
 def test_eigenvalues_are_freed_of_what_noise_added_and_hidden_ones_dropped() -> None:
@@ -86,16 +89,16 @@ def test_eigenvalues_are_freed_of_what_noise_added_and_hidden_ones_dropped() -> 
 
 def test_noise_alone_gives_no_direction_and_dark_images() -> None:
     noise = np.random.default_rng(5).standard_normal((1, 60 * 61))
-    found = denoised(noise, np.array([1000.0]), 0.3, 1.2)  # noise a fifth smaller than said: no false alarm
+    found = denoise_moments(noise, np.array([1000.0]), 0.3, 1.2)  # noise a fifth smaller than said: no false alarm
     assert found.ranks == [0] and np.linalg.norm(found.means) < 0.1
-    loud = denoised(1e4 * noise, np.array([1000.0]), 0.3, 1.2e4)
+    loud = denoise_moments(1e4 * noise, np.array([1000.0]), 0.3, 1.2e4)
     assert np.linalg.norm(loud.means) == pytest.approx(1)  # no mean of vectors within the ball is longer
 
 
 def test_directions_above_a_part_of_the_edge_are_kept_at_half() -> None:
     """Of the semicircle .142 lies above .6 of its edge: 14 of 100 eigenvalues, which hardly move."""
     noise = np.random.default_rng(6).standard_normal((1, 100 * 101))
-    found = denoised(noise, np.array([1000.0]), 0.3, 1.0, edge_share=0.6)
+    found = denoise_moments(noise, np.array([1000.0]), 0.3, 1.0, edge_share=0.6)
     edge = math.sqrt(2 * 100 / 0.7) / 1_000
     strengths = (found.factors[0] ** 2).sum(axis=0)
     assert found.ranks[0] in (13, 14, 15, 16)
@@ -205,12 +208,12 @@ def test_sums_by_cluster_and_of_their_class_are_joined_by_least_squares(count: i
     """As numpy solves the weighted equations, with the deviation of that solution."""
     draws = np.random.default_rng(3)
     sums, looked, noise, look_noise = draws.random((4, 5)), draws.random((1, 5)), 0.7, 1.9
-    found, deviations = joined(sums, noise, [count], looked, look_noise)
+    found, deviations = join_sums(sums, noise, [count], looked, look_noise)
     design = np.vstack([np.eye(count) / noise, np.ones((1, count)) / look_noise])
     expected = np.linalg.lstsq(design, np.vstack([sums[:count] / noise, looked / look_noise]))[0]
     assert np.allclose(found[:count], expected, atol=1e-12) and not found[count:].any()
     assert deviations[:count] == pytest.approx(np.sqrt(np.diag(np.linalg.inv(design.T @ design))), rel=1e-12)
-    without = joined(sums, 0.0, [count], looked, 0.0)
+    without = join_sums(sums, 0.0, [count], looked, 0.0)
     assert np.array_equal(without[0][:count], sums[:count]) and not without[1].any()
 
 

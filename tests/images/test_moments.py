@@ -34,7 +34,7 @@ from likeness.verify.receipts import query_again
 from likeness_images.moments import method as moments
 from likeness_images.moments.answers import median_norm
 from likeness_images.moments.cosine_map import CosineNorms, cosine_basis
-from likeness_images.moments.estimates import joined
+from likeness_images.moments.estimates import join_sums
 from likeness_images.moments.gaussian_images import GaussianImages
 from likeness_images.moments.settings import (
     CLUSTER_COUNTS,
@@ -279,7 +279,7 @@ def test_few_records_split_no_class_and_the_first_look_is_not_lost() -> None:
     auxiliary = {name: one for name, one in found.items() if name != "embedding"}
     assert not any(found["embedding"].receipt.feature["clusters"]["directions"])
     looked, second = found[FIRST], found["embedding"]
-    sums, deviations = joined(second.values, second.noise_std, [1, 1], looked.values, looked.noise_std)
+    sums, deviations = join_sums(second.values, second.noise_std, [1, 1], looked.values, looked.noise_std)
     alone = plan_with(METHOD.shares(CONTEXT), 2.0, method="moments").query("embedding").noise_multiplier
     assert deviations[[0, 4]] == pytest.approx(alone / math.sqrt(0.97), rel=1e-6)
     assert not sums[[1, 2, 3, 5, 6, 7]].any()

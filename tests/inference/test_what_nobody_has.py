@@ -21,7 +21,7 @@ from likeness.data.source.files import read_frame
 from likeness.inference.estimates import Answers, Question, estimate
 from likeness.inference.measurements import measurements
 from likeness.release.released import Released, to_bytes
-from likeness.report.released_numbers import printed
+from likeness.report.released_numbers import print_numbers
 from likeness.synthesizer.published import SAVED
 
 DAYS = {"lower": "2000-01-01", "upper": "2009-12-31", "nullable": True}
@@ -65,7 +65,7 @@ def test_noise_moves_no_date_out_of_its_bounds(released: tuple[Released, ...]) -
 
 def test_a_report_shows_a_dash(released: tuple[Released, ...]) -> None:
     fewer = [replace(one, lattice=-one.lattice - 1) for one in released]
-    numbers = printed(SCHEMA, Answers(measurements(SCHEMA, fewer)), None)
+    numbers = print_numbers(SCHEMA, Answers(measurements(SCHEMA, fewer)), None)
     assert "–" in str(numbers) and "nan" not in str(numbers).lower()
 
 

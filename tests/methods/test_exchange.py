@@ -33,23 +33,23 @@ def distance(cells: np.ndarray, labels: np.ndarray, parts: list[np.ndarray], wei
 
 def test_pairs_come_nearer_to_the_mixture_and_every_component_keeps_its_single_columns() -> None:
     cells, labels, components, parts, weights = rows()
-    found = exchange.exchanged(cells, labels, components, parts, weights, np.random.default_rng(1))
+    found = exchange.exchange_cells(cells, labels, components, parts, weights, np.random.default_rng(1))
     assert distance(found, labels, parts, weights) < 0.6 * distance(cells, labels, parts, weights)
     for k in range(5):
         assert (np.sort(found[components == k], axis=0) == np.sort(cells[components == k], axis=0)).all()
-    again = exchange.exchanged(cells, labels, components, parts, weights, np.random.default_rng(1))
+    again = exchange.exchange_cells(cells, labels, components, parts, weights, np.random.default_rng(1))
     assert (again == found).all()
 
 
 @pytest.mark.parametrize("limit", ["_MOST_WORK", "_MOST_CELLS"])
 def test_rows_stay_where_exchanges_would_take_too_long_or_too_much(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = rows(50)
-    assert (exchange.exchanged(*given, np.random.default_rng(1)) != given[0]).any()
+    assert (exchange.exchange_cells(*given, np.random.default_rng(1)) != given[0]).any()
     monkeypatch.setattr(exchange, limit, 10)
-    assert exchange.exchanged(*given, np.random.default_rng(1)) is given[0]
+    assert exchange.exchange_cells(*given, np.random.default_rng(1)) is given[0]
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_row_has_no_partner(count: int) -> None:
     given = rows(count) if count else tuple(part[:0] if at < 3 else part for at, part in enumerate(rows(1)))
-    assert (exchange.exchanged(*given, np.random.default_rng(1)) == given[0]).all()
+    assert (exchange.exchange_cells(*given, np.random.default_rng(1)) == given[0]).all()

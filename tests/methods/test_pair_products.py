@@ -20,7 +20,7 @@ from likeness.methods.marginals.columns import cells_of_number, first_grid
 from likeness.methods.marginals.knowledge import COLUMNS, PRODUCTS, Knowledge
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.pair_products import PairProducts, denoised
+from likeness.methods.marginals.pair_products import PairProducts, denoise_products
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -162,18 +162,18 @@ def test_noise_alone_is_independence_and_few_directions_are_kept() -> None:
     for signal in (0.0, 1.0):
         truth = signal * np.outer(loads, loads)
         blocks = [np.array([[truth[i, j] + noise * random.standard_normal()]]) for i, j in pairs]
-        found, trust = denoised(blocks, pairs, sizes, noise)
+        found, trust = denoise_products(blocks, pairs, sizes, noise)
         off = found - truth
         np.fill_diagonal(off, 0)
         error, before = np.sqrt((off**2).mean()), noise
         assert error < (0.1 if signal == 0 else 0.6) * before and (trust > 1).all()
-    assert denoised(blocks, pairs, sizes, 0.0)[0][0, 1] == blocks[0][0, 0]
+    assert denoise_products(blocks, pairs, sizes, 0.0)[0][0, 1] == blocks[0][0, 0]
 
 
 def test_products_of_categories_stay_as_they_came_where_their_cells_are_released_too() -> None:
     sizes, pairs = [3, 2, 1], [(0, 1), (0, 2), (1, 2)]
     blocks = [np.full((sizes[i], sizes[j]), 0.01) for i, j in pairs]
-    targets, trust = denoised(blocks, pairs, sizes, 0.05, pairs)
+    targets, trust = denoise_products(blocks, pairs, sizes, 0.05, pairs)
     assert (targets[:3, 3:5] == 0.01).all() and (trust[:3, 3:5] == 1).all()
     assert (targets[:5, 5] == 0).all() and (trust[:5, 5] > 1).all()
 

@@ -17,14 +17,14 @@ from likeness.methods.marginals.columns import (
     Single,
     bins_of,
     cells_of_number,
-    cleaned,
+    clean_counts,
     ends_of,
     even_cells,
     first_grid,
     learned_step,
     next_grid,
-    on_total,
-    pooled,
+    pool_counts,
+    project_on_total,
     public_steps,
     step_of,
 )
@@ -61,10 +61,10 @@ def known(column: Column, seed: int, count: int = 5_000, noise: float = 20.0) ->
 
     first = first_grid(column, even_cells(count, noise), step_of(column))
     before = counts(first)
-    seen = cleaned(before, noise, count)
+    seen = clean_counts(before, noise, count)
     grid = next_grid(column, step_of(column), first, seen, count, noise)
-    both = pooled(grid, counts(grid), noise, first, before, noise)
-    found = cleaned(both, noise, count, ends_of(first, seen, grid))
+    both = pool_counts(grid, counts(grid), noise, first, before, noise)
+    found = clean_counts(both, noise, count, ends_of(first, seen, grid))
     return Single(grid, step_of(column), cells_of_number(column, 0, grid), tuple(found), noise), first, units
 
 
@@ -112,18 +112,18 @@ def test_grids_hold_every_value_once_and_the_second_one_is_finer_where_values_ar
 
 def test_a_tail_falls_and_ends_where_noise_begins_and_far_cells_need_to_be_sure() -> None:
     counts = [500.0, 300.0, 90.0, 35.0, 40.0, 30.0, -12.0, 9.0, 25.0, -30.0, 10.0, 3.0, -2.0, 40.0]
-    found = cleaned(counts, 10.0, 1_000.0)
+    found = clean_counts(counts, 10.0, 1_000.0)
     assert found[3] == found[4] > found[5] > 0 and found[6:] == [0.0] * 8
-    assert cleaned([*counts[:-1], 80.0], 10.0, 1_000.0)[-1] > 0
-    outside = cleaned(counts, 10.0, 1_000.0, (0, 4))
+    assert clean_counts([*counts[:-1], 80.0], 10.0, 1_000.0)[-1] > 0
+    outside = clean_counts(counts, 10.0, 1_000.0, (0, 4))
     assert outside[3] > 0 and outside[4:] == [0.0] * 10
-    assert cleaned([1.0, -5.0, 3.0], 10.0, 10.0) == [4.0, 0.0, 6.0]  # few cells have no tails
+    assert clean_counts([1.0, -5.0, 3.0], 10.0, 10.0) == [4.0, 0.0, 6.0]  # few cells have no tails
 
 
 @settings(max_examples=50)
 @given(st.lists(st.floats(-50, 100), min_size=1, max_size=9), st.floats(1, 500))
 def test_counts_on_a_total_are_the_nearest_of_what_is_above_zero(counts: list[float], total: float) -> None:
-    found = np.array(on_total(counts, total))
+    found = np.array(project_on_total(counts, total))
     assert found.sum() == pytest.approx(total) and found.min() >= 0
     above = np.array(counts) > 0
     if above.any():
@@ -136,7 +136,7 @@ def test_counts_on_a_total_are_the_nearest_of_what_is_above_zero(counts: list[fl
 def test_sums_between_common_edges_are_means_by_inverse_variance() -> None:
     old = Grid((0.0, 0.25, 0.5, 1.0), (0.0, 0.25, 0.5), (0.25, 0.5, 1.0))
     new = Grid((0.0, 0.5, 0.75, 1.0), (0.0, 0.5, 0.75), (0.5, 0.75, 1.0))
-    found = pooled(new, [100.0, 7.0, 9.0, 5.0], 3.0, old, [40.0, 20.0, 11.0, 1.0], 2.0)
+    found = pool_counts(new, [100.0, 7.0, 9.0, 5.0], 3.0, old, [40.0, 20.0, 11.0, 1.0], 2.0)
     weight, change = 9 / (9 + 4 * 2), 9 * 2 / (9 * 2 + 4) * (11 - 16) / 2  # two old cells; two new ones
     assert found == pytest.approx([100 * (1 - weight) + 60 * weight, 7 + change, 9 + change, (5 * 4 + 1 * 9) / 13])
 
@@ -218,8 +218,8 @@ def test_odd_bounds_have_grids_after_every_release(facts: dict[str, Any], seed: 
         for _ in range(3):
             counts = np.bincount(np.searchsorted(grid.inner, units, side="right"), minlength=grid.size)
             noisy = (counts + 5 * random.standard_normal(grid.size)).tolist()
-            noisy = noisy if before is None else pooled(grid, noisy, 5.0, *before, 5.0)
-            found, before = cleaned(noisy, 5.0, 2_000), (grid, noisy)
+            noisy = noisy if before is None else pool_counts(grid, noisy, 5.0, *before, 5.0)
+            found, before = clean_counts(noisy, 5.0, 2_000), (grid, noisy)
             single = Single(grid, step, cells_of_number(column, 0, grid), tuple(found), 5.0)
             bins = bins_of(column, single, 16)
             pieces, firsts, shares = pieces_of(column, single, bins)
@@ -252,8 +252,8 @@ def test_pieces_ascend_for_bounds_of_either_sign_whatever_was_released(seed: int
     first = first_grid(column, int(2 ** random.integers(3, 7)), step)
     counts = (3_000 * random.dirichlet(np.full(first.size, 0.1)) * share).tolist()
     noise = float(random.choice([0.0, 5.0, 50.0]))
-    grid = next_grid(column, step, first, cleaned(counts, noise, 3_000), 3_000, noise)
-    found = cleaned((noise * random.standard_normal(grid.size) + 3_000 / grid.size).tolist(), noise, 3_000)
+    grid = next_grid(column, step, first, clean_counts(counts, noise, 3_000), 3_000, noise)
+    found = clean_counts((noise * random.standard_normal(grid.size) + 3_000 / grid.size).tolist(), noise, 3_000)
     single = Single(grid, step, cells_of_number(column, 0, grid), tuple(found), noise)
     pieces, starts, shares = pieces_of(column, single, bins_of(column, single, 16))
     assert (np.diff(pieces.edges) > 0).all() and np.add.reduceat(shares, starts) == pytest.approx(1)

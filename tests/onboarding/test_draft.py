@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
-from likeness.config.edit import edited
+from likeness.config.edit import edit_text
 from likeness.config.load import load_params
 from likeness.config.params import FileFormat
 from likeness.core.errors import DataError, LikenessError, ParamsError
@@ -150,7 +150,7 @@ PIECES += ["b:", "b:\n  c: >\n    folded\n    text\n  # next\n  g: 1", "# only a
 @pytest.mark.parametrize("name", ["a", "b.c", "b.e.f", "b.z"])
 @pytest.mark.parametrize("value", [None, "yes", "x: #y", {"k": None}])
 def test_a_value_is_changed_and_every_comment_stays(text: str, name: str, value: Any) -> None:
-    changed = edited(f"{text}\nlast: 1  # end\n", {name: value}, {})
+    changed = edit_text(f"{text}\nlast: 1  # end\n", {name: value}, {})
     section = yaml.safe_load(changed)
     for key in name.split("."):
         section = section[key]
@@ -167,9 +167,9 @@ def test_settings_in_braces_get_lines_and_an_alias_is_refused(clone: Path) -> No
     assert "  source: own.csv\n" in text and "  population: null                # ? a name for the PEOPLE" in text
     assert yaml.safe_load(text)["privacy"] == {"epsilon": 1, "delta": "1e-5", "population": None}
     with pytest.raises(ParamsError, match=r"params\.yaml: write out what stands behind an alias in b\."):
-        edited("a: &x {c: 1}\nb: *x\n", {"b.c": 2}, {})
+        edit_text("a: &x {c: 1}\nb: *x\n", {"b.c": 2}, {})
     with pytest.raises(ParamsError, match=r"^params\.yaml: is not valid YAML in line 2: 'a' is given twice"):
-        edited("a: 1\na: 2\n", {"b": 2}, {})
+        edit_text("a: 1\na: 2\n", {"b": 2}, {})
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_an_answer_about_people_stays(clone: Path) -> None:
     """Else a row would be protected, and not a person."""
     (clone / "own.csv").write_text("who,age\n1,42\n1,43\n")
     (clone / "other.csv").write_text("age\n42\n")
-    before = edited(Path("params.yaml").read_text(), {"ingest.unit": {"column": "who", "max_rows": 4}}, {})
+    before = edit_text(Path("params.yaml").read_text(), {"ingest.unit": {"column": "who", "max_rows": 4}}, {})
 
     def unit_after(*options: str) -> object:
         (clone / "params.yaml").write_text(before)
@@ -318,7 +318,7 @@ def test_an_answer_about_people_stays(clone: Path) -> None:
     assert unit_after("own.csv", "--name", "c") == {"column": "who", "max_rows": 4}
     assert yaml.safe_load((clone / "data/schema/own.yaml").read_text())["columns"]["who"]["kind"] == "drop"
     assert unit_after("other.csv") is None  # another table has no such column
-    before = edited(before, {"ingest.unit": {"column": "who"}}, {})
+    before = edit_text(before, {"ingest.unit": {"column": "who"}}, {})
     assert unit_after("own.csv", "--name", "d") == {"column": "who", "max_rows": None}
 
 
@@ -327,7 +327,7 @@ def test_a_persons_answer_about_the_split_stays(clone: Path) -> None:
     (clone / "other.csv").write_text("age\n42\n")
 
     rest, text = {"train": "a", "test": "b", "test_fraction": 0.2, "seed": 0}, Path("params.yaml").read_text()
-    before = edited(text, {f"ingest.split.{key}": value for key, value in {"column": "part", **rest}.items()}, {})
+    before = edit_text(text, {f"ingest.split.{key}": value for key, value in {"column": "part", **rest}.items()}, {})
 
     def split_after(*options: str) -> object:
         (clone / "params.yaml").write_text(before)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from likeness import Synthesizer
-from likeness.methods.expected import RELATION, PairNoise, expected
+from likeness.methods.expected import RELATION, PairNoise, expect_noise
 
 LIKERT = {f"q{number:02}": {"kind": "integer", "lower": 1, "upper": 5} for number in range(24)}
 
@@ -73,6 +73,6 @@ def test_a_method_without_cells_says_nothing_about_relations() -> None:
 
 def test_pairs_of_a_sort_count_as_often_as_there_are() -> None:
     sorts = [PairNoise(9, ("a", "b"), 1, 0.01, (1.0, 1.0)), PairNoise(1, ("c", "d"), 1, 1.0, (1.0, 1.0))]
-    found = expected(sorts, 5.0, 0.01, None, None)
+    found = expect_noise(sorts, 5.0, 0.01, None, None)
     assert found.pairs == 10 and found.lost == 1 and found.hardest_pair == ("c", "d") and found.detectable < 0.1
-    assert expected(sorts, 1e6, 0.01, None, None).pair_distance == 1.0
+    assert expect_noise(sorts, 1e6, 0.01, None, None).pair_distance == 1.0

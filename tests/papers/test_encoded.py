@@ -12,7 +12,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.testing.methods import toy_context
 from likeness_papers.merf_ae.encoded_map import EncodedFourier
 from likeness_papers.merf_ae.encoder import Encoder
-from likeness_papers.networks.numerics import on_grid
+from likeness_papers.networks.numerics import round_to_grid
 from likeness_papers.networks.random_network import windows_of, with_one
 
 SHAPE = (4, 5)
@@ -65,7 +65,7 @@ def test_codes_and_angles_are_the_same_bits_in_every_order_of_addition() -> None
     assert torch.equal(products.cumsum(2)[..., -1], codes @ frequencies.T)
     seen = windows_of(rows(50, 6), SHAPE)[:, :, None] * encoder.convolution.weights
     assert torch.equal(seen.cumsum(3)[..., -1], seen.flip(3).cumsum(3)[..., -1])
-    inputs = with_one(on_grid(seen.sum(dim=3).relu().flatten(1), encoder.projection.input_bits))
+    inputs = with_one(round_to_grid(seen.sum(dim=3).relu().flatten(1), encoder.projection.input_bits))
     products = inputs[:, None] * encoder.projection.weights
     assert torch.equal(products.cumsum(2)[..., -1], products.flip(2).cumsum(2)[..., -1])
 

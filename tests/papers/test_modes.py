@@ -39,7 +39,7 @@ from likeness_papers.pearl.modal_generator import ModalGenerator
 from likeness_papers.pearl.modal_map import Modal
 from likeness_papers.pearl.mode import Modes
 from likeness_papers.pearl.mode_statistics_map import ModeStatistics
-from likeness_papers.pearl.modes import maximized
+from likeness_papers.pearl.modes import maximize
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = defaults(Pearl)
@@ -103,7 +103,7 @@ def test_without_noise_a_step_is_that_of_the_textbook() -> None:
     r = densities / densities.sum(axis=1, keepdims=True)
     means = (r * x[:, None]).sum(axis=0) / r.sum(axis=0)
     variances = (r * (x[:, None] - means) ** 2).sum(axis=0) / r.sum(axis=0)
-    (found,) = maximized(answered(Query("q", "auxiliary", ModeStatistics((start,))), x[:, None]))
+    (found,) = maximize(answered(Query("q", "auxiliary", ModeStatistics((start,))), x[:, None]))
     assert found.weights == pytest.approx(r.mean(axis=0), abs=2e-6)
     assert found.means == pytest.approx(means, abs=2e-6)
     assert found.deviations == pytest.approx(np.sqrt(variances), abs=2e-6)
@@ -185,7 +185,7 @@ def test_the_steps_cost_what_the_plan_gives_them(
 @given(st.lists(st.floats(-1e5, 1e5), min_size=15, max_size=15), st.floats(0, 1e4))
 def test_whatever_noise_does_the_modes_are_modes(sums: list[float], noise: float) -> None:
     query = Query("mixture_1", "auxiliary", ModeStatistics(MODES))
-    for modes, before in zip(maximized(asked(query, np.array([sums]), noise)), MODES, strict=True):
+    for modes, before in zip(maximize(asked(query, np.array([sums]), noise)), MODES, strict=True):
         assert (modes.place, modes.missing, modes.size) == (before.place, before.missing, before.size)
         assert min(modes.weights) > 0 and min(modes.means) >= 0 and max(modes.means) <= 1
         assert min(modes.deviations) >= 0.01 and max(modes.deviations) <= 1
@@ -195,7 +195,7 @@ def test_a_mode_without_records_stays_where_it_is() -> None:
     start = Modes(2, False, (0.5, 0.5), (0.25, 0.99), (0.03, 0.02))
     x = two_modes(4_000)
     x = x[x[:, 2] < 0.45]
-    (found,) = maximized(answered(Query("q", "auxiliary", ModeStatistics((start,))), x, noise=50.0))
+    (found,) = maximize(answered(Query("q", "auxiliary", ModeStatistics((start,))), x, noise=50.0))
     assert found.means[0] == pytest.approx(0.25, abs=0.005)
     # No record is near the second: its count is its own noise, and the sums tell nothing of its place.
     assert found.weights[1] == pytest.approx(math.sqrt(2) * 50 / (len(x) + math.sqrt(2) * 50), rel=1e-3)

@@ -10,7 +10,7 @@ from torch.nn.functional import conv1d, conv2d
 from likeness.core.errors import ReleaseError
 from likeness.methods.maps import from_spec
 from likeness_papers.networks.means import class_distances
-from likeness_papers.networks.numerics import fitting_bits, on_grid, sum_of_squares
+from likeness_papers.networks.numerics import fitting_bits, round_to_grid, sum_of_squares
 from likeness_papers.networks.random_network import KERNEL, WEIGHT_BITS, RandomNetwork
 from likeness_papers.ntk.tangent_map import NetworkTangent
 
@@ -129,8 +129,8 @@ def test_sums_on_a_grid_do_not_depend_on_their_order() -> None:
     assert torch.equal(sum_of_squares(values[:, order], bounds), sum_of_squares(values, bounds))
     assert float(sum_of_squares(values, bounds)) == pytest.approx(float(values.square().sum()), rel=1e-10)
     assert fitting_bits(5_000, 52) == 39 and fitting_bits(0.1, 30) == 30
-    rounded = on_grid(values, 3)
-    assert torch.equal(rounded * 8, (values * 8).round()) and on_grid(values.float(), 3).dtype == torch.float32
+    rounded = round_to_grid(values, 3)
+    assert torch.equal(rounded * 8, (values * 8).round()) and round_to_grid(values.float(), 3).dtype == torch.float32
 
 
 def test_the_seed_and_nothing_else_makes_the_network() -> None:

@@ -64,7 +64,7 @@ def test_a_plugin_releases_samples_and_verifies_where_the_auditor_trusts_it(
 ) -> None:
     install(site, SOURCE.read_text(), "means = likeness_means:Means\nlost = nowhere:Lost")
     Ledger.create(locate())
-    assert plugins.installed() == ["lost", "means"] and "likeness_means" not in sys.modules
+    assert plugins.installed_names() == ["lost", "means"] and "likeness_means" not in sys.modules
     fitted = Synthesizer(method="means", schema=SCHEMA, population="people", epsilon=1.0).fit(rows())
     assert "likeness_means" in sys.modules and "means" not in METHODS
     assert {one.receipt.plugin for one in fitted.releases_.values()} == {"likeness-means 1.0"}

@@ -14,7 +14,7 @@ from visits import EXAMPLE, SCHEMA, TABLES
 from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import BudgetError, DataError
-from likeness.core.paths import ProjectPaths, of_rows, read_json
+from likeness.core.paths import ProjectPaths, read_json, row_set_file
 from likeness.data.private_tables import read_private
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -89,7 +89,7 @@ def test_a_whole_run_leaves_people_where_they_are(project: Path, url: str, monke
         for name in (*ASKED, *LATER):
             stage(name)
     paths = ProjectPaths()
-    kept = [of_rows(path, prefix) for path in (paths.table, paths.encoded) for prefix in ("", NEXT)]
+    kept = [row_set_file(path, prefix) for path in (paths.table, paths.encoded) for prefix in ("", NEXT)]
     assert [len(read_private(path)) for path in kept] == [0] * 4
     receipts = [load_released(path).receipt for path in paths.released_files]
     assert all(receipt.backend.startswith("postgres ") for receipt in receipts)

@@ -19,10 +19,10 @@ from likeness.core.errors import DataError, ReleaseError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.text import _SPACES as SPACES
 from likeness.core.text import _UNSEEN as UNSEEN
-from likeness.core.text import folded
+from likeness.core.text import fold_case
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import forward_transform, values_of
-from likeness.data.source.cells import cells_of, closed, typed
+from likeness.data.source.cells import apply_released_categories, cells_of, type_table
 from likeness.data.source.contribution_bounding import bound_contributions, people_of
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame
@@ -189,7 +189,7 @@ def python_makes(kind: str, missing: tuple[str, ...], _: type, shown: str, cell:
     """The text of a row with this cell; empty where it breaks a rule. The text of a cell tells 1.0 from 1."""
     schema = schema_with({"c": {**KINDS[kind], "missing_values": list(missing)}})
     try:
-        table = typed(cells_of(["c"], [[cell]], ["c"], "db"), schema, "db")
+        table = type_table(cells_of(["c"], [[cell]], ["c"], "db"), schema, "db")
     except DataError:
         return ""
     return str(next(row_texts(table, schema))[0].as_py().decode())
@@ -286,7 +286,7 @@ def test_a_date_without_end_is_refused(kind: str, word: str, cell: str, url: str
             ask()
 
 
-FOLDED = {letter: folded(letter) for letter in map(chr, range(0x80, 0x110000)) if folded(letter).isascii()}
+FOLDED = {letter: fold_case(letter) for letter in map(chr, range(0x80, 0x110000)) if fold_case(letter).isascii()}
 
 
 def test_the_letters_that_sql_folds_are_those_of_unicode() -> None:
@@ -383,7 +383,7 @@ def test_private_categories_are_counted_by_their_hashes(url: str) -> None:
     with pytest.raises(DataError, match="rows changed while they were counted"):
         there.texts_of("c", ["0" * 64])
     ((places, both), _) = there.counts([[Cells(0, 7)], [Cells(0, 7), Cells(7, 3, (0.3, 0.6))]], 1, False)
-    codes = Encoder(complete).encode(closed(train, schema, complete))
+    codes = Encoder(complete).encode(apply_released_categories(train, schema, complete))
     assert places[0].tolist() == np.bincount(codes["c"], minlength=7).tolist()
     assert both.reshape(7, 3).sum(axis=1).tolist() == places[0].tolist()
 

@@ -7,7 +7,7 @@ import pytest
 
 from likeness.privacy.attackers import Attackers
 from likeness.privacy.calibration import rho_for
-from likeness.report.in_short import in_short
+from likeness.report.in_short import short_paragraphs
 
 RHO = rho_for(1.0, 1e-5)
 
@@ -40,17 +40,17 @@ def account(rho: float, epsilon: float) -> dict[str, Any]:
 
 
 def test_the_paragraph_has_the_same_numbers_in_three_languages() -> None:
-    paragraphs = in_short(account(RHO, 1.0))
+    paragraphs = short_paragraphs(account(RHO, 1.0))
     for numbers, mark in zip(paragraphs, ".,,", strict=True):
         # Rounded up from 55.33, 73.11, 2.79, 1.98, 60.57 and 41.25: the words say at most.
         assert all(one.replace(".", mark) in numbers for one in ("55.4", "73.2", "2.8", "2.0", "60.6", " 42 "))
-    replaced = in_short({**account(RHO, 1.0), "adjacency": "replace_one"})
+    replaced = short_paragraphs({**account(RHO, 1.0), "adjacency": "replace_one"})
     assert all(word in one for word, one in zip(("one of two", "von zwei", "de deux"), replaced, strict=True))
-    assert "to nearly 100 %" in in_short(account(rho_for(20.0, 1e-5), 20.0))[0]
-    assert "nearly 100 of 100" in in_short(account(math.inf, math.inf))[0]  # an earlier run had no noise
+    assert "to nearly 100 %" in short_paragraphs(account(rho_for(20.0, 1e-5), 20.0))[0]
+    assert "nearly 100 of 100" in short_paragraphs(account(math.inf, math.inf))[0]  # an earlier run had no noise
 
 
 def test_a_second_run_counts_the_first_one() -> None:
-    two = in_short(account(2 * RHO, 1.5))[0]
+    two = short_paragraphs(account(2 * RHO, 1.5))[0]
     together = Attackers(2 * RHO, 1.5)
     assert f"at most {math.ceil(1000 * together.membership) / 10:.1f} of 100" in two and "55.4" not in two

@@ -25,7 +25,7 @@ from likeness.data.private_tables import read_private
 from likeness.features.column_marginals import Constant
 from likeness.ledger import records as records_of
 from likeness.ledger.budget import composition, costs_on_record
-from likeness.ledger.first_nights import Tonight, people_of_tonight
+from likeness.ledger.first_nights import Tonight, cohort_members
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.reservation import Reservation
@@ -62,7 +62,7 @@ def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
 
 
 def tonight(ledger: Ledger, names: Iterable[str], attempt: str = "1") -> Tonight:
-    return people_of_tonight(ledger, "people", attempt, names)
+    return cohort_members(ledger, "people", attempt, names)
 
 
 def request(key: str, night: Tonight, rho: float = 0.1 * CAP, **changes: Any) -> Reservation:

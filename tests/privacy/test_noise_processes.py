@@ -26,7 +26,7 @@ def drawn_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Short vectors are divided among three processes; the numbers of coordinates that this one draws are kept."""
     monkeypatch.setattr(noise_processes, "_WORTH", EACH)
     monkeypatch.setattr(noise_processes, "_usable_processors", lambda: PROCESSES)
-    own, counted = noise._added, []
+    own, counted = noise._add_here, []
 
     def added(values: np.ndarray, scale: float) -> np.ndarray:
         counted.append(len(values))

@@ -19,7 +19,7 @@ from likeness.core.errors import BudgetError, LedgerError
 from likeness.core.retry import patiently, transient
 from likeness.ledger.chain import anchor_path
 from likeness.ledger.database import holding
-from likeness.ledger.first_nights import people_of_tonight
+from likeness.ledger.first_nights import cohort_members
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.records import Record
@@ -126,7 +126,7 @@ def test_a_writer_needs_only_to_read_and_insert(
     own.reserve(request("k", CAP / 2))
     own.commit("k", "00", b"bytes")
     assert own.released("k") == b"bytes"
-    assert people_of_tonight(own, "people", "1", ["ann"]).members == {"ann"}
+    assert cohort_members(own, "people", "1", ["ann"]).members == {"ann"}
     for forbidden in ("DROP TRIGGER records_append_only ON records", "ALTER TABLE records DISABLE TRIGGER ALL"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             execute(as_writer, forbidden)

@@ -13,8 +13,8 @@ from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import Constant
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.release.door import _counted, _partitions_counted
-from likeness.release.partition_selection import PartitionQuery, Partitions, counted
+from likeness.release.door import _check_rows_per_person, _partitions_counted
+from likeness.release.partition_selection import PartitionQuery, Partitions, count_partitions
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs, Records
 from likeness.release.sums.over_parts import exact_sum
@@ -69,7 +69,7 @@ def test_a_chunk_is_gone_when_the_next_but_one_is_made(name: str) -> None:
 
 def test_counting_the_rows_of_people_keeps_no_chunk() -> None:
     most: list[int] = []
-    for _ in _counted(watched(lambda: records(people=True), most), PEOPLE):
+    for _ in _check_rows_per_person(watched(lambda: records(people=True), most), PEOPLE):
         pass
     assert len(most) == CHUNKS and max(most) <= 2
 
@@ -81,7 +81,9 @@ def test_counting_keys_keeps_no_chunk() -> None:
         texts = Texts(["a", None] * 10)
         return Partitions(texts, np.zeros(20, dtype=np.int64)), texts
 
-    counts, rows = counted(PartitionQuery("q", "c", "else", 5, 1e-6), _partitions_counted(watched(keys, most), PEOPLE))
+    counts, rows = count_partitions(
+        PartitionQuery("q", "c", "else", 5, 1e-6), _partitions_counted(watched(keys, most), PEOPLE)
+    )
     assert counts == {"a": 10 * CHUNKS} and rows == 20 * CHUNKS
     assert len(most) == CHUNKS and max(most) <= 2
 

@@ -19,7 +19,7 @@ from likeness.release.records import Records
 from likeness.release.sums import products as module
 from likeness.release.sums.clipping import paired_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
-from likeness.release.sums.products import _ExactSum, _paired
+from likeness.release.sums.products import _ExactSum, _pair_features
 from likeness.testing.maps import check_neighbors, distance_squared
 from likeness_papers.hp.hermite_map import HermiteFeatures
 
@@ -162,7 +162,7 @@ def test_a_column_is_each_row_s_own_by_a_bit(feature: HermiteFeatures) -> None:
 
     def joined(rows: np.ndarray) -> np.ndarray:
         widths = (feature.sum_width, *feature.column_sizes)
-        return np.concatenate(_paired(query, feature, rows, 1024, widths), axis=1)
+        return np.concatenate(_pair_features(query, feature, rows, 1024, widths), axis=1)
 
     order, together = np.random.default_rng(8).permutation(37), joined(x)
     assert np.array_equal(np.concatenate([joined(row[None]) for row in x]), together)

@@ -20,7 +20,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 from likeness.release import door
 from likeness.release.door import Door
-from likeness.release.partition_selection import COUNT_BITS, PartitionQuery, Partitions, counted, selected
+from likeness.release.partition_selection import COUNT_BITS, PartitionQuery, Partitions, count_partitions, select_keys
 from likeness.release.released import Released, from_bytes, to_bytes
 from likeness.release.request import Dataset
 
@@ -114,14 +114,14 @@ keys_of_rows = st.lists(st.sampled_from(["a", "b", "c", "other", None]), max_siz
 def test_neighbors_differ_by_no_more_than_the_sensitivity(table: list[str | None], own: list[str | None], dice) -> None:
     """A person of up to k rows is added anywhere; or the last row is replaced."""
     asked, other = query(plan()), sorted([*table, *own], key=lambda _: dice.random())
-    without, _ = counted(asked, [Partitions(table[:7]), Partitions(table[7:])])
-    added, rows = counted(asked, [Partitions(other)])
+    without, _ = count_partitions(asked, [Partitions(table[:7]), Partitions(table[7:])])
+    added, rows = count_partitions(asked, [Partitions(other)])
     assert rows == len(table) + len(own) and not {"other", None} & set(added)
     unit = PrivacyUnit("pid", len(own))
     moved = math.dist(*zip(*[(without.get(k, 0), added.get(k, 0)) for k in "abcd"], strict=True)) * L
     assert moved <= math.sqrt(asked.sensitivity_squared(ADD, unit)) == len(own) * L
     assert sum(without.get(k, 0) != added.get(k, 0) for k in "abcd") <= asked.touched(ADD, unit)
-    first, second = (counted(asked, [Partitions([*table, row])])[0] for row in (own[0], own[-1]))
+    first, second = (count_partitions(asked, [Partitions([*table, row])])[0] for row in (own[0], own[-1]))
     moved = math.dist(*zip(*[(first.get(k, 0), second.get(k, 0)) for k in "abcd"], strict=True)) * L
     assert moved <= math.sqrt(asked.sensitivity_squared(REPLACE)) == pytest.approx(math.sqrt(2) * L)
     assert sum(first.get(k, 0) != second.get(k, 0) for k in "abcd") <= asked.touched(REPLACE) == 2
@@ -129,17 +129,17 @@ def test_neighbors_differ_by_no_more_than_the_sensitivity(table: list[str | None
 
 def test_the_sensitivities_are_reached() -> None:
     one = query(plan())
-    alone, _ = counted(one, [Partitions(["a"] * 3)])
+    alone, _ = count_partitions(one, [Partitions(["a"] * 3)])
     assert alone["a"] * L == math.sqrt(one.sensitivity_squared(ADD, PrivacyUnit("pid", 3)))
-    first, second = (counted(one, [Partitions([key])])[0] for key in "ab")
+    first, second = (count_partitions(one, [Partitions([key])])[0] for key in "ab")
     assert math.dist((first.get("a", 0), first.get("b", 0)), (second.get("a", 0), second.get("b", 0))) == math.sqrt(2)
 
 
 def test_what_is_kept_depends_on_noisy_counts_and_names_alone() -> None:
     noisy = np.array([5, 9, 7, 9, 1])
-    assert selected("abcde", noisy, 5, 10) == [0, 1, 2, 3]
-    assert selected("abcde", noisy, 5, 3) == [1, 2, 3] and selected("abcde", noisy, 5, 1) == [1]
-    assert selected("abcde", noisy, 10, 3) == []
+    assert select_keys("abcde", noisy, 5, 10) == [0, 1, 2, 3]
+    assert select_keys("abcde", noisy, 5, 3) == [1, 2, 3] and select_keys("abcde", noisy, 5, 1) == [1]
+    assert select_keys("abcde", noisy, 10, 3) == []
 
 
 def test_a_rare_key_is_released_as_rarely_as_delta_says_and_a_frequent_one_always() -> None:

@@ -20,7 +20,7 @@ from likeness.bundle.files import Bundle, form, open_bundle, sums
 from likeness.bundle.verdict import Untestable, Wrong, run_check
 from likeness.bundle.write import data_card
 from likeness.core.errors import ArtifactError, ParamsError, SchemaError
-from likeness.core.text import escaped, excerpt
+from likeness.core.text import escape_controls, excerpt
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
@@ -139,8 +139,8 @@ def test_lists_of_a_schema_are_short() -> None:
 
 def test_texts_are_shown_as_one_line_without_controls() -> None:
     for sign in HARMFUL:
-        assert excerpt(f"a{sign}{VERDICT}").isprintable() and escaped(f"a\n{sign}").count("\n") == 1
-        assert escaped(f"a\n{sign}").replace("\n", "").isprintable()
+        assert excerpt(f"a{sign}{VERDICT}").isprintable() and escape_controls(f"a\n{sign}").count("\n") == 1
+        assert escape_controls(f"a\n{sign}").replace("\n", "").isprintable()
     assert excerpt("größe 東京 العربية") == "größe 東京 العربية" and len(excerpt(PRIVATE)) < 250
 
 

@@ -24,14 +24,14 @@ RELEASED = "released"
 _TEXTS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS)
 
 
-def published(outputs: Outputs) -> tuple[str, ...]:
+def recorded_files(outputs: Outputs) -> tuple[str, ...]:
     """The files whose SHA-256 the ledger records. They, the releases and the ledger determine all others."""
     return (SCHEMA, SETTINGS, PLAN_FILE, *outputs.files)
 
 
 def always(outputs: Outputs) -> tuple[str, ...]:
     """The files of each bundle. Others are ``released/QUERY.safetensors``."""
-    return (*_TEXTS, *published(outputs))
+    return (*_TEXTS, *recorded_files(outputs))
 
 
 _OUTPUTS = [model.outputs for model in MODELS.values()]

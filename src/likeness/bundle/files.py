@@ -43,7 +43,7 @@ from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import Request, row_request
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
-from likeness.release.partition_selection import completed
+from likeness.release.partition_selection import complete_schema
 from likeness.release.released import Released, load_released, to_bytes
 
 
@@ -143,7 +143,7 @@ class Bundle:
     @cached_property
     def schema(self) -> Schema:
         """The public schema, its open columns completed with the released categories."""
-        return completed(
+        return complete_schema(
             self.project.written_schema, [one for one in self.answers if one.receipt.stage == SELECTION_STAGE]
         )
 

@@ -14,7 +14,7 @@ from likeness.core.files import naming
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs, read_json, write_json
 from likeness.core.remote import ending
-from likeness.core.text import in_markdown
+from likeness.core.text import escape_markdown
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
 from likeness.pipeline.account import account
@@ -40,15 +40,15 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         *(f"- config_name: {name if linked else 'default'}\n  data_files: {name}.parquet" for name in tables),
         "---",
         "",
-        f"# {in_markdown(schema.name)}: synthetic {'people' if linked else things}",
+        f"# {escape_markdown(schema.name)}: synthetic {'people' if linked else things}",
         "",
         f"{rows:,} synthetic {'people with their events' if linked else things}; none of them is a person. "
         f"Made by the method `{privacy['method']}` of {privacy.get('plugin', 'Likeness')} from "
         f"{len(privacy['queries'])} noisy statistics, ε = {total['epsilon']:.6g} at δ = {total['delta']:g} "
-        f"({privacy['adjacency']}, unit: {in_markdown(privacy['unit'])}). [{STATEMENT}]({STATEMENT}) says what that "
-        "promises and what it does not.",
+        f"({privacy['adjacency']}, unit: {escape_markdown(privacy['unit'])}). "
+        f"[{STATEMENT}]({STATEMENT}) says what that promises and what it does not.",
         "",
-        f"Source of the public schema: {in_markdown(schema.source)}",
+        f"Source of the public schema: {escape_markdown(schema.source)}",
         "",
         "| file | what |",
         "| --- | --- |",
@@ -113,7 +113,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         (folder / contents.SCHEMA).write_bytes(schema_text(schema.published).encode())
         (folder / contents.STATEMENT).write_bytes(statement(privacy).encode())
         (folder / contents.CARD).write_bytes(data_card(privacy, project.written_schema).encode())
-        files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.published(project.outputs)}
+        files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.recorded_files(project.outputs)}
         ledger.publish(population, files, releases)
         extract = chain_extract(ledger.records(), population, open_others)
         (folder / contents.LEDGER).write_bytes(chain_text(extract).encode())

@@ -67,7 +67,7 @@ class _Bar(BarColumn):
     def render(self, task: Task) -> ProgressBar:
         bar = super().render(task)
         if task.total is None and task.fields["seconds"]:
-            bar.total, bar.completed, bar.pulse = *_by_last_run(task), False
+            bar.total, bar.completed, bar.pulse = *_last_run_seconds(task), False
         return bar
 
 
@@ -79,12 +79,12 @@ class _Time(ProgressColumn):
         if task.finished:
             return Text(f"{_clock(task.finished_time or 0)}     ", style="progress.elapsed")
         if task.total is None and task.fields["seconds"]:
-            total, elapsed = _by_last_run(task)
+            total, elapsed = _last_run_seconds(task)
             left = total - elapsed
         return Text(f"{'-:--:--' if left is None else _clock(left)} left", style="progress.remaining")
 
 
-def _by_last_run(task: Task) -> tuple[float, float]:
+def _last_run_seconds(task: Task) -> tuple[float, float]:
     """Seconds of the last run, and those so far, which are at most as many."""
     seconds = float(task.fields["seconds"])
     return seconds, min(task.elapsed or 0.0, seconds)

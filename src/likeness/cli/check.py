@@ -14,7 +14,7 @@ from likeness.pipeline.project import Project
 from likeness.preflight.cost import refusal_ahead
 from likeness.preflight.doctor import examine_places
 from likeness.preflight.downstream_checks import refusals
-from likeness.preflight.faults import examine, of_params
+from likeness.preflight.faults import examine, params_fault
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.release.query import Query
@@ -42,13 +42,13 @@ def report_of(rows: int | None) -> Report:
     project, faults, foreseen, refusal = examined.project, examined.faults, None, ""
     if project is not None:
         with contextlib.suppress(SchemaError):  # which is among the faults
-            faults = (*faults, *map(of_params, refusals(project)))
+            faults = (*faults, *map(params_fault, refusals(project)))
     if project is not None and not faults:
         try:
             foreseen = forecast(project, rows)
             refusal = refusal_ahead(project)
         except LikenessError as error:
-            faults, foreseen = (of_params(error),), None
+            faults, foreseen = (params_fault(error),), None
     return Report(faults, examined.notes, foreseen, refusal)
 
 

@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 from likeness.config.explain import keys
 from likeness.config.params import Params
 from likeness.core.hashing import json_value
-from likeness.core.text import did_you_mean, doc_of, escaped
+from likeness.core.text import did_you_mean, doc_of, escape_controls
 
 _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
 
@@ -64,13 +64,13 @@ def _no_option(option: str, known: Iterable[str]) -> str:
 
 def say(text: str, err: bool = False) -> None:
     """Print text, controls escaped. A terminal breaks long lines between words and indents their rest."""
-    typer.echo(wrapped(escaped(text), err), err=err)
+    typer.echo(wrap_text(escape_controls(text), err), err=err)
 
 
-def wrapped(text: str, err: bool = False) -> str:
+def wrap_text(text: str, err: bool = False) -> str:
     """Text with lines that fit a terminal."""
     console = _console(err)
-    return "\n".join(_broken(line, console.width) for line in text.split("\n")) if console.is_terminal else text
+    return "\n".join(_break_line(line, console.width) for line in text.split("\n")) if console.is_terminal else text
 
 
 def say_json(value: Any) -> None:
@@ -99,6 +99,6 @@ def _console(err: bool = False) -> "Console":
     return console
 
 
-def _broken(line: str, width: int) -> str:
+def _break_line(line: str, width: int) -> str:
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

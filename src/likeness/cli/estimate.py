@@ -56,7 +56,7 @@ def estimate(
         say(frame.to_csv(lineterminator="\n").rstrip("\n"))
     else:
         names = [str(name) for name in frame.index.names]
-        rows = [[*map(_shown, row.values())] for row in _rows(frame)]
+        rows = [[*map(_cell_text, row.values())] for row in _rows(frame)]
         say(table([*names, *frame.columns], rows, words=len(names)))
         if prefix_with(schema.row_sets, (*question.columns, *question.by)):
             say("Of pairs of events that follow each other. Those of a person share the weight 1.")
@@ -77,7 +77,7 @@ def _records(frame: DataFrame) -> list[dict[str, Any]]:
     return [{"cell": {name: row.pop(name) for name in map(str, frame.index.names)}, **row} for row in _rows(frame)]
 
 
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     """A value for people: four digits, and all digits before the point; a mark as a word."""
     if isinstance(value, bool):
         return "unreliable" if value else ""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from likeness.cli.check import report_of
-from likeness.cli.console import say, wrapped
+from likeness.cli.console import say, wrap_text
 from likeness.cli.ledger import ledger_init
 from likeness.cli.run import run
 from likeness.config.edit import section_in
@@ -25,7 +25,7 @@ from likeness.core.errors import LikenessError, MissingPackageError, ParamsError
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import source_path
 from likeness.core.text import normal_text
-from likeness.data.schema.answers import chosen
+from likeness.data.schema.answers import parse_columns
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import Categorical, Date, Datetime
 from likeness.data.schema.schema import Schema, entries
@@ -117,7 +117,7 @@ def init(
     check_terminal(ask)
     label, person, order, split = (one and normal_text(one) for one in (label, person, order, split))
     given = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
-    table = _opened(source, query, name, build(FileFormat, given, "ingest.format"))
+    table = _open_source(source, query, name, build(FileFormat, given, "ingest.format"))
     if table.layout.separator == ";" and "decimal" not in given:
         say(_DECIMAL.format(table=table.place))
     ingest = section_in(read_content(_PARAMS), "ingest")  # readable, or refused
@@ -143,10 +143,12 @@ def init(
     place = text, table.place, table.query, target.as_posix(), person, split, table.layout
     settings = partial(draft_params, *place, people=people, unit=unit, of_records=table.settings)
     drafted = settings(kept if unit is not None else None)  # complete, or refused before the first question
-    if columns is not None and not _filled(columns, draft):
+    if columns is not None and not _fill_from_sheet(columns, draft):
         return
     if nullable is not None:
-        draft.nullable = chosen(nullable, list(draft), [each for each in draft.able() if not draft[each].settled])
+        draft.nullable = parse_columns(
+            nullable, list(draft), [each for each in draft.able() if not draft[each].settled]
+        )
     if private_categories and not (ask and draft.label is None):
         draft.make_private()
     if split is not None:
@@ -247,7 +249,7 @@ def _draft_of_histories(
     if people is not None:
         is_query = events.database
         place, query = (events.place, people) if is_query else (people, None)
-        sources = {"people": _opened(place, query, events.name, events.layout), **sources}
+        sources = {"people": _open_source(place, query, events.name, events.layout), **sources}
         people = people if is_query else sources["people"].place
     for one in sources.values():
         check_columns(one.kinds, person=person)
@@ -260,7 +262,7 @@ def _draft_of_histories(
     return draft(tables, person, order, events.name, dtypes), people
 
 
-def _filled(sheet: Path, draft: SchemaDraft) -> bool:
+def _fill_from_sheet(sheet: Path, draft: SchemaDraft) -> bool:
     """Whether a sheet is there, whose answers go into the draft. Else it is written."""
     if not sheet.exists():
         sheet.write_text(new_sheet(draft), encoding="utf-8-sig")  # the mark that Excel looks for
@@ -275,7 +277,7 @@ def _filled(sheet: Path, draft: SchemaDraft) -> bool:
     return True
 
 
-def _opened(source: str, query: str | None, name: str | None, layout: FileFormat) -> _Source:
+def _open_source(source: str, query: str | None, name: str | None, layout: FileFormat) -> _Source:
     """A source with a name for its table, and the guessed kind of each column."""
     if not query and source.startswith(DATABASES):
         raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
@@ -303,7 +305,7 @@ def _new_schema(name: str) -> Path:
 def _complete(interview: Interview, target: Path, settings: Callable[..., str], source: str) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     answers_file = target.with_suffix(".answers.json")
-    answered = _answered(interview, answers_file)
+    answered = _run_interview(interview, answers_file)
     _write(target, answered.draft.text(), settings(answered.max_rows, answered.population))
     answers_file.unlink(missing_ok=True)
     say(f"Written: {target}, params.yaml. For details: likeness check")
@@ -318,7 +320,7 @@ def _complete(interview: Interview, target: Path, settings: Callable[..., str], 
         _offer_run(Path(f"{interview.draft.name}.zip"))
 
 
-def _answered(interview: Interview, answers_file: Path) -> Completed:
+def _run_interview(interview: Interview, answers_file: Path) -> Completed:
     """The interview to its end. If a person stops it, the answers so far stay in a file."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (arrow keys, and lines longer than a terminal's buffer)
@@ -374,7 +376,7 @@ def _offer_run(bundle: Path) -> None:
 
 def _ask(question: str) -> str:
     """A line from the terminal, which the last line of a long question begins."""
-    above, break_, last = wrapped(question).rpartition("\n")
+    above, break_, last = wrap_text(question).rpartition("\n")
     if break_:
         typer.echo(above)
     try:

@@ -9,13 +9,13 @@ import typer
 
 from likeness.config.edit import section_in
 from likeness.config.explain import defaults, with_help
-from likeness.config.load import checked, read_content
+from likeness.config.load import check_params, read_content
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import choices
-from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolved
-from likeness.methods.plugins import installed
+from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolve_settings
+from likeness.methods.plugins import installed_names
 
 _QUESTIONS = {("privacy",): ("population", "?"), ("ingest", "unit"): ("max_rows", 1)}
 """What `likeness init` leaves to a person, by section: the key, and a value in its place."""
@@ -35,7 +35,7 @@ def params(
         typer.echo(with_help(Params, values, known_methods()))
         return
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
-    methods = [*METHODS, *installed()]
+    methods = [*METHODS, *installed_names()]
     if section not in (*methods, *hints):
         words = choices(section, (*methods, *hints), "Methods and sections")
         raise ParamsError(f"'{section}' is no method or section.{words}")
@@ -60,8 +60,8 @@ def _settings_of(path: Path) -> dict[str, Any]:
         if section and section.get(key) is None:
             section[key] = instead
             undecided.append((places, key))
-    given = checked(content, path)
-    values = resolved(given)
+    given = check_params(content, path)
+    values = resolve_settings(given)
     values[given.method]["expert"] = (given.sections.get(given.method) or {}).get("expert", {})
     for places, key in undecided:
         section = values

@@ -12,7 +12,7 @@ from likeness.config.explain import yaml_value
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import json_value
 from likeness.core.paths import ProjectPaths
-from likeness.core.yaml import parsed
+from likeness.core.yaml import parse_yaml
 
 _PARAMS = ProjectPaths.params
 _QUESTION = "# ? "
@@ -20,7 +20,7 @@ _NULL = "tag:yaml.org,2002:null"  # the library would write nothing
 _COLUMN = 34  # where a new comment begins
 
 
-def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) -> str:
+def edit_text(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) -> str:
     """The text with other values. A new key stands before the last one: comments below a section may not be its own.
 
     Args:
@@ -31,7 +31,7 @@ def edited(text: str, changes: Mapping[str, Any], questions: Mapping[str, str]) 
     Raises:
         ParamsError: two sections are one by an alias, a section is none, or the text is not YAML.
     """
-    writer, wanted = YAML(), json_value(parsed(text, _PARAMS, ParamsError))  # a copy without aliases
+    writer, wanted = YAML(), json_value(parse_yaml(text, _PARAMS, ParamsError))  # a copy without aliases
     writer.width, writer.preserve_quotes = 2**31, True
     writer.indent(mapping=2, sequence=4, offset=2)
     writer.representer.add_representer(type(None), lambda one, _: one.represent_scalar(_NULL, "null"))

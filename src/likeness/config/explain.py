@@ -77,20 +77,20 @@ def with_help(
     for item in fields(section):
         if item.name == "sections":
             for name, method in ((name, others[name]) for name in others if name in values):
-                lines += ["", *_commented(f"{name}:", summary(method)), with_help(method, values[name], depth=1)]
+                lines += ["", *_comment_lines(f"{name}:", summary(method)), with_help(method, values[name], depth=1)]
                 if any(".expert." in key.name for key in keys(method, name)):
-                    lines += _commented(f"  expert: {yaml_value(values[name].get('expert', {}))}", _EXPERT)
+                    lines += _comment_lines(f"  expert: {yaml_value(values[name].get('expert', {}))}", _EXPERT)
             continue
         if item.name not in values or is_expert(section, item.name):
             continue
         value, help, start = values[item.name], item.metadata.get("help", ""), f"{'  ' * depth}{item.name}:"
         inner = _inner(hints[item.name])
         if inner is not None and value:
-            lines += ([""] if depth == 0 else []) + _commented(start, help)
+            lines += ([""] if depth == 0 else []) + _comment_lines(start, help)
             lines += [with_help(inner, value, depth=depth + 1)]
         else:
             question = "? " if value is None and default_of(item) is MISSING else ""
-            lines += _commented(f"{start} {yaml_value(value)}", question + help)
+            lines += _comment_lines(f"{start} {yaml_value(value)}", question + help)
     return "\n".join(lines)
 
 
@@ -109,7 +109,7 @@ def _inner(hint: Any) -> Any:
     return next((part for part in (hint, *typing.get_args(hint)) if is_dataclass(part)), None)
 
 
-def _commented(start: str, help: str) -> list[str]:
+def _comment_lines(start: str, help: str) -> list[str]:
     """A line and its comment, which goes on below where it is long."""
     column = max(_COLUMN, len(start) + 2)
     first, *rest = textwrap.wrap(help, max(_WIDTH - column - 2, 40)) or [""]

@@ -9,21 +9,21 @@ from typing import Any
 from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, no_project
-from likeness.core.files import expanded
+from likeness.core.files import expand_home
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import did_you_mean
 from likeness.core.yaml import read_yaml
 
 
 def load_params(path: Path | str = ProjectPaths.params) -> Params:
-    """Read and check params.yaml. In a copy that DVC made for an experiment, apply :func:`at_home`.
+    """Read and check params.yaml. In a copy that DVC made for an experiment, apply :func:`params_at_home`.
 
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
     """
     params, root = read_params(path), Path(path).parent
     home = Path(os.environ.get("DVC_ROOT", root))
-    return params if home.resolve() == root.resolve() else at_home(params, root, home)
+    return params if home.resolve() == root.resolve() else params_at_home(params, root, home)
 
 
 def read_params(path: Path | str = ProjectPaths.params) -> Params:
@@ -32,10 +32,10 @@ def read_params(path: Path | str = ProjectPaths.params) -> Params:
     Raises:
         ParamsError: names the file, the key, the rule and what is allowed.
     """
-    return checked(read_content(path), path)
+    return check_params(read_content(path), path)
 
 
-def checked(content: Mapping[str, Any], path: Path | str) -> Params:
+def check_params(content: Mapping[str, Any], path: Path | str) -> Params:
     """Settings from the content of the file at ``path``, which messages name.
 
     Raises:
@@ -78,7 +78,7 @@ def params_from(content: Mapping[str, Any]) -> Params:
     return build(Params, {**{key: content[key] for key in content if key in shared}, "sections": sections}, "")
 
 
-def at_home(params: Params, root: Path, home: Path) -> Params:
+def params_at_home(params: Params, root: Path, home: Path) -> Params:
     """Settings of the project in ``root``, which is a copy of that in ``home``.
 
     ``dvc exp run --temp`` and its queue run stages in a copy and name the project in ``DVC_ROOT``. The copy holds what
@@ -105,7 +105,7 @@ def source_at(source: str, home: Path) -> str:
     prefix = _file_url(source)
     if "://" in source and not prefix:
         return source
-    return prefix + str((home / expanded(source.removeprefix(prefix))).resolve())
+    return prefix + str((home / expand_home(source.removeprefix(prefix))).resolve())
 
 
 def _file_url(source: str) -> str:

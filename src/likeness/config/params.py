@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from likeness.config.typed import Section, require, setting
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
-from likeness.core.files import expanded
+from likeness.core.files import expand_home
 from likeness.core.text import normal_texts
 
 _DATABASES = ("sqlite", "duckdb", "postgresql+psycopg")
@@ -103,7 +103,7 @@ class LedgerSettings(Section):
 
     def place(self, root: Path) -> tuple[str | None, str | None]:
         """Folder and database of the ledger of a project, whose folder is ``root``."""
-        return str(root / expanded(self.home)) if self.home else None, self.url
+        return str(root / expand_home(self.home)) if self.home else None, self.url
 
 
 @dataclass(frozen=True)

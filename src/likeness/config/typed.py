@@ -163,7 +163,7 @@ def is_expert(cls: Any, name: str) -> bool:
     return name not in getattr(cls, "everyday", (name,))
 
 
-def merged(cls: Any, section: Mapping[str, Any]) -> dict[str, Any]:
+def merge_expert(cls: Any, section: Mapping[str, Any]) -> dict[str, Any]:
     """The section of a method as params.yaml has it, with the settings of its ``expert`` in their places.
 
     Raises:
@@ -212,7 +212,7 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
         if value is None and type(None) in arguments:
             return None
         lists = any(typing.get_origin(hint) is tuple for hint in arguments)
-        return _convert(value, _chosen(value, arguments), where, default, " or a list" if lists else "")
+        return _convert(value, _choose_type(value, arguments), where, default, " or a list" if lists else "")
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ParamsError(f"{where} must be a list, got {value!r}")
@@ -244,7 +244,7 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
     return value
 
 
-def _chosen(value: Any, hints: tuple[Any, ...]) -> Any:
+def _choose_type(value: Any, hints: tuple[Any, ...]) -> Any:
     """The one of several types that a value is checked against: its own, or the list type, or else the first one."""
     if type(value) in hints:
         return type(value)
@@ -260,7 +260,7 @@ def require(condition: bool, key: str, value: Any, rule: str) -> None:
         raise ParamsError(f"{key} must be {rule}, got {value!r}")
 
 
-def whole(key: str, value: Any, least: int | None = None) -> int:
+def check_whole_number(key: str, value: Any, least: int | None = None) -> int:
     """A whole number of Python or numpy.
 
     Raises:
@@ -275,7 +275,7 @@ def whole(key: str, value: Any, least: int | None = None) -> int:
     return number
 
 
-def allowed(key: str, value: str, names: Iterable[str]) -> None:
+def check_allowed(key: str, value: str, names: Iterable[str]) -> None:
     """Refuse a name that is not in the list."""
     names = list(names)
     if value not in names:

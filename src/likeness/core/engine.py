@@ -66,7 +66,7 @@ class Threads:
         faults: list[Exception] = []
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                for item in _taken(items, faults):
+                for item in _take_items(items, faults):
                     waiting.append(pool.submit(lambda item=item: list(work(item))))  # type: ignore[misc]
                     if len(waiting) > self.workers:
                         yield from waiting.popleft().result()
@@ -79,7 +79,7 @@ class Threads:
             raise faults[0]
 
 
-def _taken(items: Iterable[T], faults: list[Exception]) -> Iterator[T]:
+def _take_items(items: Iterable[T], faults: list[Exception]) -> Iterator[T]:
     """Items. An error of them ends them, and comes into the list."""
     try:
         yield from items

@@ -16,7 +16,7 @@ FULL = {errno.EDQUOT, errno.EFBIG, errno.ENOSPC}
 """Codes of a disk, a quota or a file that has no more room."""
 
 
-def expanded(place: str | Path) -> Path:
+def expand_home(place: str | Path) -> Path:
     """A path with the home folder in the place of its ``~``.
 
     Raises:
@@ -38,7 +38,7 @@ def user_folders() -> tuple[Path, Path]:
         import platformdirs  # training alone runs without it
 
         folders = platformdirs.user_data_dir("likeness"), platformdirs.user_state_dir("likeness")
-    return expanded(folders[0]), expanded(folders[1])
+    return expand_home(folders[0]), expand_home(folders[1])
 
 
 @contextmanager

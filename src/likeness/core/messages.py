@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Self
 
-from likeness.core.text import escaped
+from likeness.core.text import escape_controls
 
 LOG = logging.getLogger("likeness")
 _LINES = 10  # of long work, where there is no terminal
@@ -71,7 +71,7 @@ class _StandardError(logging.Handler):
         if is_reported():
             Report(record.getMessage(), safe=True).write()
             return
-        sys.stderr.write(f"{escaped(record.getMessage())}\n")
+        sys.stderr.write(f"{escape_controls(record.getMessage())}\n")
         sys.stderr.flush()
 
 
@@ -107,7 +107,7 @@ def progress(title: str, total: int) -> Iterator[Step]:
         yield _reports(title, total)
         return
     if not sys.stderr.isatty() or find_spec("rich") is None:  # training needs torch, numpy, safetensors and pyyaml only
-        yield _each(_LINES, total, lambda done, note: LOG.info(_line(title, done, total, note)))
+        yield _evenly_spaced(_LINES, total, lambda done, note: LOG.info(_line(title, done, total, note)))
         return
     from rich import console
     from rich import progress as bars
@@ -128,10 +128,10 @@ def _reports(title: str, total: int) -> Step:
         passed, tenth = tenth, done * _LINES // total
         Report(_line(title, done, total, note) if tenth > passed else "", True, done, total, note).write()
 
-    return _each(_STEPS, total, show)
+    return _evenly_spaced(_STEPS, total, show)
 
 
-def _each(parts: int, total: int, show: Step) -> Step:
+def _evenly_spaced(parts: int, total: int, show: Step) -> Step:
     """Show the first step in each of so many equal parts, independent of the clock."""
     passed = 0
 

@@ -125,7 +125,7 @@ class ProjectPaths:
         return [*self.category_files, *self.auxiliary_files, self.embedding, *others]
 
 
-def of_rows(path: Path, prefix: str) -> Path:
+def row_set_file(path: Path, prefix: str) -> Path:
     """The file of a row set beside that of the first one. ``prefix`` begins the names of its queries."""
     return path.with_name(f"{prefix}{path.name}")
 

@@ -57,15 +57,15 @@ def normal_texts(value: Any) -> Any:
     return type(value)(map(normal_texts, value)) if isinstance(value, list | tuple) else value
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """A normal text without the difference of case, which has one letter i also for Turkish words."""
     return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A sentence, with a blank in front, that names the known word most like a mistyped one; empty without one."""
-    by_form = {folded(normal_text(one)).replace("-", "_"): one for one in known}
-    close = get_close_matches(folded(normal_text(word)).replace("-", "_"), by_form, n=1, cutoff=0.7)
+    by_form = {fold_case(normal_text(one)).replace("-", "_"): one for one in known}
+    close = get_close_matches(fold_case(normal_text(word)).replace("-", "_"), by_form, n=1, cutoff=0.7)
     return f" Did you mean {by_form[close[0]]}?" if close else ""
 
 
@@ -89,7 +89,7 @@ def code_points(text: str) -> str:
     return f" ({signs})" if signs else ""
 
 
-def escaped(text: str) -> str:
+def escape_controls(text: str) -> str:
     """A text of several lines for a terminal, without signs that could move its cursor or turn its lines."""
     return _IN_A_PAGE.sub(_escape, text)
 
@@ -127,12 +127,12 @@ def texts_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
         yield where, value
 
 
-def in_markdown(text: object) -> str:
+def escape_markdown(text: object) -> str:
     """A text that Markdown and HTML show as it is."""
     return _MARKDOWN.sub(r"\\\g<0>", html.escape(str(text), quote=False))
 
 
-def in_code(text: object) -> str:
+def code_span(text: object) -> str:
     """A text as code in Markdown, which shows it as it is. More backquotes stand around it than stand in it."""
     code = str(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", code)), default=0))

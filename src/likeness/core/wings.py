@@ -20,7 +20,7 @@ def _package(point: EntryPoint) -> str:
     return point.module.partition(".")[0]
 
 
-def _declared(group: str) -> dict[str, EntryPoint]:
+def _entry_points(group: str) -> dict[str, EntryPoint]:
     try:
         points = distribution(DISTRIBUTION).entry_points
     except PackageNotFoundError:  # a source tree that nobody installed has the core alone
@@ -30,7 +30,7 @@ def _declared(group: str) -> dict[str, EntryPoint]:
 
 def wing_folders(groups: Iterable[str]) -> list[Path]:
     """Folders of the installed wings that offer something under one of the groups of entry points."""
-    packages = {_package(point) for group in groups for point in _declared(group).values()}
+    packages = {_package(point) for group in groups for point in _entry_points(group).values()}
     found = [find_spec(package) for package in sorted(packages)]
     return [Path(place) for spec in found if spec is not None for place in spec.submodule_search_locations or ()]
 
@@ -49,7 +49,7 @@ class Wings(Mapping[str, T]):
 
     @cached_property
     def _declared(self) -> dict[str, EntryPoint]:
-        return _declared(self._group)
+        return _entry_points(self._group)
 
     @cached_property
     def _names(self) -> list[str]:

@@ -23,7 +23,7 @@ class UniqueKeys(yaml.SafeLoader):
         return node
 
 
-def parsed(text: str, where: object, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
+def parse_yaml(text: str, where: object, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
     """The content of a text in YAML, unchecked. ``error`` is the kind of refusal, ``where`` the name in its message.
 
     Raises:
@@ -40,7 +40,7 @@ def parsed(text: str, where: object, error: type[LikenessError], loader: type[ya
 
 
 def read_yaml(path: Path, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
-    """The content of a file, as :func:`parsed`.
+    """The content of a file, as :func:`parse_yaml`.
 
     Raises:
         LikenessError: the file cannot be read, or is not YAML.
@@ -51,4 +51,4 @@ def read_yaml(path: Path, error: type[LikenessError], loader: type[yaml.SafeLoad
         raise error(f"{path}: cannot be read ({fault.strerror}). Give the path of a YAML file.") from None
     except UnicodeDecodeError:
         raise error(f"{path}: is not UTF-8 text. Save it in UTF-8.") from None
-    return parsed(text, path, error, loader)
+    return parse_yaml(text, path, error, loader)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
-from likeness.data.table_columns import PIXEL, leading_pixels, matrix, of_one_size, with_pixels
+from likeness.data.table_columns import PIXEL, equal_chunks, leading_pixels, matrix, with_pixels
 
 _ROW_GROUP = 1 << 18
 _SMALLEST_FILE = 1 << 16
@@ -63,7 +63,7 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: C
             temporary, schema, compression="lz4", use_dictionary=repeated, write_statistics=False
         ) as writer:
             temporary.chmod(0o600)
-            for group in of_one_size((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
+            for group in equal_chunks((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
                 writer.write_table(group.unify_dictionaries(), row_group_size=rows)
             writer.add_key_value_metadata({_MANIFEST: json.dumps(dict(manifest())).encode()})
         _pad(temporary)
@@ -123,8 +123,8 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    file = _opened(path)
-    return _typed_as_written(file.read(columns=_stored(file, columns)))
+    file = _open_parquet(path)
+    return _typed_as_written(file.read(columns=_stored_names(file, columns)))
 
 
 def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    count = _opened(path).metadata.num_rows
+    count = _open_parquet(path).metadata.num_rows
     if most is None or count <= most:
         return read_private(path)
     wanted = np.unique(public(seed, "private.sample").integers(0, count, most))
@@ -153,7 +153,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return _manifest(_opened(path))
+    return _manifest(_open_parquet(path))
 
 
 def iter_private(
@@ -178,14 +178,14 @@ def iter_private(
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
-    file = _of_manifest(path, manifest)
-    wanted = _stored(file, columns)
+    file = _open_with_manifest(path, manifest)
+    wanted = _stored_names(file, columns)
     batches = file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted)
     empty = file.schema_arrow.empty_table()
     tables = chain(
         [empty if wanted is None else empty.select(wanted)], (pa.Table.from_batches([one]) for one in batches)
     )
-    yield from map(_typed_as_written, of_one_size(tables, chunk_rows))
+    yield from map(_typed_as_written, equal_chunks(tables, chunk_rows))
 
 
 class StoredRows:
@@ -221,7 +221,7 @@ def iter_stored(
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
-    file = _of_manifest(path, manifest)
+    file = _open_with_manifest(path, manifest)
 
     def column(group: int, name: str) -> NDArray[Any]:
         values: NDArray[Any] = file.read_row_group(group, [name]).column(0).to_numpy()
@@ -239,7 +239,7 @@ def text_columns(path: Path) -> list[str]:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    fields = _opened(path).schema_arrow
+    fields = _open_parquet(path).schema_arrow
     return [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
 
 
@@ -249,7 +249,7 @@ def num_groups(path: Path) -> int:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return int(_opened(path).num_row_groups)
+    return int(_open_parquet(path).num_row_groups)
 
 
 def _typed_as_written(content: pa.Table) -> pd.DataFrame:
@@ -267,7 +267,7 @@ def _typed_as_written(content: pa.Table) -> pd.DataFrame:
     return with_pixels(np.frombuffer(data, PIXEL).reshape(-1, len(pixels)), pixels, table)
 
 
-def _stored(file: pq.ParquetFile, columns: Sequence[str] | None) -> list[str] | None:
+def _stored_names(file: pq.ParquetFile, columns: Sequence[str] | None) -> list[str] | None:
     """Names of wanted columns in the file. All pixels of an image come with one of them."""
     pixels = set(_pixels(file.schema_arrow))
     return None if columns is None else list(dict.fromkeys(_IMAGE if name in pixels else name for name in columns))
@@ -278,15 +278,15 @@ def _manifest(file: pq.ParquetFile) -> dict[str, Any]:
     return manifest
 
 
-def _of_manifest(path: Path, manifest: Mapping[str, Any] | None) -> pq.ParquetFile:
+def _open_with_manifest(path: Path, manifest: Mapping[str, Any] | None) -> pq.ParquetFile:
     """An open file, which has this manifest where one is expected."""
-    file = _opened(path)
+    file = _open_parquet(path)
     if manifest is not None and _manifest(file) != dict(manifest):
         raise ArtifactError(f"{path} was replaced while it was in use. Run: likeness run")
     return file
 
 
-def _opened(path: Path) -> pq.ParquetFile:
+def _open_parquet(path: Path) -> pq.ParquetFile:
     try:
         # With pre-buffering pyarrow holds the bytes of all row groups until the file closes (apache/arrow#39808).
         return pq.ParquetFile(path, pre_buffer=False)

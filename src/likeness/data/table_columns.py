@@ -28,7 +28,7 @@ def with_columns(table: pd.DataFrame, columns: Mapping[str, Any] | pd.DataFrame)
     return result
 
 
-def of_one_size(tables: "Iterable[pa.Table]", rows: int) -> "Iterator[pa.Table]":
+def equal_chunks(tables: "Iterable[pa.Table]", rows: int) -> "Iterator[pa.Table]":
     """Rows in tables of one size, whatever that of the given ones. The last one may be smaller, and empty if alone."""
     held, passed = None, False
     for table in tables:

@@ -20,7 +20,7 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.marginals import cells, cramers_v, total_variation
-from likeness.evaluation.utility import at_most
+from likeness.evaluation.utility import sample_rows
 
 MOST_MAPPED, MOST_CROSSED, MOST_SHOWN, MOST_GROUPS, MOST_RARE = 60, 3, 10, 12, 20
 RARE = 0.01
@@ -81,10 +81,10 @@ def neighbors(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema
     from sklearn.neighbors import NearestNeighbors
 
     most = min(most, len(tables["real"]), len(held_out))
-    rows = points(at_most(tables["synthetic"], most, seed, "neighbors"), schema)
+    rows = points(sample_rows(tables["synthetic"], most, seed, "neighbors"), schema)
     distances = {}
     for name, table in {"train": tables["real"], "held_out": held_out}.items():
-        references = points(at_most(table, most, seed, f"neighbors {name}"), schema)
+        references = points(sample_rows(table, most, seed, f"neighbors {name}"), schema)
         distances[name] = NearestNeighbors(n_neighbors=1).fit(references).kneighbors(rows)[0][:, 0]
     nearer = (distances["train"] < distances["held_out"]) + 0.5 * (distances["train"] == distances["held_out"])
     return {

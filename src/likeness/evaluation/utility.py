@@ -264,7 +264,7 @@ def shuffle_columns(df: pd.DataFrame, seed: int) -> pd.DataFrame:
     return pd.DataFrame(columns, index=df.index, columns=df.columns)
 
 
-def at_most(table: pd.DataFrame, most: int | None, seed: int, purpose: str) -> pd.DataFrame:
+def sample_rows(table: pd.DataFrame, most: int | None, seed: int, purpose: str) -> pd.DataFrame:
     """At most ``most`` rows, drawn by the public seed for one purpose, in table order; None: all."""
     if most is None or len(table) <= most:
         return table

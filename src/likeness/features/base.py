@@ -199,7 +199,9 @@ def _arrays(result: Any) -> Any:
     return tuple(_arrays(one) for one in result) if isinstance(result, tuple) else result.numpy()
 
 
-def converted(holder: object, name: str, x: "Tensor", values: "Callable[[], Tensor | NDArray[np.float64]]") -> "Tensor":
+def convert_once(
+    holder: object, name: str, x: "Tensor", values: "Callable[[], Tensor | NDArray[np.float64]]"
+) -> "Tensor":
     """Public numbers in the type and on the device of x, converted once for each of both.
 
     Args:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import ReleaseError
 from likeness.core.extras import torch
 from likeness.core.rng import public
-from likeness.features.base import Map, converted
+from likeness.features.base import Map, convert_once
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,7 +91,7 @@ class FrequencyMap(Map):
 
     def angles(self, x: "Tensor") -> "Tensor":
         """Products of inputs (n, d) and frequencies, shape (n, k)."""
-        return x @ converted(self, "frequencies", x, lambda: self.frequencies).T
+        return x @ convert_once(self, "frequencies", x, lambda: self.frequencies).T
 
 
 def check_digest(frequencies: NDArray[np.float64], digest: str, name: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from likeness.core.messages import LOG, MARK, REPORT, Report
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.pipeline.dvc_repair import at_work, dvc_environment, locked_stages, set_aside
+from likeness.pipeline.dvc_repair import dvc_environment, dvc_processes, locked_stages, set_aside
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 Listen = Callable[[Report], None]
@@ -96,7 +96,7 @@ def reproduce(
         return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {alone}")
     if process.returncode:
         said = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
-        others = [] if said or heard else at_work(root)  # DVC begins no stage whose files another one uses
+        others = [] if said or heard else dvc_processes(root)  # DVC begins no stage whose files another one uses
         if others:
             words = f"another run is at work in this folder: process {', '.join(map(str, others))}"
             said = f"{stage}: {words}. {_OTHER_RUN}"

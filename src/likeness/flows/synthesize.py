@@ -90,7 +90,7 @@ def synthesize(
         project = Project.load(Path(root))
         with ExitStack() as held:
             patiently(lambda: held.enter_context(project.ledger_session.alone(wait)))
-            held.enter_context(_noted(project.paths.flow_run))
+            held.enter_context(_note_run(project.paths.flow_run))
             state = _stages(project.paths, stage_timeout, check_budget)
             publish(project.paths, account=state.is_completed())
             return state
@@ -99,7 +99,7 @@ def synthesize(
 
 
 @contextmanager
-def _noted(note: Path) -> Iterator[None]:
+def _note_run(note: Path) -> Iterator[None]:
     """Keep this run's id in a file while it is at work. A run that a kill left there has crashed, and cannot say so.
 
     The lock of the people is held, so that run is not at work. A server that does not answer hinders no night.
@@ -123,11 +123,11 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
     if check_budget:
         state = budget(str(paths.root), return_state=True)
         if not state.is_completed():
-            return _failed(str(state.message))
+            return _failed_state(str(state.message))
     for stage in stage_graph(paths.stages):
         state = dvc_stage(stage, str(paths.root), stage_timeout, return_state=True)
         if not state.is_completed():
-            return _failed(str(state.message))
+            return _failed_state(str(state.message))
         endings.append(f"{stage} {state.name}")
     return Completed(message=", ".join(endings))
 
@@ -146,7 +146,7 @@ def _likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def _failed(message: str) -> State[None]:
+def _failed_state(message: str) -> State[None]:
     """A failed state; its name is OverBudget where a cap refused the run."""
     return Failed(name="OverBudget" if _OVER in message else "Failed", message=message)
 
@@ -183,7 +183,7 @@ def _leave(artifact: Artifact) -> None:
 def privacy_table(privacy: dict[str, Any]) -> list[dict[str, Any]]:
     """One row a query; without noise no digests, which would be those of private sums."""
     columns = [column for column in _COLUMNS if privacy["private"] or column != "sha256"]
-    return [{column: _rounded(query[column]) for column in columns} for query in privacy["queries"]]
+    return [{column: _six_digits(query[column]) for column in columns} for query in privacy["queries"]]
 
 
 def _headline(privacy: dict[str, Any]) -> str:
@@ -191,11 +191,11 @@ def _headline(privacy: dict[str, Any]) -> str:
     stamp = "" if privacy["private"] else "NOT PRIVATE: no noise was added. "
     return (
         f"{stamp}{privacy['identity']}, {privacy['method']}, {privacy['adjacency']}: epsilon "
-        f"{_rounded(total['epsilon'])} at delta {total['delta']}, rho {_rounded(total['rho'])}"
+        f"{_six_digits(total['epsilon'])} at delta {total['delta']}, rho {_six_digits(total['rho'])}"
     )
 
 
-def _rounded(value: Any) -> Any:
+def _six_digits(value: Any) -> Any:
     """To six digits, for reading; the statement has them all."""
     return float(f"{value:.6g}") if isinstance(value, float) else value
 

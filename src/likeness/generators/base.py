@@ -169,10 +169,10 @@ class Generator(ABC):
     def from_spec(cls, spec: Mapping[str, Any]) -> Self:
         """Inverse of :meth:`spec`."""
         given = {name: spec[name] for name in _arguments(cls) if name in spec}
-        return cls(**{name: cls.readers.get(name, _same)(value) for name, value in given.items()})
+        return cls(**{name: cls.readers.get(name, _identity)(value) for name, value in given.items()})
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

@@ -38,7 +38,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.core.text import normal_text
 from likeness.data.schema.row_sets import PublicSchema
@@ -46,7 +46,7 @@ from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
 from likeness.inference.axes import Axis
 from likeness.inference.intervals import NOBODY, Ratio, nearest_distribution
-from likeness.inference.measurements import Measurements, about, measurements
+from likeness.inference.measurements import Measurements, measurements, measurements_about
 from likeness.inference.terms import Forms
 from likeness.methods import DEFAULT
 from likeness.release.released import Released
@@ -91,13 +91,13 @@ class Question:
         Raises:
             ParamsError: naming the argument and its rule.
         """
-        allowed("statistic", self.statistic, STATISTICS)
+        check_allowed("statistic", self.statistic, STATISTICS)
         require(0 < self.level < 1, "level", self.level, "between 0 and 1, such as 0.95")
         require(0 < self.quantile < 1, "quantile", self.quantile, "between 0 and 1, such as 0.5")
         require(0 < self.max_cv < math.inf, "max_cv", self.max_cv, "above 0, such as 0.3")
         names = (*self.columns, *self.by)
         for name in names:
-            allowed("columns", name, schema.names)
+            check_allowed("columns", name, schema.names)
         different = len(self.columns) > 0 and len(set(names)) == len(names)
         require(different, "columns", ", ".join(names), "different names, at least one")
         if self.statistic in ("mean", "quantile"):
@@ -116,7 +116,7 @@ def estimate(
 
     Args:
         schema: public, with released categories. Of people with histories the question is about people, or about
-            pairs of events, see :func:`likeness.inference.measurements.about`.
+            pairs of events, see :func:`likeness.inference.measurements.measurements_about`.
         released: all files of a run.
         question: columns, groups and statistic.
         total: the number of records where it is public.
@@ -131,7 +131,9 @@ def estimate(
         ParamsError: the question is none for this schema.
         ReleaseError: the release does not have these cells.
     """
-    rows, releases, total = about(schema, released, (*question.columns, *question.by), total, question.sampling)
+    rows, releases, total = measurements_about(
+        schema, released, (*question.columns, *question.by), total, question.sampling
+    )
     question.check(rows)
     return Answers(measurements(rows, releases, total)).frame(question)
 
@@ -209,9 +211,9 @@ class Answers:
         error = self._flat(question.by, np.maximum(high.estimate - low.estimate, 0) / 2)
         frame.insert(frame.columns.tolist().index("low"), "cell_error", error)
         interval = (self._flat(question.by, end) for end in ends)
-        judged = _judged(question, frame["estimate"].to_numpy(), interval, bounds, _origin(axis))
+        judged = _judge_quality(question, frame["estimate"].to_numpy(), interval, bounds, _origin(axis))
         values = {"estimate": frame["estimate"], "unbiased": frame["unbiased"], **judged}
-        return with_columns(frame, _in_units(axis, values))
+        return with_columns(frame, _column_values(axis, values))
 
     def _quantile(self, question: Question, column: str) -> "DataFrame":
         """Quantiles of one number in each group, from the shares below all edges of its cells."""
@@ -244,15 +246,15 @@ class Answers:
         estimates = np.where(y[0] > NOBODY, np.array(values, dtype=float), math.nan)  # nobody has a value
         answers = (estimates, axis.lows[first], axis.highs[last])
         estimates, *ends = (self._flat(question.by, numbers.reshape(shape)) for numbers in answers)
-        judged = _judged(question, estimates, ends, axis.column.bounds, _origin(axis))
-        return self._indexed(question.by, _in_units(axis, {"estimate": estimates, **judged}))
+        judged = _judge_quality(question, estimates, ends, axis.column.bounds, _origin(axis))
+        return self._indexed(question.by, _column_values(axis, {"estimate": estimates, **judged}))
 
     def tails(self, column: str) -> "DataFrame":
         """The share of the records from the lowest value of each cell of a number on. They are not missing."""
         axis, question = self.measured.axes[column], Question((column,))
         ratio = self._of_number(question, column, np.triu(np.ones((len(axis.lows),) * 2)), fine=False)
         estimates = np.clip(ratio.estimate, 0.0, 1.0)
-        judged = _judged(question, estimates, ratio.interval(_normal(question.level)), (0.0, 1.0), 0.0)
+        judged = _judge_quality(question, estimates, ratio.interval(_normal(question.level)), (0.0, 1.0), 0.0)
         return self._indexed((), {"from": axis.lows, "estimate": estimates, **judged})
 
     def _axis(self, question: Question, column: str) -> tuple[Axis, bool]:
@@ -315,7 +317,7 @@ class Answers:
             of_groups = () if question.statistic == "count" else question.by
             groups = math.prod(self.measured.axes[name].size for name in of_groups)
             estimates = nearest_distribution(values["unbiased"].reshape(-1, groups), total).reshape(-1)
-        judged = _judged(question, estimates, interval, possible, 0.0)
+        judged = _judge_quality(question, estimates, interval, possible, 0.0)
         return self._indexed(names, {"estimate": estimates, **values, **judged})
 
     def _flat(self, names: Sequence[str], values: Floats) -> Floats:
@@ -345,7 +347,7 @@ def _normal(level: float) -> float:
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
-def _judged(
+def _judge_quality(
     question: Question, estimates: Floats, interval: Iterable[Floats], possible: tuple[float, float], origin: float
 ) -> dict[str, Any]:
     """Intervals within what is possible, and the quality of the estimates; ``origin``: from where they are measured."""
@@ -370,7 +372,7 @@ def _distinct(frame: "DataFrame", *reserved: str) -> "DataFrame":
     return frame.rename_axis(index=[f"column:{name}" if name in reserved else name for name in names])
 
 
-def _in_units(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
+def _column_values(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
     """Numbers of a column; dates as texts within the bounds, None where nobody has one."""
     kind, (lower, upper) = axis.column.type, axis.column.bounds
     if kind.numeric_source:

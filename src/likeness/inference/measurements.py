@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import allowed
+from likeness.config.typed import check_allowed
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.row_sets import PublicSchema, prefix_of, prefix_with
@@ -84,7 +84,7 @@ class _Part:
     variance: float
 
 
-def about(
+def measurements_about(
     schema: PublicSchema,
     released: Iterable[Released],
     names: Sequence[str],
@@ -107,7 +107,7 @@ def about(
     row_sets = schema.row_sets
     known = tuple(dict.fromkeys(name for rows in row_sets.values() for name in rows.modeled.names))
     for name in names:
-        allowed("columns", name, known)
+        check_allowed("columns", name, known)
     prefix = prefix_with(row_sets, names)
     # Of several row sets the first one has one row a person.
     rows_of_each = (one.receipt.unit.max_rows for one in releases if one.receipt.unit is not None)
@@ -136,7 +136,7 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
     # Cells of the embedding come first: those of earlier releases of single columns may be finer.
     released = sorted(released, key=lambda one: one.receipt.stage != "privatize")
-    parts = [part for one in released for part in _parts(one, schema, starts)]
+    parts = [part for one in released for part in _release_tables(one, schema, starts)]
     if not parts:
         remedy = "Release with method marginals" if released else "Run: likeness run"
         raise ReleaseError(f"no released file counts records, so nothing can be estimated. {remedy}.")
@@ -178,7 +178,7 @@ def _feature(one: Released, schema: Schema) -> Any:
     return feature
 
 
-def _parts(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
+def _release_tables(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
     """The tables of one release; none where it is no sum of cells over all records."""
     feature, classes = _feature(one, schema), one.receipt.num_groups
     if not isinstance(feature, TablesMap):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
@@ -59,7 +59,7 @@ class FittedModel:
         label = schema.label if schema.label not in cells else None
         order = (*(() if label is None else (label,)), *cells)
         for name in names:
-            allowed("columns", name, order)
+            check_allowed("columns", name, order)
         different = len(names) > 0 and len(set(names)) == len(names)
         require(different, "columns", ", ".join(map(str, names)), "different names, at least one")
         axes = {name: Axis.of(schema.column(name), cells.get(name)) for name in names}

@@ -25,12 +25,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
-from likeness.inference.measurements import Measurements, about, measurements
+from likeness.inference.measurements import Measurements, measurements, measurements_about
 from likeness.release.released import Released
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ class Model:
         require(0 < self.level < 1, "level", self.level, "between 0 and 1, such as 0.95")
         names = (self.outcome, *self.columns)
         for name in names:
-            allowed("columns", name, schema.names)
+            check_allowed("columns", name, schema.names)
         different = len(self.columns) > 0 and len(set(names)) == len(names)
         require(different, "columns", ", ".join(names), "different names, at least one beside the outcome")
         column = schema.column(self.outcome)
         if column.is_categorical:
-            allowed("category", str(self.category), column.categories)
+            check_allowed("category", str(self.category), column.categories)
         elif self.category is not None or column.nullable:
             raise ParamsError(f"outcome: '{self.outcome}' must be a number without missing values, or have a category.")
 
@@ -97,7 +97,7 @@ def regression(
         ParamsError: the model is none for this schema.
         ReleaseError: the release does not have these pairs, or too much noise for so many regressors.
     """
-    rows, releases, total = about(schema, released, (model.outcome, *model.columns), total, model.sampling)
+    rows, releases, total = measurements_about(schema, released, (model.outcome, *model.columns), total, model.sampling)
     model.check(rows)
     return coefficients(measurements(rows, releases, total), model)
 

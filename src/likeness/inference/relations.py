@@ -255,7 +255,7 @@ def _verdicts(schema: Schema, measured: Measurements, saved: SavedGenerator) -> 
     """Verdict, strength, detectable and synthetic strength of each measured pair, in the order of the schema."""
     order = {name: place for place, name in enumerate(schema.names)}
     known = dict(_dependences(measured))
-    verdicts = {pair: _verdict(known[pair], model) for pair, model in _of_model(schema, measured, known, saved)}
+    verdicts = {pair: _verdict(known[pair], model) for pair, model in _model_tables(schema, measured, known, saved)}
     for pair, one in known.items():
         verdicts.setdefault(pair, (UNKNOWN, math.nan, min(1.0, one.detectable), math.nan))  # the rest is noise
     return {(min(pair, key=order.__getitem__), max(pair, key=order.__getitem__)): one for pair, one in verdicts.items()}
@@ -289,7 +289,7 @@ def _dependences(measured: Measurements) -> Iterator[tuple[tuple[str, str], _Dep
             yield (first, second), min(found, key=lambda one: one.detectable)
 
 
-def _of_model(
+def _model_tables(
     schema: Schema, measured: Measurements, known: Mapping[tuple[str, str], _Dependence], saved: SavedGenerator
 ) -> Iterator[tuple[tuple[str, str], Floats]]:
     """The model's shares of the cells of each pair on which the release has something to say."""

@@ -173,7 +173,7 @@ class Terms:
             for place, name in enumerate(term):
                 part = np.moveaxis(np.tensordot(forms[name], part, axes=(1, place)), 0, place)
             inside = part.reshape([len(forms[name]) if name in term else 1 for name in columns])
-            outside = [_along(forms[name].mean(axis=1), name, columns) for name in columns if name not in term]
+            outside = [_broadcast_axis(forms[name].mean(axis=1), name, columns) for name in columns if name not in term]
             total = total + reduce(np.multiply, outside, inside)
         return total
 
@@ -191,7 +191,7 @@ class Terms:
         for term in _subsets(columns):
             if term:
                 factors = [self._inner(term, name, left[name], right[name]) for name in columns]
-                result = result + reduce(np.multiply, map(_along, factors, columns, [columns] * len(columns)))
+                result = result + reduce(np.multiply, map(_broadcast_axis, factors, columns, [columns] * len(columns)))
         return result + self.total_variance * self._of_total(left, columns) * self._of_total(right, columns)
 
     def covariance_of_sums(self, parts: Mapping[tuple[str, ...], Floats]) -> Floats:
@@ -214,7 +214,7 @@ class Terms:
                 growth = growth + flat @ estimate.slope
             else:
                 for axis in range(1, coefficients.ndim):
-                    coefficients = _centred(coefficients, axis)
+                    coefficients = _center(coefficients, axis)
                 flat = coefficients.reshape(len(growth), -1)
                 result += estimate.variance * flat @ flat.T
         return result + self.total_variance * np.outer(growth, growth)
@@ -256,18 +256,20 @@ class Terms:
         if estimate.covariance is not None:
             product: Floats = np.einsum("mi,ij,mj->m", left, estimate.covariance, right)
             return product
-        inner: Floats = (_centred(left, 1) * _centred(right, 1)).sum(axis=1)
+        inner: Floats = (_center(left, 1) * _center(right, 1)).sum(axis=1)
         return inner * (estimate.variance if name == term[0] else 1.0)
 
     def _of_total(self, forms: Forms, columns: tuple[str, ...]) -> Floats:
         """How much each function grows with the number of records."""
         means = {name: forms[name].mean(axis=1) for name in columns}
-        result = reduce(np.multiply, [_along(means[name], name, columns) for name in columns], np.ones(()))
+        result = reduce(np.multiply, [_broadcast_axis(means[name], name, columns) for name in columns], np.ones(()))
         for name in columns:
             slope = self._term((name,)).slope
             if slope is not None:
                 factors = {**means, name: forms[name] @ slope}
-                result = result + reduce(np.multiply, [_along(factors[other], other, columns) for other in columns])
+                result = result + reduce(
+                    np.multiply, [_broadcast_axis(factors[other], other, columns) for other in columns]
+                )
         return result
 
     def _term(self, columns: tuple[str, ...]) -> _Term:
@@ -288,7 +290,7 @@ class Terms:
             others = tuple(place for place, name in enumerate(table.columns) if name not in columns)
             part = table.counts.sum(axis=others)
             for axis in range(len(columns)):
-                part = _centred(part, axis)
+                part = _center(part, axis)
             added = math.prod(table.counts.shape[place] for place in others)
             values.append(part)
             weights.append(1 / (added * (table.variance or 1.0)))
@@ -332,11 +334,11 @@ def _subsets(columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     return chain.from_iterable(combinations(columns, size) for size in range(len(columns) + 1))
 
 
-def _centred(values: Any, axis: int) -> Floats:
+def _center(values: Any, axis: int) -> Floats:
     centred: Floats = values - values.mean(axis=axis, keepdims=True)
     return centred
 
 
-def _along(values: Floats, name: str, columns: tuple[str, ...]) -> Floats:
+def _broadcast_axis(values: Floats, name: str, columns: tuple[str, ...]) -> Floats:
     """A vector along the axis of a column."""
     return values.reshape([len(values) if other == name else 1 for other in columns])

@@ -99,7 +99,7 @@ def copies_of(home: Home, head: str) -> list[Record]:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """No search for cycles among objects: the records of years have none, and would start searches through all else."""
     enabled = gc.isenabled()
     gc.disable()
@@ -140,7 +140,7 @@ class Chain:
             LedgerError: a ledger, or the anchor of a lost one, is already there.
         """
         make_folders(home)
-        with locked(home):
+        with lock_chain(home):
             if read_anchor(home) is not None:
                 there = f"{home.anchor} holds the anchor of a ledger at {home.place}."
                 if cls.exists(home):
@@ -179,7 +179,7 @@ class Chain:
                 f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
             )
         make_folders(home)
-        with locked(home):
+        with lock_chain(home):
             chain = cls._connect(home)
             chain.check_anchor(chain.records())
         return chain
@@ -234,7 +234,7 @@ class Chain:
         with database_errors(self.home), self._engine.connect() as connection:
             return self._read(connection)
 
-    @_uncollected()
+    @_without_garbage_collection()
     def _read(self, connection: Connection) -> list[Record]:
         place = self.home.database if self.home.url is None else self.home.place
         records = self._verified
@@ -317,7 +317,7 @@ class Chain:
         Args:
             released: key and bytes for a team's database, written with the record or not at all.
         """
-        with locked(self.home), database_errors(self.home):
+        with lock_chain(self.home), database_errors(self.home):
             with self._engine.begin() as connection:
                 lock_database(connection)
                 records = self._read(connection)
@@ -361,7 +361,7 @@ class Chain:
                 f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
             )
         make_folders(home)
-        with locked(home):
+        with lock_chain(home):
             if read_anchor(home) is not None:
                 raise LedgerError(f"{home.anchor} has the anchor of this ledger already. Nothing was changed.")
             chain = cls._connect(home)
@@ -406,6 +406,6 @@ def make_folders(home: Home) -> None:
         make_private_folder(folder)
 
 
-def locked(home: Home, seconds: float = -1) -> BaseFileLock:
+def lock_chain(home: Home, seconds: float = -1) -> BaseFileLock:
     """Let one process at a time touch the chain and its anchor. ``TimeoutError`` after so many seconds; -1: never."""
     return file_lock(home.locks / "ledger.lock", seconds)

@@ -16,10 +16,10 @@ from sqlalchemy import Connection, insert, select
 
 from likeness.core.errors import LedgerError
 from likeness.core.hashing import sha256_bytes
-from likeness.ledger.chain import Chain, locked
+from likeness.ledger.chain import Chain, lock_chain
 from likeness.ledger.database import FIRST_NIGHTS, database_errors, lock_database
 from likeness.ledger.records import base_attempt, moment
-from likeness.ledger.reservation import sealed
+from likeness.ledger.reservation import seal_digest
 from likeness.ledger.series import Series
 
 
@@ -37,7 +37,7 @@ class Tonight(NamedTuple):
     members: frozenset[str]
 
 
-def people_of_tonight(ledger: Chain, population: str, attempt: str, names: Iterable[str]) -> Tonight:
+def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable[str]) -> Tonight:
     """Give each new person a first night, and say whom tonight asks about.
 
     The first night of a person depends on the nights that name this person, and on nobody else: see
@@ -54,12 +54,12 @@ def people_of_tonight(ledger: Chain, population: str, attempt: str, names: Itera
         LedgerError: the first nights are not those of the newest night.
     """
     name = _series(population, attempt)
-    with locked(ledger.home), database_errors(ledger.home), ledger._engine.begin() as connection:
+    with lock_chain(ledger.home), database_errors(ledger.home), ledger._engine.begin() as connection:
         lock_database(connection)  # as each reservation, whose digest is that of the table
-        records, first = ledger._read(connection), _of_series(connection, name)
+        records, first = ledger._read(connection), _series_first_nights(connection, name)
         series = Series.on_record(records, population, attempt)
         night, last = series.night, 0 if series.night is None else series.night.cohort.last
-        if night is not None and sealed(_digest(first, last), ledger.key, night.salt) != night.seal:
+        if night is not None and seal_digest(_digest(first, last), ledger.key, night.salt) != night.seal:
             raise LedgerError(
                 f"the ledger at {ledger.home.place} does not hold the first nights of people that night {last} of the "
                 "series had. They were lost, edited or restored from an older copy. Restore the newest copy. Without "
@@ -87,7 +87,7 @@ def first_nights_until(ledger: Chain, population: str, attempt: str, last: int) 
         last: the night.
     """
     with database_errors(ledger.home), ledger._engine.connect() as connection:
-        return _digest(_of_series(connection, _series(population, attempt)), last)
+        return _digest(_series_first_nights(connection, _series(population, attempt)), last)
 
 
 def _series(population: str, attempt: str) -> str:
@@ -95,7 +95,7 @@ def _series(population: str, attempt: str) -> str:
     return sha256_bytes(f"{population}\n{base_attempt(attempt)}".encode())[:16]
 
 
-def _of_series(connection: Connection, series: str) -> dict[str, int]:
+def _series_first_nights(connection: Connection, series: str) -> dict[str, int]:
     """The first night of each person of a series, by the hash of the name."""
     columns = select(FIRST_NIGHTS.c.person, FIRST_NIGHTS.c.night).where(FIRST_NIGHTS.c.series == series)
     return {person: night for person, night in connection.execute(columns)}

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from likeness.core.errors import LedgerError
-from likeness.core.files import expanded, user_folders
+from likeness.core.files import expand_home, user_folders
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def locate(configured: str | None = None, url: str | None = None) -> Home:
     url = os.environ.get("LIKENESS_LEDGER_URL") or url
     if url is not None:
         _check_url(url)
-    home = Home(expanded(path).resolve(), expanded(anchor).resolve(), url)
+    home = Home(expand_home(path).resolve(), expand_home(anchor).resolve(), url)
     if home.anchor.is_relative_to(home.path) or home.path.is_relative_to(home.anchor):
         raise LedgerError(
             f"the ledger ({home.path}) and its anchor ({home.anchor}) must not lie inside each other: both would be "

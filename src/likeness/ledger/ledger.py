@@ -32,7 +32,7 @@ from likeness.ledger.chain import (
     Chain,
     anchor_missing,
     copies_of,
-    locked,
+    lock_chain,
     make_folders,
     read_anchor,
 )
@@ -40,7 +40,7 @@ from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.first_nights import first_nights_until
 from likeness.ledger.home import Home, locate
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
-from likeness.ledger.reservation import Reservation, check_owner, check_recipe, open_queries, sealed
+from likeness.ledger.reservation import Reservation, check_owner, check_recipe, open_queries, seal_digest
 from likeness.ledger.series import check_night
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
@@ -188,7 +188,7 @@ class Ledger(Chain):
 
     def find(self, key: str) -> tuple[Record | None, Record | None]:
         """The reserve and the commit record of a release key, where they exist."""
-        records = _about(self.records(), key)
+        records = _records_by_kind(self.records(), key)
         return records.get("reserve"), records.get("commit")
 
     def commits(self) -> dict[str, tuple[int, str]]:
@@ -207,7 +207,7 @@ class Ledger(Chain):
                 too many or too coarse releases.
         """
         with self.appending() as records:
-            before = _about(records, request.key).get("reserve")
+            before = _records_by_kind(records, request.key).get("reserve")
             if before is not None:
                 return before
             if not (request.rho > 0 and request.delta >= 0):
@@ -244,8 +244,8 @@ class Ledger(Chain):
                 "group": request.group,
                 "encoding": request.encoding,
                 "delta_keys": request.delta,
-                "rows_digests": [sealed(digest, self.key) for digest in request.rows_digests],
-                **({"first_nights": sealed(request.first_nights, self.key)} if request.group else {}),
+                "rows_digests": [seal_digest(digest, self.key) for digest in request.rows_digests],
+                **({"first_nights": seal_digest(request.first_nights, self.key)} if request.group else {}),
             }
             return append(records, "reserve", body)
 
@@ -271,7 +271,7 @@ class Ledger(Chain):
             LedgerError: there is no such release, or it was declared lost before.
         """
         with self.appending() as records:
-            entries = _about(records, key)
+            entries = _records_by_kind(records, key)
             if "commit" not in entries:
                 raise LedgerError(f"release {key[:12]} was never committed, so nothing is lost. Run: likeness run")
             if "lost" in entries:
@@ -308,7 +308,7 @@ class Ledger(Chain):
             LedgerError: there is no such reservation, or it was committed with other bytes.
         """
         with self.appending(None if data is None else (key, data)) as records:
-            entries = _about(records, key)
+            entries = _records_by_kind(records, key)
             if "commit" in entries:
                 if entries["commit"].body["sha256"] != sha256:
                     raise LedgerError(
@@ -368,7 +368,7 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
     if anchor is None:
         raise LedgerError(anchor_missing(home))
     make_folders(home)
-    with locked(home):
+    with lock_chain(home):
         copies = copies_of(home, anchor.head)
         if copies and not Ledger.exists(home):
             return len(Ledger._write_first(home, copies).records()), 0
@@ -421,6 +421,6 @@ def _check_declared(
         )
 
 
-def _about(records: Iterable[Record], key: str) -> dict[str, Record]:
+def _records_by_kind(records: Iterable[Record], key: str) -> dict[str, Record]:
     """The records of a release, by their kind."""
     return {record.kind: record for record in records if key in record.text and record.body.get("key") == key}

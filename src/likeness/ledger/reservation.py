@@ -66,7 +66,7 @@ class Reservation:
         return Cost(self.rho, self.delta)
 
 
-def sealed(digest: str, key: bytes, salt: str | None = None) -> str:
+def seal_digest(digest: str, key: bytes, salt: str | None = None) -> str:
     """A digest that only the ledger can compare: a salt, and a keyed hash of salt and digest.
 
     An entry stands whole in a bundle. Two equal digests there would show that no row of the source changed in between.
@@ -101,7 +101,7 @@ def check_owner(records: list[Record], population: str, digest: str, rows_digest
         if record.kind not in SPENDING or body["identity"] == population:
             continue
         known = map(str, body.get("rows_digests", ()))
-        same = any(one == sealed(mine, key, one.partition(":")[0]) for one in known for mine in rows_digests)
+        same = any(one == seal_digest(mine, key, one.partition(":")[0]) for one in known for mine in rows_digests)
         if body.get("digest") == digest or same:
             owner = body["identity"]
             raise BudgetError(

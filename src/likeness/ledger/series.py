@@ -21,7 +21,7 @@ class Night(NamedTuple):
         day: of its first record.
         digest: keyed hash of the rows of the cohort.
         seal: of the first nights, see :mod:`likeness.ledger.first_nights` and
-            :func:`likeness.ledger.reservation.sealed`.
+            :func:`likeness.ledger.reservation.seal_digest`.
     """
 
     cohort: Cohort

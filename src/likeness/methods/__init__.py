@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.config.params import Params
-from likeness.config.typed import allowed, build, merged
+from likeness.config.typed import build, check_allowed, merge_expert
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import json_value
 from likeness.core.text import did_you_mean, normal_texts
@@ -34,7 +34,7 @@ __all__ = [
 
 def known_methods() -> dict[str, type[Method]]:
     """All methods in memory, by name: :data:`METHODS`, and plug-ins that settings named."""
-    return {**plugins.loaded(), **METHODS}
+    return {**plugins.loaded_methods(), **METHODS}
 
 
 def method_named(name: str, key: str = "method") -> type[Method]:
@@ -64,7 +64,7 @@ def code_of(name: str) -> tuple[Path, ...]:
 
 def _plugin(name: str, key: str) -> plugins.Plugin:
     plugins.check_trusted(name)
-    allowed(key, name, [*METHODS, *plugins.installed()])
+    check_allowed(key, name, [*METHODS, *plugins.installed_names()])
     return plugins.load(name, known_methods())
 
 
@@ -76,17 +76,17 @@ def method_from(params: Params) -> Method:
     """
     kind = method_named(params.method)
     unknown = sorted(set(params.sections) - {params.method, *METHODS})
-    if unknown and (others := set(unknown).difference(plugins.installed())):
+    if unknown and (others := set(unknown).difference(plugins.installed_names())):
         first = min(others)
         close = did_you_mean(str(first), METHODS)
         raise ParamsError(
             f"params.yaml: {first} is not a section.{close or ' Remove it.'} Methods: {', '.join(METHODS)}"
         )
     section = normal_texts(params.sections.get(params.method) or {})  # it may name columns
-    return build(kind, merged(kind, section) if "expert" in section else section, params.method)
+    return build(kind, merge_expert(kind, section) if "expert" in section else section, params.method)
 
 
-def resolved(params: Params) -> dict[str, Any]:
+def resolve_settings(params: Params) -> dict[str, Any]:
     """All settings of a run as YAML holds them, defaults included: the shared sections, and that of the method.
 
     Raises:

@@ -67,7 +67,7 @@ class Expected(NamedTuple):
     category_share: float
 
 
-def expected(
+def expect_noise(
     pairs: Iterable[PairNoise], cells: float, column_noise: float, class_noise: float | None, number_cells: int | None
 ) -> Expected:
     """What noise leaves, from how all pairs will be measured.

@@ -48,7 +48,7 @@ def only(names: Collection[str]) -> Iterator[None]:
         _TRUSTED.reset(before)
 
 
-def installed() -> list[str]:
+def installed_names() -> list[str]:
     """Names of all plug-ins. It imports none."""
     return sorted({point.name for point in _points()})
 
@@ -58,7 +58,7 @@ def _points() -> list[EntryPoint]:
     return [one for one in entry_points(group=GROUP) if one.dist is None or one.dist.metadata["Name"] != OURS]
 
 
-def loaded() -> dict[str, type[Method]]:
+def loaded_methods() -> dict[str, type[Method]]:
     """Plug-ins in memory, by name."""
     return {name: plugin.kind for name, plugin in _LOADED.items() if _trusts(name)}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from likeness.core.errors import PlanError
-from likeness.data.schema.rules import learned
+from likeness.data.schema.rules import learned_pairs
 from likeness.methods.base import EMBEDDING, Context, Method
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
@@ -60,7 +60,7 @@ class RowSet:
             PlanError: the method could not release them.
         """
         method.check(self.context)
-        rules = learned(self.context.schema.rules)
+        rules = learned_pairs(self.context.schema.rules)
         if rules and not method.learns_functions:
             first, second = rules[0]
             raise PlanError(

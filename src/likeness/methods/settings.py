@@ -133,7 +133,7 @@ def coordinates(default: int, memory: str = "") -> Any:
     return setting(default, f"refuse a larger release{memory}", least=1, most=_MOST_COORDINATES)
 
 
-def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "coordinates") -> None:
+def check_limit(method: str, count: int, limit: int, remedy: str, what: str = "coordinates") -> None:
     """Refuse a release of more than ``METHOD.privatize.max_coordinates``, before anything of its size is made.
 
     ``remedy`` says what to lower, "Lower METHOD.privatize.bins"; ``what`` says what is counted.
@@ -149,7 +149,7 @@ def within_limit(method: str, count: int, limit: int, remedy: str, what: str = "
 
 
 def with_memory(count: int, each: int) -> str:
-    """What is counted, with its memory at ``each`` bytes: for :func:`within_limit`."""
+    """What is counted, with its memory at ``each`` bytes: for :func:`check_limit`."""
     return f"coordinates (about {each * count / 1e9:.1f} GB of memory)" if count < 10**15 else "coordinates"
 
 

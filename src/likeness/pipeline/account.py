@@ -113,7 +113,7 @@ def account_of(
         params,
         plan,
         receipts,
-        composed(params, receipts),
+        compose_costs(params, receipts),
         standing or Standing.of(project.ledger, params.privacy.population),
         sample_request(project.sample) if with_table else _NO_TABLE,
         check_synthetic(project) if with_table else {},
@@ -130,7 +130,7 @@ def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Re
     return [note for rows in row_sets for note in method.notes(rows.context, rows.auxiliary(auxiliary))]
 
 
-def composed(params: Params, receipts: Sequence[Receipt]) -> Account:
+def compose_costs(params: Params, receipts: Sequence[Receipt]) -> Account:
     """The total of all releases of a run.
 
     Raises:
@@ -201,12 +201,12 @@ def privacy_json(
         "private": private,
         "method": params.method,
         **({"plugin": ", ".join(plugins)} if plugins else {}),
-        **_whose(params, plan),
+        **_protection(params, plan),
         "target": {"epsilon": params.privacy.epsilon, "delta": params.privacy.delta},
         "total": _total(total),
         "rdp_curve": {"orders": total.orders, "total": total.curve, "stages": total.stages},
         "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
-        "notes": [*_nights(receipts), *facts, *_counted_there(receipts)],
+        "notes": [*_nights(receipts), *facts, *_counting_databases(receipts)],
         **({"rules": [rule.text for rule in rules]} if rules else {}),
         **({"relations": relations} if relations else {}),
         "sample": sample,
@@ -227,7 +227,7 @@ def _nights(receipts: Sequence[Receipt]) -> list[str]:
     ]
 
 
-def _counted_there(receipts: Sequence[Receipt]) -> list[str]:
+def _counting_databases(receipts: Sequence[Receipt]) -> list[str]:
     """Which databases counted the rows."""
     names = dict.fromkeys(one.backend.split()[0] for one in receipts if COUNTED.fullmatch(one.backend))
     return [
@@ -237,12 +237,12 @@ def _counted_there(receipts: Sequence[Receipt]) -> list[str]:
     ]
 
 
-def _whose(params: Params, plan: Plan) -> dict[str, Any]:
+def _protection(params: Params, plan: Plan) -> dict[str, Any]:
     """Who is protected, and against which change of the table."""
     unit = plan.unit
     return {
         "identity": params.privacy.population,
-        "unit": protected(unit, params.privacy.unit),
+        "unit": describe_unit(unit, params.privacy.unit),
         **({} if unit is None else {"rows_of_a_person": unit}),
         "adjacency": str(plan.adjacency),
         "num_records": plan.num_records,
@@ -297,7 +297,7 @@ def lifetime_of(budget: Budget) -> dict[str, Any]:
     return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
 
 
-def protected(unit: PrivacyUnit | None, words: str) -> str:
+def describe_unit(unit: PrivacyUnit | None, words: str) -> str:
     """Who is protected, in words.
 
     Args:

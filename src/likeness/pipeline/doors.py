@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from likeness.core.errors import ArtifactError
-from likeness.core.paths import of_rows
+from likeness.core.paths import row_set_file
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import text_columns
 from likeness.pipeline.counts import COUNTED
@@ -31,7 +31,7 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
     """
     encoded = project.model.encoded
     prefix, (schema, encoding) = list(encoded.items())[place]
-    table = of_rows(project.paths.encoded, prefix)
+    table = row_set_file(project.paths.encoded, prefix)
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from likeness.config.typed import allowed
+from likeness.config.typed import check_allowed
 from likeness.core import rng
 from likeness.core.errors import ParamsError
 from likeness.core.files import machine_memory
@@ -24,7 +24,7 @@ from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column
 from likeness.data.schema.constrained_tables import inverse_transform, values_of
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.where import by_place, with_exact_ends
+from likeness.pipeline.where import split_conditions, with_exact_ends
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,7 +133,7 @@ class DrawnRows:
             raise ParamsError("sample.where: the frame has no column. Give some columns of the schema.")
         names = [normal_text(str(label)) for label in given.columns]
         for name in names:
-            allowed("sample.where", name, schema.names)
+            check_allowed("sample.where", name, schema.names)
         part = schema.part(names)
         typed = read_frame(given, part, "where", exact=True)
         values = values_of(typed, part.columns)
@@ -146,7 +146,9 @@ class DrawnRows:
         groups = []
         for place, (cells, alike) in enumerate(zip(different.T, of_each, strict=False)):
             stream = rng.public_seed(seed, f"sample.where.{place}")
-            wanted = {column.name: _of_cell(value, column) for column, value in zip(part.columns, cells, strict=True)}
+            wanted = {
+                column.name: _cell_condition(value, column) for column, value in zip(part.columns, cells, strict=True)
+            }
             groups.append((alike, stream, wanted))
         if schema.rules:
             pieces = [self.where(len(alike), stream, wanted).set_axis(alike) for alike, stream, wanted in groups]
@@ -154,7 +156,7 @@ class DrawnRows:
         else:  # decoded at once, which is faster
             x, labels = np.empty((len(typed), self._encoder.layout.width)), np.empty(len(typed), dtype=np.int64)
             for alike, stream, wanted in groups:
-                x[alike], labels[alike] = self.saved.draw(len(alike), stream, *by_place(wanted, schema))
+                x[alike], labels[alike] = self.saved.draw(len(alike), stream, *split_conditions(wanted, schema))
             table = self._encoder.decode(x, labels)
         for name in typed.columns:
             table[name] = typed[name]  # in spite of the last digit
@@ -166,7 +168,7 @@ class DrawnRows:
 
     def _modeled(self, saved: "SavedGenerator", rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
         """Drawn rows of the modeled columns."""
-        x, labels = saved.draw(rows, seed, *by_place(given, self.schema.modeled))
+        x, labels = saved.draw(rows, seed, *split_conditions(given, self.schema.modeled))
         return with_exact_ends(self._encoder.decode(x, labels), given, self.schema.modeled)
 
     def _complete(self, modeled: pd.DataFrame, rest: Mapping[str, Allowed]) -> tuple[pd.DataFrame, Rejected]:
@@ -203,7 +205,7 @@ def _cells(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
     return np.where(np.isnan(values), -math.inf, values)
 
 
-def _of_cell(value: float, column: Column) -> Allowed:
+def _cell_condition(value: float, column: Column) -> Allowed:
     """The condition that a cell of :func:`_cells` is."""
     if value == -math.inf:
         return Allowed(missing=True)

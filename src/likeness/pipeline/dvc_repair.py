@@ -80,7 +80,7 @@ def cut_files(root: Path) -> list[Path]:
     return [name for name, whole in _WHOLE.items() if not _readable(root / name, whole)]
 
 
-def at_work(root: Path) -> list[int]:
+def dvc_processes(root: Path) -> list[int]:
     """Processes of DVC that use files of the project now. Those that ended without a word are left out."""
     import psutil  # DVC needs it
 

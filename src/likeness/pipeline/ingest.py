@@ -13,7 +13,7 @@ from likeness.data.private_tables import iter_private
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import closed
+from likeness.data.source.cells import apply_released_categories
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.files import parquet_rows, raw_chunks, read_source, typed_chunk
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
@@ -83,11 +83,11 @@ def manifest_of(
         "rows_digests": [digest for digest in rows_digests if digest],
         "num_records": count if public else None,
         "unit": json_value(params.ingest.unit),
-        **({} if tonight is None else _of_night(params, tonight, digest, rows_digests)),
+        **({} if tonight is None else _night_manifest(params, tonight, digest, rows_digests)),
     }
 
 
-def _of_night(params: Params, tonight: "Tonight", digest: str, rows_digests: Sequence[str]) -> dict[str, Any]:
+def _night_manifest(params: Params, tonight: "Tonight", digest: str, rows_digests: Sequence[str]) -> dict[str, Any]:
     about = {"group": tonight.group, "first_nights": tonight.first_nights}
     night = [params.privacy.population, tonight.group, params.ledger.attempt]
     others = [own or sha256_json(["no rows", place, *night]) for place, own in enumerate(rows_digests)]
@@ -144,7 +144,7 @@ def used_rows(
     return used.reset_index(drop=True), hashes[keep]
 
 
-def people_tonight(params: Params, ledger: "Ledger | None", persons: "Series[str] | None") -> "Tonight | None":
+def find_cohort(params: Params, ledger: "Ledger | None", persons: "Series[str] | None") -> "Tonight | None":
     """Whom a night of a series asks about; None without a series: everybody.
 
     Args:
@@ -157,13 +157,13 @@ def people_tonight(params: Params, ledger: "Ledger | None", persons: "Series[str
     """
     if params.privacy.series == NONE:
         return None
-    from likeness.ledger.first_nights import people_of_tonight  # here: to encode rows needs no ledger
+    from likeness.ledger.first_nights import cohort_members  # here: to encode rows needs no ledger
 
     assert ledger is not None and persons is not None
-    return people_of_tonight(ledger, params.privacy.population, params.ledger.attempt, persons.unique())
+    return cohort_members(ledger, params.privacy.population, params.ledger.attempt, persons.unique())
 
 
-def of_tonight(
+def cohort_rows(
     tonight: "Tonight | None", table: "DataFrame", column: "Series[str] | None", persons: "Series[str] | None"
 ) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
     """The rows of the people whom tonight asks about, with split column and people; all without a series."""
@@ -281,8 +281,8 @@ def _used_rows(
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
         given = source_rows(sources, schema, source)
-        rows.tonight = people_tonight(params, rows.ledger, given[2])
-        yield used_rows(params, schema, *of_tonight(rows.tonight, *given))
+        rows.tonight = find_cohort(params, rows.ledger, given[2])
+        yield used_rows(params, schema, *cohort_rows(rows.tonight, *given))
         return
     path, column, layout = sources.file, split.column, sources.ingest.format
 
@@ -320,7 +320,7 @@ def encoded_rows(
     def encoded(chunk: "DataFrame") -> "Iterator[DataFrame]":
         chunk = chunk[(chunk[SPLIT] == "train").to_numpy()]
         beside = {PERSON: chunk[PERSON].to_numpy()} if PERSON in chunk else {}
-        typed = forward_transform(closed(chunk, written, schema), schema)
+        typed = forward_transform(apply_released_categories(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
 
     return engine.stream(encoded, iter_private(table, None, _chunk_rows(schema), manifest=ingested))

@@ -112,7 +112,9 @@ def other_ledger(
     ledger_id = None if ledger is None else ledger.id
     here = [*known, *_receipts(folder), *_accounts(folder, depths)]
     locks = list(_locks(folder, population, 1))
-    here += [one for _, outputs in locks for one in _cached(folder, outputs)]  # a pulled lock may be of another's run
+    here += [
+        one for _, outputs in locks for one in _cached_ledgers(folder, outputs)
+    ]  # a pulled lock may be of another's run
     siblings = sibling_ledgers(home, population)
     here += [Named(one.place, population, one.ledger_id) for one in siblings if one.answered]
     for one in here:
@@ -193,10 +195,10 @@ def rows_elsewhere(folder: Path, other: Named | None) -> str:
 def _receipts(folder: Path) -> Iterator[Named]:
     """Ledgers that released files name. A file that is none says nothing here: its stage refuses it."""
     for path in sorted((folder / ProjectPaths.released).rglob("*.safetensors")):
-        yield from _of_receipt(str(path), path)
+        yield from _ledger_in_receipt(str(path), path)
 
 
-def _of_receipt(source: str, path: Path) -> Iterator[Named]:
+def _ledger_in_receipt(source: str, path: Path) -> Iterator[Named]:
     """The ledger in the head of a released file, whatever its values are."""
     with contextlib.suppress(OSError, *_NO_JSON), path.open("rb") as file:
         head = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_BYTES)))
@@ -253,7 +255,7 @@ def _outputs(text: str, population: str) -> list[dict[str, Any]]:
     return []
 
 
-def _cached(folder: Path, outputs: Iterable[dict[str, Any]]) -> Iterator[Named]:
+def _cached_ledgers(folder: Path, outputs: Iterable[dict[str, Any]]) -> Iterator[Named]:
     """Ledgers that released files in DVC's cache name."""
     try:
         from dvc.repo import Repo
@@ -268,7 +270,7 @@ def _cached(folder: Path, outputs: Iterable[dict[str, Any]]) -> Iterator[Named]:
                 entries = json.loads(_object(cache, out["md5"]).read_bytes())
                 files = {f"{out['path']}/{one['relpath']}": one["md5"] for one in entries}
             for name, digest in files.items():
-                yield from _of_receipt(f"{name} in DVC's cache", _object(cache, digest))
+                yield from _ledger_in_receipt(f"{name} in DVC's cache", _object(cache, digest))
 
 
 def _object(cache: Path, digest: str) -> Path:

@@ -129,13 +129,13 @@ class Project:
         Raises:
             ArtifactError: no categories are released yet, or those of another schema.
         """
-        from likeness.release.partition_selection import completed
+        from likeness.release.partition_selection import complete_schema
         from likeness.release.released import load_released
 
         written = self.written_schema
         if not written.open_columns:
             return written
-        return completed(written, [load_released(path) for path in self.paths.category_files])
+        return complete_schema(written, [load_released(path) for path in self.paths.category_files])
 
     @cached_property
     def method(self) -> "Method":

@@ -11,11 +11,11 @@ from likeness.config.params import Params
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import closed
+from likeness.data.source.cells import apply_released_categories
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.row_digests import TypedDigest, row_hashes
 from likeness.data.table_columns import with_columns
-from likeness.pipeline.ingest import manifest_of, of_tonight, people_tonight, training_digest
+from likeness.pipeline.ingest import cohort_rows, find_cohort, manifest_of, training_digest
 from likeness.pipeline.private_rows import PERSON, _texts, dataset_from, encoded_chunks
 from likeness.release.door import Door
 from likeness.release.released import from_bytes
@@ -71,12 +71,12 @@ class RowsInMemory:
         encodings = tuple(encoding for _, encoding in encoded.values())
         for prefix, (schema, encoding) in encoded.items():
             rows, persons = self.tables[prefix]
-            table = forward_transform(closed(rows, self.written[prefix], schema), schema)
+            table = forward_transform(apply_released_categories(rows, self.written[prefix], schema), schema)
             dataset = replace(self.dataset, encoding=encoding, sibling_encodings=encodings)
             yield dataset, partial(encoded_chunks, table, schema.modeled, persons)
 
 
-def in_memory(
+def rows_in_memory(
     params: Params,
     schema: Schema,
     train: "DataFrame",
@@ -97,8 +97,8 @@ def in_memory(
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
     """
-    tonight = people_tonight(params, ledger, persons)
-    train, _, persons = of_tonight(tonight, train, None, persons)
+    tonight = find_cohort(params, ledger, persons)
+    train, _, persons = cohort_rows(tonight, train, None, persons)
     numbers, hashes = None, row_hashes(train, schema)
     if persons is not None:
         assert params.ingest.unit is not None

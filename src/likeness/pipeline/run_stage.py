@@ -83,7 +83,7 @@ def place_refusal(error: Exception) -> str | None:
 
 
 @contextlib.contextmanager
-def in_words() -> Iterator[None]:
+def errors_in_words() -> Iterator[None]:
     """Turn what the system refuses to a caller in Python into a message.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.config.typed import allowed, require
+from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.encoding.bins import unit_of
@@ -41,7 +41,7 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...
     Raises:
         ParamsError: naming the key, the value and what is allowed.
     """
-    return by_place(allowed_values(where, schema), schema)
+    return split_conditions(allowed_values(where, schema), schema)
 
 
 def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowed]:
@@ -49,7 +49,7 @@ def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowe
     given = {}
     for name, value in conditions_by_name(where).items():
         key = f"sample.where.{name}"
-        allowed(key, name, schema.names)
+        check_allowed(key, name, schema.names)
         given[name] = read(value, schema.column(name), key)
         _condition(given[name], schema.column(name))  # which refuses ranges without a value
     return given
@@ -68,7 +68,7 @@ def conditions_by_name(where: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(given.items()))
 
 
-def by_place(given: Mapping[str, Allowed], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
+def split_conditions(given: Mapping[str, Allowed], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
     """Conditions by name as generators take them: the classes, and the rest by the place of the feature column."""
     places = {column.name: place for place, column in enumerate(schema.feature_columns)}
     written = {name: _condition(values, schema.column(name)) for name, values in given.items()}
@@ -80,13 +80,13 @@ def _condition(given: Allowed, column: Column) -> Condition:
     """What is allowed in a column, in the terms of encoded rows."""
     if column.is_categorical:
         return Condition((*sorted(given.places), *([len(column.categories)] if given.missing else [])))
-    return _of_numbers(given.ranges, given.missing, column, f"sample.where.{column.name}")
+    return _unit_intervals(given.ranges, given.missing, column, f"sample.where.{column.name}")
 
 
-def _of_numbers(ranges: Sequence[tuple[float, float]], missing: bool, column: Column, key: str) -> Condition:
+def _unit_intervals(ranges: Sequence[tuple[float, float]], missing: bool, column: Column, key: str) -> Condition:
     """Ranges in units of the column as intervals of its unit scale, ascending and apart."""
     intervals: list[tuple[float, float]] = []
-    (lower, upper), spans = column.bounds, sorted(_outside(ends, column) for ends in ranges)
+    (lower, upper), spans = column.bounds, sorted(_widen_range(ends, column) for ends in ranges)
     if any(high < lower or low > upper for low, high in spans) or not (spans or missing):
         raise ParamsError(f"{key}: {no_such_value(column)}")
     for low, high in spans:
@@ -110,7 +110,7 @@ def no_such_value(column: Column) -> str:
     return f"column '{column.name}' has no such value. Its values are {column.range_text}{form}. Ask for some of these."
 
 
-def _outside(ends: tuple[float, float], column: Column) -> tuple[float, float]:
+def _widen_range(ends: tuple[float, float], column: Column) -> tuple[float, float]:
     """A range with all that is rounded into it: for whole numbers and decimals, half a step more on each side."""
     step = step_of(column)
     if step is None:

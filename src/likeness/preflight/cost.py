@@ -31,7 +31,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.cohorts import MOST_NIGHTS, Cohort
 from likeness.release.door import current_draw, noise_scale
-from likeness.release.partition_selection import completed, partition_queries
+from likeness.release.partition_selection import complete_schema, partition_queries
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import AnyQuery, Dataset, request_of
 from likeness.release.store import stored_bytes
@@ -106,7 +106,7 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
         return
     with contextlib.suppress(KeyError):  # of a query that needs a missing answer: it and all later ones are new
         # The released categories encode the rows of the queries below.
-        for row_set in project.row_sets_of(completed(schema, categories)):
+        for row_set in project.row_sets_of(complete_schema(schema, categories)):
             auxiliary: dict[str, Released] = {}
             for query in recipe.auxiliary_queries(row_set.context, auxiliary):
                 named = row_set.scoped(query)
@@ -129,7 +129,7 @@ def refusal_ahead(project: Project) -> str:
     home = project.ledger_session.home
     if home.url is not None:
         return ""
-    budget = _budget(project) if home.database.exists() else _declared(project)
+    budget = _budget(project) if home.database.exists() else _declared_budget(project)
     try:
         budget.check(Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
     except BudgetError as error:
@@ -139,10 +139,10 @@ def refusal_ahead(project: Project) -> str:
 
 def _budget(project: Project) -> Budget:
     """The budget on record, or that of a population that is new to the ledger."""
-    return project.ledger.budget(project.params.privacy.population) or _declared(project)
+    return project.ledger.budget(project.params.privacy.population) or _declared_budget(project)
 
 
-def _declared(project: Project) -> Budget:
+def _declared_budget(project: Project) -> Budget:
     """The budget in params.yaml for a population that is new to the ledger."""
     cap, privacy = project.params.ledger.cap, project.params.privacy
     share = delta_for_selection(project.params) if project.written_schema.open_columns else 0.0
@@ -214,9 +214,9 @@ def schedule(project: Project, every: str, years: float) -> Schedule:
         room = min(_room(budget.remaining_rho, cost.rho, runs), keys_room if cost.delta else math.inf)
         most = budget.remaining_rho / runs
     else:
-        rho, delta, cohorts = _left(project, budget, runs)
+        rho, delta, cohorts = _remaining_budget(project, budget, runs)
         keys_room = _nights(delta, cost.delta, cohorts)
-        room, most = min(_nights(rho, cost.rho, cohorts), keys_room), _most(rho, cohorts)
+        room, most = min(_nights(rho, cost.rho, cohorts), keys_room), _largest_rho(rho, cohorts)
     least = epsilon_of_rho(most, project.params.privacy.delta)
     if 0 < least < math.inf:
         two_digits = 10.0 ** (1 - math.floor(math.log10(least)))
@@ -229,7 +229,7 @@ def _room(left: float, one: float, runs: int) -> int:
     return runs if not one or left == math.inf else math.floor(max(0.0, left * (1 + RELATIVE_TOLERANCE) / one))
 
 
-def _left(project: Project, budget: Budget, runs: int) -> tuple[Costs, Costs, list[Cohort]]:
+def _remaining_budget(project: Project, budget: Budget, runs: int) -> tuple[Costs, Costs, list[Cohort]]:
     """What ρ and δ are left by first night, shape (nights,) each, and the cohorts of the nights to come."""
     params = project.params
     records = project.ledger.records() if project.ledger_session.home.database.exists() else []
@@ -256,7 +256,7 @@ def _nights(left: Costs, one: float, cohorts: Sequence[Cohort]) -> int:
     return len(cohorts)
 
 
-def _most(left: Costs, cohorts: Sequence[Cohort]) -> float:
+def _largest_rho(left: Costs, cohorts: Sequence[Cohort]) -> float:
     """The largest ρ of a night with which all of them fit."""
     times = np.zeros(len(left))
     for cohort in cohorts:

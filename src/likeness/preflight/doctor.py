@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from likeness.core.errors import LedgerError, LikenessError
 from likeness.core.paths import ProjectPaths
-from likeness.ledger.chain import locked
+from likeness.ledger.chain import lock_chain
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import check_witnesses, git_witnesses
@@ -62,7 +62,7 @@ def examine_places(root: Path) -> Iterator[Finding]:
         fault = _fault(lambda: project.ledger_session.ledger)
         yield Finding(f"ledger at {home.place}, its key and its anchor", fault)
         if not fault:
-            yield Finding("lock of runs", _fault(lambda: _check_alone(project)))
+            yield Finding("lock of runs", _fault(lambda: _check_other_runs(project)))
             yield Finding("witnesses in git", _fault(lambda: _check_git(project)))
     cut = [f"A kill cut {name} short. `likeness run` mends it." for name in cut_files(root)]
     yield Finding("files of DVC", " ".join(cut))
@@ -104,7 +104,7 @@ def _check_free(project: Project) -> None:
     if not home.locks.is_dir():  # there is no ledger, or its anchor says that it was lost
         return
     try:
-        with locked(home, _SECONDS):
+        with lock_chain(home, _SECONDS):
             pass
     except TimeoutError:
         raise LedgerError(
@@ -112,7 +112,7 @@ def _check_free(project: Project) -> None:
         ) from None
 
 
-def _check_alone(project: Project) -> None:
+def _check_other_runs(project: Project) -> None:
     with project.ledger_session.alone(0):
         pass
 

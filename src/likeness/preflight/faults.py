@@ -55,17 +55,17 @@ def examine(root: Path = Path()) -> Examined:
     if params is None:
         return Examined(None, tuple(faults), ())
     project = Project(root, params)
-    faults += [of_params(error) for error in _refused(partial(method_from, params))]
+    faults += [params_fault(error) for error in _refusals(partial(method_from, params))]
     where, notes = project.schema_file, list[str]()
     try:
         mapping = read_mapping(where)
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
-    if missing := _refused(lambda: model_described(mapping, where.name)):
+    if missing := _refusals(lambda: model_described(mapping, where.name)):
         return Examined(project, (*faults, Fault(where.name, str(missing[0]))), ())
     texts = faults_of(mapping)
     faults += [Fault(where.name, text) for text in texts]
-    faults += [of_params(error) for error in ([] if texts else _refused(lambda: project.written_model))]
+    faults += [params_fault(error) for error in ([] if texts else _refusals(lambda: project.written_model))]
     sections = model_described(mapping).sections
     columns = [column for section in sections.values() for column in columns_of(mapping, section)]
     constant = [name for name, spec in columns if isinstance(spec, Mapping) and _is_constant(spec)]
@@ -79,7 +79,7 @@ def examine(root: Path = Path()) -> Examined:
                 names = [mapping.get("person"), *needed_of(columns_of(mapping, section))]
                 faults += _header_faults(project, key, names)[1]
     if not faults:
-        faults += map(of_params, _refused(lambda: project.counts))
+        faults += map(params_fault, _refusals(lambda: project.counts))
     faults += _ledger_faults(project, notes)
     if not faults:
         schema = project.public_schema
@@ -99,7 +99,7 @@ def faults_of(mapping: Any) -> list[str]:
     return model_described(mapping).faults(mapping, schema_faults)
 
 
-def of_params(error: LikenessError) -> Fault:
+def params_fault(error: LikenessError) -> Fault:
     """A fault of params.yaml, from an error that may name this file itself."""
     return _fault(str(error).removeprefix(f"{ProjectPaths.params}: "))
 
@@ -111,7 +111,7 @@ def _fault(text: str) -> Fault:
 def schema_faults(mapping: Any) -> list[str]:
     """Every fault of a schema, from the content of its file."""
     if not isinstance(mapping, Mapping):
-        return [str(error) for error in _refused(lambda: Schema.from_dict(mapping, "schema"))]
+        return [str(error) for error in _refusals(lambda: Schema.from_dict(mapping, "schema"))]
     faults = [f"{key} is not a key of a schema.{choices(key, KEYS, 'Keys')}" for key in mapping if key not in KEYS]
     faults += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
     if mapping.get("task", "") is None:
@@ -140,7 +140,7 @@ def schema_faults(mapping: Any) -> list[str]:
             good = [column for column in good if "image" not in rest or column["name"] != mapping["label"]]
     if columns:
         rest["columns"] = good
-    spanning = _refused(lambda: Schema.from_dict(rest, "schema"))
+    spanning = _refusals(lambda: Schema.from_dict(rest, "schema"))
     return faults + [str(error).removeprefix("schema: ") for error in spanning]
 
 
@@ -185,7 +185,7 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
     try:
         content = read_content(paths.params)
     except ParamsError as error:
-        return None, [of_params(error)]
+        return None, [params_fault(error)]
     faults = []
     privacy = content.get("privacy")
     if isinstance(privacy, dict) and privacy.get("population") is None:
@@ -203,10 +203,10 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
         if name in content and dataclasses.is_dataclass(kind):
-            tried = _refused(partial(build, kind, content[name], name))  # type: ignore[arg-type]
+            tried = _refusals(partial(build, kind, content[name], name))  # type: ignore[arg-type]
             faults += [_fault(str(error)) for error in tried]
     settings: list[Params] = []
-    last = _refused(lambda: settings.append(params_from(content)))
+    last = _refusals(lambda: settings.append(params_from(content)))
     if last and str(last[0]) not in [fault.text for fault in faults]:
         faults.append(_fault(str(last[0])))
     return (settings[0] if settings else None), faults
@@ -242,7 +242,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     header, missing = ([], []) if of_images else _header_faults(project, "source", needed)
     if missing and not header:
         return missing
-    faults = [*map(of_params, _refused(partial(project.sources.check_order, source))), *missing]
+    faults = [*map(params_fault, _refusals(partial(project.sources.check_order, source))), *missing]
     if of_images:
         return faults
     split, person = ingest.split.column, None if ingest.unit is None else ingest.unit.column
@@ -303,7 +303,7 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
     if home.url is not None:
         return []
     if not home.database.exists():
-        faults = [_fault(str(error)) for error in _refused(lambda: project.ledger_session.refuse_other(None))]
+        faults = [_fault(str(error)) for error in _refusals(lambda: project.ledger_session.refuse_other(None))]
         if faults:
             return faults
         notes.append(f"there is no ledger at {home.place} yet. Before the first run on a machine: likeness ledger init")
@@ -322,7 +322,7 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         if rho is not None:
             project.ledger_session.check_recipe(rho)
 
-    return [_fault(str(error)) for error in _refused(check) or _refused(partial(_check_owner, project))]
+    return [_fault(str(error)) for error in _refusals(check) or _refusals(partial(_check_owner, project))]
 
 
 def _check_owner(project: Project) -> None:
@@ -337,7 +337,7 @@ def _check_owner(project: Project) -> None:
         project.ledger.check_owner(population, manifest["digest"], manifest["rows_digests"])
 
 
-def _refused(action: Callable[[], Any]) -> list[LikenessError]:
+def _refusals(action: Callable[[], Any]) -> list[LikenessError]:
     try:
         action()
     except LikenessError as error:

@@ -156,8 +156,8 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     judged = None
     if rows is not None and drawn is not None and facts.schema.task != "none":
         judged = model.evaluation_seconds(*numbers, facts.layout.width, params.evaluate)
-    many = [_expected(project, recipe, one, plan.rho, _MANY) for one in row_sets]
-    expected = [None if rows is None else _expected(project, recipe, one, plan.rho, rows) for one in row_sets]
+    many = [_expect_row_set(project, recipe, one, plan.rho, _MANY) for one in row_sets]
+    expected = [None if rows is None else _expect_row_set(project, recipe, one, plan.rho, rows) for one in row_sets]
     return Forecast(
         method=params.method,
         epsilon=params.privacy.epsilon,
@@ -181,7 +181,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     )
 
 
-def _expected(project: Project, recipe: Method, one: RowSet, rho: float, rows: int) -> Expected | None:
+def _expect_row_set(project: Project, recipe: Method, one: RowSet, rho: float, rows: int) -> Expected | None:
     """What noise leaves of rows, if their queries and those of others cost ρ together; None without noise."""
     if math.isinf(rho):
         return None
@@ -222,7 +222,7 @@ def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None
             unlabeled = replace(schema, label=None, task="none")
             changes.append(("no label, for a table that predicts it less well", recipe, unlabeled, plan.rho))
     for words, method, other, rho in changes:
-        then = _expected(project, method, replace(one, context=replace(one.context, schema=other)), rho, rows)
+        then = _expect_row_set(project, method, replace(one, context=replace(one.context, schema=other)), rho, rows)
         if then is None or then.detectable > 1:  # no relation would survive
             continue
         if then.detectable < _BETTER * now.detectable or then.pair_distance < _BETTER * now.pair_distance:

@@ -23,7 +23,7 @@ from itertools import groupby
 from likeness.config.params import Ingest, Privacy
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import LikenessError, SchemaError
-from likeness.data.schema.answers import chosen, column_called, read_answer, whole
+from likeness.data.schema.answers import column_called, parse_columns, parse_whole_number, read_answer
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import KINDS, Boolean, pieces
@@ -246,14 +246,14 @@ class Interview:
         elif key == "source":
             draft.source = line
         elif key == "missing":
-            draft.nullable = chosen(line, columns, able)
+            draft.nullable = parse_columns(line, columns, able)
         elif key == "codes":
             for each in filter(lambda each: draft[each].nullable, able):
                 draft[each].missing_values = pieces(line) or None
         elif key == "people":
             self._population = Privacy(epsilon=1, delta=0.5, population=line).population
         elif key == "rows":
-            most = whole(line)
+            most = parse_whole_number(line)
             Ingest("table", "schema", unit=PrivacyUnit(str(draft.person), most))
             self._max_rows = most
         else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from likeness.config.edit import edited, section_in
+from likeness.config.edit import edit_text, section_in
 from likeness.config.load import params_from
 from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.core.errors import SchemaError
@@ -75,8 +75,8 @@ def draft_params(
     questions |= {"ingest.unit": _MAX_ROWS} if bound is not None and max_rows is None else {}
     answered = {**changes, "privacy.population": population or "?"}
     answered |= {} if bound is None else {"ingest.unit": {**bound, "max_rows": max_rows or 1}}
-    params_from(yaml.safe_load(edited(text, answered, {})))
-    return edited(text, changes, questions)
+    params_from(yaml.safe_load(edit_text(text, answered, {})))
+    return edit_text(text, changes, questions)
 
 
 def check_columns(kinds: Mapping[str, str], **options: str | None) -> None:

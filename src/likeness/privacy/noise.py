@@ -53,15 +53,15 @@ def add_discrete_gaussian(values: np.ndarray, scale: float) -> np.ndarray:
     # OpenDP adds without overflow, numpy does not. For noise near 64 bits, OpenDP adds all of it.
     counts = noise_processes.shares(len(values)) if scale <= _FITS else [len(values)]
     here, *others = np.split(values, np.cumsum(counts)[:-1])
-    with noise_processes.started([len(other) for other in others], scale) as running:
-        noisy = [_added(here, scale)]
+    with noise_processes.start_processes([len(other) for other in others], scale) as running:
+        noisy = [_add_here(here, scale)]
         for other, process in zip(others, running, strict=True):
             noise = process.noise(digest)
-            noisy.append(_added(other, scale) if noise is None else other + noise)
+            noisy.append(_add_here(other, scale) if noise is None else other + noise)
     return np.concatenate(noisy)
 
 
-def _added(values: np.ndarray, scale: float) -> np.ndarray:
+def _add_here(values: np.ndarray, scale: float) -> np.ndarray:
     """Add noise in this process, by OpenDP."""
     # No opendp.prelude: it loads pandas and scikit-learn, which take ten times as long.
     from opendp import domains, measurements, metrics, mod
@@ -82,6 +82,6 @@ def digest(noise: bytes, scale: float) -> bytes:
 
 def send(count: int, scale: float) -> None:
     """Draw noise in a started process, and write it with its digest to the standard output."""
-    noise = _added(np.zeros(count, dtype=np.int64), scale).tobytes()
+    noise = _add_here(np.zeros(count, dtype=np.int64), scale).tobytes()
     sys.stdout.buffer.write(noise + digest(noise, scale))
     sys.stdout.buffer.flush()

@@ -87,7 +87,7 @@ class NoiseProcess:
 
 
 @contextmanager
-def started(counts: Sequence[int], scale: float) -> Iterator[list[NoiseProcess]]:
+def start_processes(counts: Sequence[int], scale: float) -> Iterator[list[NoiseProcess]]:
     """Start a process for each count; none outlives the context."""
     with ExitStack() as ended:
         processes = []

@@ -152,7 +152,7 @@ def make_plan(
     parts = [*selection, *(replace(one, share=one.share * rest) for one in shares)]
     total = rho_for(epsilon, delta_left(delta, (delta * one.delta_share for one in parts)))
     total /= math.fsum(one.share for one in parts)  # 1 but for last digits
-    queries = tuple(_planned(one, total, delta) for one in parts)
+    queries = tuple(_plan_query(one, total, delta) for one in parts)
     plan = Plan(method, identity, adjacency, epsilon, delta, num_records, queries, unit, plugin)
     reached = epsilon_left(plan.rho, delta, plan.delta_keys)
     if plan.private and reached > epsilon:
@@ -198,7 +198,7 @@ def _check_people(adjacency: Adjacency, num_records: int | None, unit: PrivacyUn
         )
 
 
-def _planned(one: QueryShare, total: float, delta: float) -> PlannedQuery:
+def _plan_query(one: QueryShare, total: float, delta: float) -> PlannedQuery:
     """The query with its noise, of a total ρ."""
     rho = one.share * total if math.isfinite(total) else math.inf
     multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0

@@ -3,8 +3,8 @@ r"""The door. Private rows pass it once, as a noisy sum.
 Guarantee. Let f be the integer sum of :func:`likeness.release.sums.lattice_sum.lattice_sum`, and Δ its L2 sensitivity
 under the plan's adjacency (:func:`likeness.privacy.adjacency.lattice_sensitivity_squared`). Δ follows from the bounds
 that the sum enforces on integers. Where a person may have several rows, it grows with the most of them, which the door
-counts (:func:`_counted`), unless they share one contribution (:class:`likeness.release.records.EachPerson`). Nothing
-else enters. The released value is f(table) + N_ℤ(0, σ²)^dimension. It satisfies
+counts (:func:`_check_rows_per_person`), unless they share one contribution
+(:class:`likeness.release.records.EachPerson`). Nothing else enters. The released value is f(table) + N_ℤ(0, σ²)^dimension. It satisfies
 :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, Theorem
 14). It is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves of its lattice. Its cost is in
 the ledger before a row is read.
@@ -38,12 +38,19 @@ from likeness.privacy.lattice_error import check_discretization
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
-from likeness.release.partition_selection import PartitionQuery, Partitions, ReadPartitions, counted, hashed, selected
+from likeness.release.partition_selection import (
+    PartitionQuery,
+    Partitions,
+    ReadPartitions,
+    count_hashes,
+    count_partitions,
+    select_keys,
+)
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
 from likeness.release.request import AnyQuery, Dataset, request_of
-from likeness.release.store import _drawn_once, _stored
+from likeness.release.store import _drawn_once, _publish_staged
 from likeness.release.sums.backends import CountReader, counted_tables
 from likeness.release.sums.over_parts import Read, exact_sum
 
@@ -91,7 +98,7 @@ class Door:
         with ledger.drawing(key):
             _, commit = ledger.find(key)
             if commit is not None:
-                return _stored(ledger, key, str(commit.body["sha256"]))
+                return _publish_staged(ledger, key, str(commit.body["sha256"]))
             sampler = sampler_name() if plan.private else "none"  # a library that does not load costs nothing
             provenance = {**self.provenance, "backend": self._backend(query)}
             if isinstance(self.read, CountReader):
@@ -102,7 +109,7 @@ class Door:
             data = _drawn_once(ledger, receipt, partial(self._drawn, query))
             digest = sha256_bytes(data)
             ledger.commit(key, digest, data if ledger.keeps_bytes else None)
-            return _stored(ledger, key, digest)
+            return _publish_staged(ledger, key, digest)
 
     def _backend(self, query: AnyQuery) -> str:
         """What counts the rows of a query."""
@@ -136,9 +143,8 @@ def _check_plan(plan: Plan, query: AnyQuery, dataset: Dataset) -> None:
             f"plan.json is for '{plan.identity}', the rows belong to '{dataset.population}'. Run: likeness run"
         )
     if plan.unit != dataset.unit:
-        raise PlanError(
-            f"plan.json protects {_who(plan.unit)}, the rows were prepared for {_who(dataset.unit)}. Run: likeness run"
-        )
+        planned, prepared = _protected_unit(plan.unit), _protected_unit(dataset.unit)
+        raise PlanError(f"plan.json protects {planned}, the rows were prepared for {prepared}. Run: likeness run")
     if isinstance(query, PartitionQuery) and plan.query(query.name).delta_keys != query.delta_keys:
         raise PlanError(f"{query.name}: plan.json has another delta for its threshold. Run: likeness run")
 
@@ -224,7 +230,7 @@ def _draw(query: Query, plan: Plan, scale: float, read: Read | CountReader, rece
         exact = exact_sum(query, read, threads() if counts else LOCAL)
     else:
         opened = read  # known to open rows
-        exact = exact_sum(query, lambda: _counted(opened(), unit))
+        exact = exact_sum(query, lambda: _check_rows_per_person(opened(), unit))
     _check_number(plan, exact.records)
     total = exact.total
     noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total
@@ -243,15 +249,15 @@ def _draw_partitions(
     """
     assert receipt.threshold is not None
     if isinstance(read, CountReader):
-        counts, rows = hashed(query, *read.texts(query.column))
+        counts, rows = count_hashes(query, *read.texts(query.column))
     else:
-        counts, rows = counted(query, _partitions_counted(read(), plan.unit))
+        counts, rows = count_partitions(query, _partitions_counted(read(), plan.unit))
     _check_number(plan, rows)
     keys = list(counts)
     noisy = np.array([counts[key] << query.lattice_bits for key in keys], dtype=np.int64)
     if plan.private and keys:
         noisy = add_discrete_gaussian(noisy, scale)
-    places = selected(keys, noisy, receipt.threshold, query.most)
+    places = select_keys(keys, noisy, receipt.threshold, query.most)
     texts = [keys[place] for place in places]
     if isinstance(read, CountReader):
         by_hash = _texts_of(read, query, texts)
@@ -287,7 +293,7 @@ def _partitions_counted(chunks: Iterable[Partitions], unit: PrivacyUnit | None) 
         yield Partitions(chunk.texts)
 
 
-def _counted(records: Iterable[Records], unit: PrivacyUnit) -> Iterator[Records]:
+def _check_rows_per_person(records: Iterable[Records], unit: PrivacyUnit) -> Iterator[Records]:
     """Pass rows on without their people, and insist that nobody has more rows than the plan says.
 
     The count refuses a table that was prepared under another bound before anything of it is released. Memory: eight
@@ -327,5 +333,5 @@ def _rows_of_each(rows: np.ndarray, persons: np.ndarray | None, count: int, unit
     return totals
 
 
-def _who(unit: PrivacyUnit | None) -> str:
+def _protected_unit(unit: PrivacyUnit | None) -> str:
     return "single rows" if unit is None else f"people by '{unit.column}' with at most {unit.max_rows} rows"

@@ -125,7 +125,7 @@ def partition_queries(schema: Schema, plan: Plan, most: int) -> list[PartitionQu
     ]
 
 
-def counted(query: PartitionQuery, chunks: Iterable[Partitions]) -> tuple[dict[str, int], int]:
+def count_partitions(query: PartitionQuery, chunks: Iterable[Partitions]) -> tuple[dict[str, int], int]:
     """Exact counts of the partitions that are present, sorted by key, and the number of rows. Private.
 
     Memory grows with the number of partitions.
@@ -144,8 +144,8 @@ def counted(query: PartitionQuery, chunks: Iterable[Partitions]) -> tuple[dict[s
     return {key: counts[key] for key in sorted(counts)}, rows
 
 
-def hashed(query: PartitionQuery, counts: Mapping[str, int], rows: int) -> tuple[dict[str, int], int]:
-    """As :func:`counted`, from counts by SHA-256 of the texts; the keys are these hashes.
+def count_hashes(query: PartitionQuery, counts: Mapping[str, int], rows: int) -> tuple[dict[str, int], int]:
+    """As :func:`count_partitions`, from counts by SHA-256 of the texts; the keys are these hashes.
 
     Raises:
         DataError: more rows than fit 64 bits.
@@ -156,7 +156,7 @@ def hashed(query: PartitionQuery, counts: Mapping[str, int], rows: int) -> tuple
     return {key: counts[key] for key in sorted(counts) if key != other}, rows
 
 
-def selected(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:
+def select_keys(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:
     """Places of the keys that are released: at or above the threshold, and among the largest.
 
     Args:
@@ -170,7 +170,7 @@ def selected(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most
     return sorted(largest)
 
 
-def completed(schema: Schema, released: Sequence[Released]) -> Schema:
+def complete_schema(schema: Schema, released: Sequence[Released]) -> Schema:
     """A schema whose open columns have their released categories. This is post-processing.
 
     Raises:

@@ -217,24 +217,24 @@ class EachPerson(EachRecord):
             persons = chunk.persons
             if persons is None or persons.shape != (len(chunk.x),) or persons.dtype != np.int64 or (persons < 0).any():
                 raise ReleaseError("each row must have the number of its person, an int64 from 0 on. Run: likeness run")
-            rows = chunk if waiting is None else _joined(waiting, chunk)
+            rows = chunk if waiting is None else _join_records(waiting, chunk)
             assert rows.persons is not None
             if (np.diff(rows.persons) < 0).any():
                 raise ReleaseError("the rows of a person must be together, in the order of people. Run: likeness run")
             complete = int(np.searchsorted(rows.persons, rows.persons[-1:], side="left").sum())  # the last may go on
-            yield _shared(rows[:complete])
+            yield _number_shares(rows[:complete])
             waiting = rows[complete:]
         if waiting is not None:
-            yield _shared(waiting)
+            yield _number_shares(waiting)
 
 
-def _joined(first: Records, second: Records) -> Records:
+def _join_records(first: Records, second: Records) -> Records:
     assert first.persons is not None and second.persons is not None
     pairs = (np.asarray(first.x), np.asarray(second.x)), (first.labels, second.labels), (first.persons, second.persons)
     return Records(*(np.concatenate(pair) for pair in pairs))
 
 
-def _shared(rows: Records) -> Records:
+def _number_shares(rows: Records) -> Records:
     """Complete people, each row with the number of rows of its person."""
     assert rows.persons is not None
     _, places, counts = np.unique(rows.persons, return_inverse=True, return_counts=True)

@@ -66,7 +66,7 @@ def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dat
         "unit": json_value(dataset.unit),
         "threshold": threshold,
         "delta_keys": delta_keys,
-        **_about(dataset.group),
+        **_cohort_part(dataset.group),
     }
 
 
@@ -76,10 +76,10 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: the entry holds none.
     """
-    return {**{key: entry[key] for key in REQUEST_KEYS}, **_about(entry["group"])}
+    return {**{key: entry[key] for key in REQUEST_KEYS}, **_cohort_part(entry["group"])}
 
 
-def _about(group: str) -> dict[str, str]:
+def _cohort_part(group: str) -> dict[str, str]:
     """The cohort as a part of a request; a request about everybody has none."""
     return {"group": group} if group else {}
 

@@ -48,7 +48,7 @@ def _publish(ledger: Ledger, key: str) -> None:
     sync_folder(stored.parent)
 
 
-def _stored(ledger: Ledger, key: str, sha256: str) -> bytes:
+def _publish_staged(ledger: Ledger, key: str, sha256: str) -> bytes:
     """The bytes of a committed release, and no others; publishes staged bytes.
 
     Raises:

@@ -82,7 +82,7 @@ def bar(cell: Cell, largest: float) -> dict[str, Any]:
     scale = 100 / largest
     size, low, high = (min(max(0.0, scale * end), 100.0) for end in cell[1:4])  # of 0.0 and NaN max takes the first
     text = points(cell.share)
-    interval = "" if math.isnan(cell.low) else between(cell.low, cell.high)
+    interval = "" if math.isnan(cell.low) else percent_interval(cell.low, cell.high)
     comparison = "" if cell.synthetic is None else f", synthetic {percent(cell.synthetic)}"
     return {
         "label": cell.label,
@@ -99,7 +99,7 @@ def bar(cell: Cell, largest: float) -> dict[str, Any]:
     }
 
 
-def between(low: float, high: float) -> str:
+def percent_interval(low: float, high: float) -> str:
     """An interval of shares in percent."""
     return f"{points(low).removesuffix(' %')} to {points(high)}"
 

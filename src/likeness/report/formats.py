@@ -163,7 +163,7 @@ def to_html(text: str, top: int = 3) -> str:
     return page.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
 
 
-def filled(template: str, *folders: Path, **words: Any) -> Markup:
+def fill_template(template: str, *folders: Path, **words: Any) -> Markup:
     """A template with its words.
 
     Args:

@@ -62,7 +62,7 @@ _LANGUAGES = (
 )
 
 
-def in_short(privacy: Mapping[str, Any]) -> list[str]:
+def short_paragraphs(privacy: Mapping[str, Any]) -> list[str]:
     """The paragraph in English, German and French, about all that these people's ledger had released at the account.
 
     Args:
@@ -79,8 +79,8 @@ def in_short(privacy: Mapping[str, Any]) -> list[str]:
     }
     paragraphs = []
     for words, added, replaced, mark, nearly in _LANGUAGES:
-        numbers = {name: nearly if share > 0.999 else f"{_up(100 * share):.1f}" for name, share in shares.items()}
-        numbers["strangers"] = f"{_up(10_000 * attackers.success(STRANGERS)):.1f}"
+        numbers = {name: nearly if share > 0.999 else f"{_round_up(100 * share):.1f}" for name, share in shares.items()}
+        numbers["strangers"] = f"{_round_up(10_000 * attackers.success(STRANGERS)):.1f}"
         numbers["beyond"] = f"{math.ceil(100_000 * attackers.beyond - _ROUNDING)}"
         who = replaced if privacy["adjacency"] == "replace_one" else added
         texts = {name: number.replace(".", mark) for name, number in numbers.items()}
@@ -88,6 +88,6 @@ def in_short(privacy: Mapping[str, Any]) -> list[str]:
     return paragraphs
 
 
-def _up(value: float) -> float:
+def _round_up(value: float) -> float:
     """The next tenth above, because the words say at most."""
     return math.ceil(10 * value - _ROUNDING) / 10

@@ -23,9 +23,9 @@ from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import (
     MOST_TABLE_ROWS,
-    at_most,
     auc_error,
     metrics_of,
+    sample_rows,
     shuffle_columns,
     train_on_synthetic_test_on_real,
 )
@@ -62,10 +62,10 @@ def compare_tables(real_test: pd.DataFrame, tables: Tables, schema: Schema, sett
         pairs = rows.query("order == 2")["total_variation"]
         # Total variation is half of the L1 distance.
         distances[name] = {"pairs_l1": 2 * float(pairs.mean())} if len(pairs) else {}
-    return Comparison(joined(marginals), distances, {})
+    return Comparison(join_marginals(marginals), distances, {})
 
 
-def joined(marginals: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def join_marginals(marginals: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The marginals of several tables as one frame with the name of each table."""
     rows = pd.concat(table.assign(table=name) for name, table in marginals.items())
     return rows[["table", "order", "columns", "total_variation"]]
@@ -122,7 +122,7 @@ def evaluate(
         **_means(scores, comparison, metrics_of(schema.task)),
     }
     if schema.task == "classification":
-        summary["auc_error"] = auc_error(at_most(real_test, most, settings.seed, "test")[schema.label])
+        summary["auc_error"] = auc_error(sample_rows(real_test, most, settings.seed, "test")[schema.label])
     if detailed:
         # Where both halves trained, a copy of either is as near as a copy of the other.
         near = None if halved else neighbors(tables, real_test, schema, settings.neighbor_rows, settings.seed)
@@ -145,7 +145,7 @@ def _scores(
 ) -> pd.DataFrame:
     """Scores of the estimators of each table; empty without a task."""
     metrics, seed, workers = metrics_of(schema.task), settings.seed, settings.workers
-    held_out = at_most(real_test, most, seed, "test")
+    held_out = sample_rows(real_test, most, seed, "test")
     scores = [pd.DataFrame(columns=["table", "classifier", *metrics, "seconds"])]
     if not metrics:
         return scores[0]
@@ -157,7 +157,7 @@ def _scores(
             def note(text: str, name: str = name) -> None:
                 step(next(done), f"{name}: {text}")
 
-            limited = at_most(table, most, seed, name)
+            limited = sample_rows(table, most, seed, name)
             rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, chosen, workers, note)
             scores.append(rows.assign(table=name)[scores[0].columns])
     return pd.concat(scores[1:])

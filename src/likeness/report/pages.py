@@ -15,7 +15,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup, escape
 
 from likeness.core.errors import ArtifactError
-from likeness.core.files import expanded, make_private_folder
+from likeness.core.files import expand_home, make_private_folder
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths
 from likeness.report.charts import MOST_MAPPED, MOST_PAIRS, MOST_TABLED, verdict_map
@@ -31,8 +31,8 @@ from likeness.report.files import (
     read_text,
     write_public,
 )
-from likeness.report.formats import embed, filled, loss_text, number, to_html
-from likeness.report.in_short import in_short
+from likeness.report.formats import embed, fill_template, loss_text, number, to_html
+from likeness.report.in_short import short_paragraphs
 from likeness.report.rows import internal_rows
 from likeness.report.statement import RELATIONS, VERDICTS, cut_lines, pair_names
 
@@ -53,7 +53,7 @@ class Page:
         Raises:
             OSError: the path cannot be written.
         """
-        target = expanded(path)
+        target = expand_home(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(self.html, encoding="utf-8")
         return target
@@ -99,9 +99,9 @@ def render(
             source="Made from released files and synthetic rows"
             + (", all of them public." if privacy["private"] else "."),
             privacy=privacy,
-            in_short=Markup(to_html(in_short(privacy)[0])) if privacy["private"] else "",
+            in_short=Markup(to_html(short_paragraphs(privacy)[0])) if privacy["private"] else "",
             factor=_factor(privacy["total"]["epsilon"]),
-            statement=Markup(to_html(_rest(statement), top=3)),
+            statement=Markup(to_html(_statement_body(statement), top=3)),
             loss_image=None if loss is None else embed(loss),
             loss_text=loss_text(losses),
             total_share=_total([query["share"] for query in privacy["queries"]]),
@@ -191,14 +191,14 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
 
 
 def _page(template: str, **words: Any) -> str:
-    return filled(f"{template}.html.j2", **words)
+    return fill_template(f"{template}.html.j2", **words)
 
 
 def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) -> dict[str, Any] | None:
     """What a reader may believe, ready to print; None where the account says nothing."""
     if not found:
         return None
-    found = _once(found)
+    found = _without_repeats(found)
     listed = {word: found[key] for key, word in VERDICTS.items() if found[key] or key != "rules"}
     verdicts = [*((word, len(pairs)) for word, pairs in listed.items()), ("unknown", found["unknown"])]
     lists = [
@@ -232,7 +232,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
     }
 
 
-def _once(found: Mapping[str, Any]) -> dict[str, Any]:
+def _without_repeats(found: Mapping[str, Any]) -> dict[str, Any]:
     """The same with each pair in one list: one of a public rule has its verdict or, without one, stands under rules.
 
     The statement lists a pair twice. Its words are sealed, because the verifier compares them to the letter.
@@ -247,7 +247,7 @@ def _verdict(word: str, is_small: bool) -> str:
     return f"{word}: near 0 in both" if word == VERDICTS["kept"] and is_small else word
 
 
-def _rest(statement: str) -> str:
+def _statement_body(statement: str) -> str:
     """The statement without its title and the paragraph that the page begins with."""
     first, _, rest = statement.lstrip().partition("\n")
     lines = rest if first.startswith("# ") else statement

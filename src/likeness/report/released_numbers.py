@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from likeness.data.encoding.dtypes import in_dtypes
+from likeness.data.encoding.dtypes import to_dtypes
 from likeness.data.schema.constrained_tables import forward_transform, violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.inference.estimates import Answers, Question
@@ -99,8 +99,8 @@ def table_section(
         table: typed synthetic rows.
         synthetic: the rows as the release counts them; None where they answer to a condition.
     """
-    found = compared(schema.modeled, released, total, synthetic)
-    numbers = printed(schema.modeled, *found, None if found[1] is None else forward_transform(table, schema))
+    found = compare_release(schema.modeled, released, total, synthetic)
+    numbers = print_numbers(schema.modeled, *found, None if found[1] is None else forward_transform(table, schema))
     return {
         "source": schema.source,
         "numbers": numbers,
@@ -128,11 +128,11 @@ def preview(table: "DataFrame", schema: Schema, caption: str = "The") -> dict[st
 
 def texts(table: "DataFrame", schema: Schema) -> list[list[str]]:
     """A few rows as texts, the names of the columns first, as the CSV of the table has them."""
-    text = in_dtypes(table, schema).iloc[:, :MOST_PREVIEWED].to_csv(index=False, lineterminator="\n")
+    text = to_dtypes(table, schema).iloc[:, :MOST_PREVIEWED].to_csv(index=False, lineterminator="\n")
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def compared(
+def compare_release(
     schema: Schema, released: Iterable[Released], total: float | None, synthetic: Iterable[Records] | None
 ) -> tuple[Answers, SyntheticCounts | None]:
     """Estimates from a release, and synthetic rows in its cells.
@@ -151,7 +151,7 @@ def compared(
     return Answers(measured), None if counts is None or not counts.rows else counts
 
 
-def printed(
+def print_numbers(
     schema: Schema, answers: Answers, counts: SyntheticCounts | None, table: "DataFrame | None" = None
 ) -> dict[str, Any]:
     """Charts, numbers and errors, ready to print.

@@ -41,7 +41,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
             {
                 "title": title,
                 "metrics": [label(name) for name in names],
-                "rows": _by_classifier(internal.scores, names),
+                "rows": _classifier_rows(internal.scores, names),
             }
             for title, names in shown
             if names
@@ -165,7 +165,7 @@ def _distance(name: str, by_table: Mapping[str, Mapping[str, float]]) -> tuple[s
     return label(name), *(number(by_table.get(table, {}).get(name), 3) for table in TABLES)
 
 
-def _by_classifier(rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> list[tuple[str, list[str]]]:
+def _classifier_rows(rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Per classifier the values of each metric for each table, in the order of the header."""
     cells = {(row["table"], row["classifier"]): row for row in rows}
     names = dict.fromkeys(row["classifier"] for row in rows)

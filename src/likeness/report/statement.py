@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from likeness.core.text import in_code, in_markdown
+from likeness.core.text import code_span, escape_markdown
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.report.formats import number, percent, value_text
-from likeness.report.in_short import in_short
+from likeness.report.in_short import short_paragraphs
 
 _ADJACENCY = {
     "add_remove_one": "one record added or removed; the number of records is itself protected",
@@ -25,12 +25,13 @@ def statement(privacy: dict[str, Any]) -> str:
     if not privacy["private"]:
         lines += ["**NOT PRIVATE.** This run was made with `epsilon: inf`: no noise was added. Do not publish.", ""]
     else:
-        lines += [line for paragraph in in_short(privacy) for line in (paragraph, "")]
+        lines += [line for paragraph in short_paragraphs(privacy) for line in (paragraph, "")]
     lines += [
         f"The synthetic table was made by the method **{privacy['method']}**{origin} from "
         f"{len(privacy['queries'])} noisy statistics of the private table, and from nothing else that depends on it.",
         "",
-        f"- **Whose data:** {in_markdown(privacy['identity'])}; unit of privacy: {in_markdown(privacy['unit'])}.",
+        f"- **Whose data:** {escape_markdown(privacy['identity'])}; "
+        f"unit of privacy: {escape_markdown(privacy['unit'])}.",
         f"- **Neighboring tables:** `{privacy['adjacency']}`: {neighbors}.",
         f"- **Guarantee:** ε = {number(total['epsilon'])} at δ = {number(total['delta'])} "
         f"(target ε = {number(target['epsilon'])}, δ = {number(target['delta'])}), {_conversion(total)}, "
@@ -41,12 +42,12 @@ def statement(privacy: dict[str, Any]) -> str:
         f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
         f"ε = {number(lifetime['spent_epsilon'])} spent of {number(lifetime['cap_epsilon'])} at "
         f"δ = {number(lifetime['cap_delta'])}{_thresholds_part(lifetime)}.",
-        *_about(privacy),
+        *_describe_files(privacy),
         *_queries(privacy),
         "",
         "Noise: discrete Gaussian on an integer lattice, drawn once by OpenDP from the operating system's generator; "
         "each record is clipped to its declared bound and truncated to the lattice before it is summed, and the "
-        "sensitivity counts that." + _of_a_person(privacy),
+        "sensitivity counts that." + _rows_of_person(privacy),
         *_notes(privacy),
         *_rules(privacy),
         *_relations(privacy),
@@ -78,8 +79,8 @@ def _not_covered(privacy: Mapping[str, Any]) -> list[str]:
         "",
         "## What is not covered",
         "",
-        f"- What was taken as public: the schema (columns, bounds, {_listed(privacy)}), the split, the settings in "
-        "params.yaml."
+        f"- What was taken as public: the schema (columns, bounds, {_public_categories(privacy)}), the split, "
+        "the settings in params.yaml."
         " If one of them was read off the rows, this statement does not hold.",
         "- A person with more than one value of the column that names people."
         if privacy.get("rows_of_a_person")
@@ -91,7 +92,7 @@ def _not_covered(privacy: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _of_a_person(privacy: Mapping[str, Any]) -> str:
+def _rows_of_person(privacy: Mapping[str, Any]) -> str:
     """What the number of rows of a person does to the noise."""
     several = privacy.get("rows_of_a_person")
     if not several:
@@ -109,7 +110,7 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
     """The columns whose categories were released, with their thresholds."""
     lines = []
     for query in _thresholds(privacy):
-        column, other = (in_code(query["map"][key]) for key in ("column", "other"))
+        column, other = (code_span(query["map"][key]) for key in ("column", "other"))
         if not privacy["private"]:
             lines.append(f"- **Categories of {column}:** read off the rows, without noise.")
             continue
@@ -123,8 +124,8 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _listed(privacy: Mapping[str, Any]) -> str:
-    names = ", ".join(in_code(query["map"]["column"]) for query in _thresholds(privacy))
+def _public_categories(privacy: Mapping[str, Any]) -> str:
+    names = ", ".join(code_span(query["map"]["column"]) for query in _thresholds(privacy))
     categories = f"categories but those of {names}" if names else "categories"
     return f"{categories}, rules" if privacy.get("rules") else categories
 
@@ -144,12 +145,12 @@ def _conversion(total: Mapping[str, Any]) -> str:
     return f"by exact composition of Gaussians and {number(ALLOWANCE)} for their lattice"
 
 
-def _about(privacy: dict[str, Any]) -> list[str]:
+def _describe_files(privacy: dict[str, Any]) -> list[str]:
     """The files of the statement, and whether they hold chosen rows only."""
     files = "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items())
     lines = [f"- **About:** {files}."] if files else []
     if privacy["sample"]["where"]:
-        given = ", ".join(in_markdown(f"{name} = {value}") for name, value in privacy["sample"]["where"].items())
+        given = ", ".join(escape_markdown(f"{name} = {value}") for name, value in privacy["sample"]["where"].items())
         lines.append(f"- **Only rows with:** {given}. The table is not like the whole population.")
     return lines
 
@@ -162,7 +163,7 @@ def _notes(privacy: dict[str, Any]) -> list[str]:
 
 def _rules(privacy: Mapping[str, Any]) -> list[str]:
     """The public rules that rows keep."""
-    rules = [f"- {in_code(rule)}" for rule in privacy.get("rules", [])]
+    rules = [f"- {code_span(rule)}" for rule in privacy.get("rules", [])]
     words = (
         "Public rules, taken from the schema. Every synthetic row keeps them. A private row that breaks one counts as "
         "the nearest row that keeps it, by a fixed public map:"
@@ -176,10 +177,10 @@ def _relations(privacy: Mapping[str, Any]) -> list[str]:
     if not found:
         return []
     lists = [
-        f"**{word}**, {len(found[key]):,}: {in_markdown(pair_names(found[key]))}" for key, word in VERDICTS.items()
+        f"**{word}**, {len(found[key]):,}: {escape_markdown(pair_names(found[key]))}" for key, word in VERDICTS.items()
     ]
-    others = in_markdown(pair_names(found["unknown_pairs"], found["unknown"]))
-    lines = [*lists, f"**unknown**, {found['unknown']:,}: {others}", *map(in_markdown, cut_lines(found))]
+    others = escape_markdown(pair_names(found["unknown_pairs"], found["unknown"]))
+    lines = [*lists, f"**unknown**, {found['unknown']:,}: {others}", *map(escape_markdown, cut_lines(found))]
     return ["", "## What a reader may believe", "", RELATIONS, "", *(f"- {line}" for line in lines)]
 
 

@@ -4,7 +4,7 @@ Reads: data/private/typed, data/released/categories, data/schema. Writes: data/p
 """
 
 from likeness.core.engine import threads
-from likeness.core.paths import of_rows
+from likeness.core.paths import row_set_file
 from likeness.data.private_tables import read_manifest, write_private_chunks
 from likeness.pipeline.ingest import encoded_rows
 from likeness.pipeline.project import Project
@@ -14,9 +14,9 @@ def main(project: Project) -> None:
     """Each row's codes depend on that row and on public knowledge only."""
     written = project.written_model.encoded
     for prefix, (schema, encoding) in project.model.encoded.items():
-        table = of_rows(project.paths.table, prefix)
+        table = row_set_file(project.paths.table, prefix)
         ingested = read_manifest(table)
         rows = encoded_rows(table, written[prefix][0], schema, ingested, threads())
         manifest = {**ingested, "encoding": encoding}
-        encoded = of_rows(project.paths.encoded, prefix)
+        encoded = row_set_file(project.paths.encoded, prefix)
         write_private_chunks(rows, encoded, lambda manifest=manifest: manifest)  # type: ignore[misc]

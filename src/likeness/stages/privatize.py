@@ -4,7 +4,7 @@ Reads: data/plan, data/released/categories, data/released/auxiliary, data/privat
 Writes: data/released/embedding, a file for each row set. Spends: the plan's shares of it.
 """
 
-from likeness.core.paths import of_rows
+from likeness.core.paths import row_set_file
 from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.release.released import load_folder
@@ -17,6 +17,6 @@ def main(project: Project) -> None:
     auxiliary = load_folder(paths.auxiliary)
     for place, rows in enumerate(project.row_sets):
         query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
-        target = of_rows(paths.embedding, rows.prefix)
+        target = row_set_file(paths.embedding, rows.prefix)
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(door(project, place).release(rows.scoped(query)))

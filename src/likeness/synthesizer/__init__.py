@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.params import AUTO, Sample
-from likeness.config.typed import build, whole
+from likeness.config.typed import build, check_whole_number
 from likeness.core.errors import ArtifactError, ParamsError
-from likeness.core.files import expanded
+from likeness.core.files import expand_home
 from likeness.core.retry import patiently
 from likeness.data.schema.allowed import condition_setting
 from likeness.pipeline.project import Project
-from likeness.pipeline.run_stage import in_words
+from likeness.pipeline.run_stage import errors_in_words
 from likeness.pipeline.where import conditions_by_name
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
@@ -102,7 +102,7 @@ class Synthesizer(Estimates):
             ParamsError, SchemaError, PlanError: a parameter is wrong, or the release would be impossible.
         """
         project = Project(Path(), self.params(), schema_of(self))
-        return Report((), (), forecast(project, whole("rows", rows, least=1)))
+        return Report((), (), forecast(project, check_whole_number("rows", rows, least=1)))
 
     def _keep(self, fitted: "Fitted") -> "Synthesizer":
         self._fitted = fitted
@@ -151,11 +151,13 @@ class Synthesizer(Estimates):
             LikenessError: so many rows do not fit in memory.
         """
         self.check_fitted("releases_")
-        seed = whole("seed", seed)
-        with in_words():
+        seed = check_whole_number("seed", seed)
+        with errors_in_words():
             if replicates is None:
                 return self._fitted.sample(n, where, seed)  # type: ignore[no-any-return]
-            return self._fitted.replicates(whole("replicates", replicates, least=2), n, where, seed, self.params())
+            return self._fitted.replicates(
+                check_whole_number("replicates", replicates, least=2), n, where, seed, self.params()
+            )
 
     def save(self, path: str | Path) -> None:
         """Write generator, released statistics, schema, plan, statement and parameters into a new folder.
@@ -168,8 +170,8 @@ class Synthesizer(Estimates):
             LikenessError: the path cannot be written.
         """
         self.check_fitted("releases_")
-        with in_words():
-            save(self._fitted, self.get_params(deep=False), expanded(path))
+        with errors_in_words():
+            save(self._fitted, self.get_params(deep=False), expand_home(path))
 
     @classmethod
     def load(cls, path: str | Path) -> "Synthesizer":
@@ -180,8 +182,8 @@ class Synthesizer(Estimates):
             ReleaseError: generator, released statistics and account do not belong together.
         """
         try:
-            with in_words():
-                params, fitted = load(expanded(path))
+            with errors_in_words():
+                params, fitted = load(expand_home(path))
             return cls(**params)._keep(fitted)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ArtifactError(f"{path}: a file was changed by hand. Restore the folder from a copy.") from None
@@ -214,7 +216,7 @@ class Synthesizer(Estimates):
         """
         self.check_fitted("releases_")
         where = {name: condition_setting(value) for name, value in conditions_by_name(where or {}).items()}
-        rows, seed = AUTO if n is None else whole("n", n, least=1), whole("seed", seed)
+        rows, seed = AUTO if n is None else check_whole_number("n", n, least=1), check_whole_number("seed", seed)
         sample = build(Sample, {"rows": rows, "seed": seed, "where": where}, "sample")
-        with in_words():
-            return bundle(self._fitted, replace(self.params(), sample=sample), expanded(path), open_others)
+        with errors_in_words():
+            return bundle(self._fitted, replace(self.params(), sample=sample), expand_home(path), open_others)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.config.typed import whole
+from likeness.config.typed import check_whole_number
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.text import small_table
 from likeness.inference.estimates import Question, estimate
 from likeness.inference.model import FittedModel
 from likeness.inference.regression import Model, regression
 from likeness.ledger.records import base_attempt
-from likeness.pipeline.run_stage import in_words
+from likeness.pipeline.run_stage import errors_in_words
 from likeness.privacy.cohorts import Cohort
 from likeness.report.formats import number
 from likeness.report.statement import statement
@@ -190,8 +190,8 @@ class Estimates(Parameters):
             LikenessError: so many rows do not fit in memory.
         """
         self.check_fitted("releases_")
-        with in_words():
-            return self._fitted.page(n, whole("seed", seed))
+        with errors_in_words():
+            return self._fitted.page(n, check_whole_number("seed", seed))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the parameters, and after a fit what a reader may believe."""

@@ -10,7 +10,7 @@ from likeness.bundle.contents import CHECKSUMS, PLAN_FILE, PRIVACY, RELEASED, SC
 from likeness.bundle.files import check_whole, checksums, sums
 from likeness.bundle.write import write_bundle
 from likeness.core.errors import ArtifactError, ReleaseError
-from likeness.core.files import expanded
+from likeness.core.files import expand_home
 from likeness.core.format import FORMAT, check_known
 from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json, write_json
@@ -106,7 +106,7 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
         target: a new folder, or a new .zip file.
         open_others: see :func:`likeness.bundle.write.write_bundle`.
     """
-    home = None if params.ledger.home is None else str(expanded(params.ledger.home).absolute())
+    home = None if params.ledger.home is None else str(expand_home(params.ledger.home).absolute())
     with tempfile.TemporaryDirectory() as temporary:
         params = replace(params, ledger=replace(params.ledger, home=home))
         project = Project(Path(temporary), params, fitted.written.schema)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from likeness.config.params import Params, Sample
-from likeness.config.typed import require, whole
+from likeness.config.typed import check_whole_number, require
 from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.data.schema.schema import Schema
@@ -22,13 +22,13 @@ from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.account import account_of
 from likeness.pipeline.datasets import model_of
-from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, alone
+from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, single_or_dict
 from likeness.pipeline.project import Project
 from likeness.pipeline.rows_in_memory import release_all
 from likeness.pipeline.synthetic_table import row_request
 from likeness.privacy.plan import Plan
 from likeness.release.door import Door
-from likeness.release.partition_selection import STAGE, completed, partition_queries
+from likeness.release.partition_selection import STAGE, complete_schema, partition_queries
 from likeness.release.released import Released, from_bytes
 from likeness.report.statement import statement
 from likeness.synthesizer.parameters import project_of, refuse_faults, schema_of
@@ -67,7 +67,9 @@ class Fitted:
     @cached_property
     def schema(self) -> Schema:
         """The schema of a row a record, with released categories."""
-        return completed(self.written.records, [one for one in self.released.values() if one.receipt.stage == STAGE])
+        return complete_schema(
+            self.written.records, [one for one in self.released.values() if one.receipt.stage == STAGE]
+        )
 
     @cached_property
     def model(self) -> DataModel:
@@ -88,7 +90,7 @@ class Fitted:
         if n is None:
             context = Context(self.schema, self.privacy["adjacency"], self.privacy["num_records"], 0)
             n = row_request(Sample(), context, self.released).rows
-        return whole("n", n, least=1)
+        return check_whole_number("n", n, least=1)
 
     def attributes(self) -> dict[str, Any]:
         """The public attributes of a synthesizer with this fit, in the names of scikit-learn."""
@@ -98,7 +100,7 @@ class Fitted:
             "plan_": self.plan,
             "releases_": self.released,
             "privacy_": self.privacy,
-            "loss_curve_": alone(dict(curves)),
+            "loss_curve_": single_or_dict(dict(curves)),
             "frame_": self.frame,
             "schema_": self.schema,
             "n_features_in_": len(names),
@@ -155,7 +157,7 @@ class Fitted:
         key = {} if self.model.key is None else {self.model.key: "int64"}
         dtypes = {name: {**frame.dtypes, **key} for name, frame in frames.items()}
         tables = self.model.draw(generators, rows, seed, where, dtypes)
-        return alone({name: frames[name].native(table) for name, table in tables.items()})
+        return single_or_dict({name: frames[name].native(table) for name, table in tables.items()})
 
 
 def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
@@ -179,7 +181,7 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     frames = {name: table for name, (table, _) in tables.items()}
     rows = model.in_memory(frames, project.complete_params, project.ledger)
     categories = _categories(project, rows)
-    schema = completed(project.written_schema, list(categories.values()))
+    schema = complete_schema(project.written_schema, list(categories.values()))
     sources = rows.records(model.with_records(schema).encoded)
     doors = [Door(plan, project.ledger_to_spend, *source, project.provenance) for source in sources]
     row_sets = project.row_sets_of(schema)

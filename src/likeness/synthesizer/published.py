@@ -19,7 +19,7 @@ from likeness.pipeline.datasets import model_of, read_schema
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import read_synthetic, row_request
-from likeness.release.partition_selection import STAGE, completed
+from likeness.release.partition_selection import STAGE, complete_schema
 from likeness.release.released import Released, load_folder, load_released
 from likeness.report.statement import statement
 
@@ -76,7 +76,7 @@ class Published:
             released = {one.receipt.query: one for one in releases}
             return cls(folder, context, released, paths.generator, project.model)
         model, released = model_of(read_schema(folder / SCHEMA, aliases=False)), load_folder(folder / RELEASED)
-        schema = completed(model.records, [one for one in released.values() if one.receipt.stage == STAGE])
+        schema = complete_schema(model.records, [one for one in released.values() if one.receipt.stage == STAGE])
         facts = read_json(folder / PRIVACY)
         check_known(facts, ("format",), PRIVACY, ArtifactError)
         context = Context(schema, facts["adjacency"], facts["num_records"], 0)

@@ -40,8 +40,8 @@ def check_map(feature: FeatureMap, x: NDArray[np.float64], method: str = DEFAULT
     check_bound(feature, x)
     check_specification(feature, x, method)
     check_numbers(feature, x.shape[1])
-    check_rows_alone(feature, x.shape[1])
-    check_bits_alone(feature, x.shape[1])
+    check_rows_independent(feature, x.shape[1])
+    check_bits_independent(feature, x.shape[1])
 
 
 def features_of(feature: FeatureMap, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -85,7 +85,7 @@ def check_numbers(feature: FeatureMap, inputs: int) -> None:
         assert np.isfinite(features).all(), "a feature is no finite number"
 
 
-def check_rows_alone(feature: FeatureMap, inputs: int) -> None:
+def check_rows_independent(feature: FeatureMap, inputs: int) -> None:
     """Batches of any shape give equal features, up to rounding, which matrix products leave to the shape."""
     x, others = cube(_ROWS, inputs, 6), cube(64, inputs, 7)
     together = features_of(feature, x)
@@ -98,7 +98,7 @@ def check_rows_alone(feature: FeatureMap, inputs: int) -> None:
         np.testing.assert_allclose(other_way, together, rtol=0, atol=1e-12)
 
 
-def check_bits_alone(feature: FeatureMap, inputs: int) -> None:
+def check_bits_independent(feature: FeatureMap, inputs: int) -> None:
     """In the block of the door a row does not depend on the others by a bit."""
     query = Query("q", "privatize", feature)
     rows = block_rows(query)

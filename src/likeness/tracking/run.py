@@ -23,7 +23,7 @@ from mlflow.tracking import MlflowClient
 
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
-from likeness.core.files import expanded, file_lock, user_folders
+from likeness.core.files import expand_home, file_lock, user_folders
 from likeness.core.hashing import json_value, sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.ledger.witness import Witness
@@ -54,8 +54,8 @@ def track(project: Project) -> dict[str, Any]:
     with _run(params, uri, folder) as (client, run):
         _log(client, run, project, privacy, endings)
     paths.tracked.parent.mkdir(parents=True, exist_ok=True)
-    paths.tracked.write_bytes((json.dumps({"ended": _ended(paths), "outs": _outputs(paths)})).encode())
-    tracked = {"run_id": run, "experiment": params.tracking.experiment, "uri": _shown(uri)}
+    paths.tracked.write_bytes((json.dumps({"ended": _stage_ends(paths), "outs": _outputs(paths)})).encode())
+    tracked = {"run_id": run, "experiment": params.tracking.experiment, "uri": _hide_password(uri)}
     return {**tracked, "stages": endings}
 
 
@@ -66,7 +66,7 @@ def tracking_store(project: Project) -> tuple[str, Path]:
     """
     uri = os.environ.get("LIKENESS_MLFLOW_URI") or project.params.tracking.uri or _SQLITE
     inside = uri.removeprefix(_SQLITE) if uri.startswith(_SQLITE) else ""
-    database = (project.root / expanded(inside)).resolve() if inside else user_folders()[0] / "mlflow" / "mlflow.db"
+    database = (project.root / expand_home(inside)).resolve() if inside else user_folders()[0] / "mlflow" / "mlflow.db"
     if uri.startswith(_SQLITE):
         uri = f"{_SQLITE}{database}"
     database.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def stage_endings(paths: ProjectPaths) -> dict[str, str]:
     ``track`` stand in ``dvc.lock`` by then.
     """
     last: dict[str, Any] = read_json(paths.tracked) if paths.tracked.exists() else {}
-    ended, before = _ended(paths), last.get("ended", {})
+    ended, before = _stage_ends(paths), last.get("ended", {})
     endings = {}
     for stage, digests in _outputs(paths).items():
         ran = stage in ended and ended[stage] != before.get(stage)
@@ -149,7 +149,9 @@ def run_witnesses(project: Project) -> list[Witness]:
             if not token:
                 break
     except MlflowException as error:
-        raise LikenessError(f"MLflow cannot use {_shown(uri)} ({type(error).__name__}). Check tracking.uri.") from None
+        raise LikenessError(
+            f"MLflow cannot use {_hide_password(uri)} ({type(error).__name__}). Check tracking.uri."
+        ) from None
     return witnesses
 
 
@@ -170,7 +172,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
         run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
     except MlflowException as error:
         raise LikenessError(
-            f"MLflow cannot use {_shown(uri)} ({' '.join(str(error).replace(uri, '').split())[:300]}). Start "
+            f"MLflow cannot use {_hide_password(uri)} ({' '.join(str(error).replace(uri, '').split())[:300]}). Start "
             "the server, or set tracking.uri in params.yaml to null for a database in the user's data folder."
         ) from None
     try:
@@ -247,7 +249,7 @@ def _outputs(paths: ProjectPaths) -> dict[str, dict[str, str]]:
     }
 
 
-def _ended(paths: ProjectPaths) -> dict[str, float]:
+def _stage_ends(paths: ProjectPaths) -> dict[str, float]:
     """When each stage last ended, by its marker."""
     return {path.stem: float(read_json(path)["ended"]) for path in sorted(paths.markers.glob("*.json"))}
 
@@ -269,7 +271,7 @@ def _today() -> int:
     return int(time.time()) // 86_400 * 86_400_000
 
 
-def _shown(uri: str) -> str:
+def _hide_password(uri: str) -> str:
     """A URI without user and password."""
     parts = urlsplit(uri)
     return uri if "@" not in parts.netloc else parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

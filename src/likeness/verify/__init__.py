@@ -13,7 +13,7 @@ from pathlib import Path
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, open_bundle
 from likeness.bundle.verdict import Check, run_check
-from likeness.config.typed import allowed
+from likeness.config.typed import check_allowed
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import excerpt
@@ -73,7 +73,7 @@ def verify(
         ParamsError: a trusted plug-in is not installed.
     """
     for name in trusted:
-        allowed("trusted", name, plugins.installed())
+        check_allowed("trusted", name, plugins.installed_names())
     if ProjectPaths(path).params.exists():
         raise ArtifactError(
             f"{excerpt(path)} is a project, no bundle. Run `likeness bundle FILE.zip` there, and verify FILE.zip."
@@ -81,7 +81,7 @@ def verify(
     with open_bundle(path) as folder:
         done, reason = process.checks_within(folder, retrain, most_minutes, trusted)
     verdict = {check.name: check for check in done}
-    for name in (name for name in _in_turn() if name not in verdict):
+    for name in (name for name in _check_order() if name not in verdict):
         verdict[name] = Check(name, None, reason)
         reason = reason if reason.startswith("not done") else f"not done: see {name}"
     return [verdict[name] for name in CHECKS]
@@ -99,7 +99,7 @@ def checks_of(
         trusted: see :func:`verify`.
     """
     verdict: dict[str, Check] = {}
-    for name in _in_turn():
+    for name in _check_order():
         earlier = [verdict[other] for other in ("files", *FIRST.get(name, ())) if other in verdict]
         wrong = [other.name for other in earlier if other.passed is False]
         if wrong:  # no check reads files that do not belong
@@ -110,6 +110,6 @@ def checks_of(
         yield verdict[name]
 
 
-def _in_turn() -> list[str]:
+def _check_order() -> list[str]:
     """The checks in the order in which they are made: the training, which may take longest, is last."""
     return sorted(CHECKS, key=lambda name: name == "training")

@@ -54,7 +54,7 @@ class Opinion(NamedTuple):
     words: str
 
 
-def _by_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Opinion:
+def _epsilon_from_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Opinion:
     """ε by dp-accounting."""
     import dp_accounting
 
@@ -78,7 +78,7 @@ def _by_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Opinion:
     return Opinion(exact, gaussian, by_renyi, words)
 
 
-def _by_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
+def _epsilon_from_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
     """ε by autodp and our solver, which must agree: where dp-accounting is not installed."""
     account = compose(receipts, delta)
     words = f"autodp: {account.epsilon_gaussian:.6g} by exact Gaussians, {account.epsilon_rdp:.6g} by Rényi"
@@ -103,9 +103,9 @@ def epsilon(bundle: Bundle) -> str:
     require(selection < delta, "partition selection costs all of delta")
     require(float(total.get("delta_keys", 0.0)) == selection, "the account leaves out the delta of partition selection")
     if find_spec("dp_accounting") is None:
-        opinion = _by_autodp(receipts, delta)
+        opinion = _epsilon_from_autodp(receipts, delta)
     else:
-        opinion = _by_dp_accounting(receipts, delta - selection)
+        opinion = _epsilon_from_dp_accounting(receipts, delta - selection)
     best = min(opinion.exact, opinion.renyi)
     least = min(opinion.exact * (1 - _SOLVED), opinion.renyi * (1 - _GRID))
     require(claim >= least, f"the claim {claim:.6g} is below what the noise gives, {best:.6g}")

@@ -191,7 +191,7 @@ def entries(bundle: Bundle) -> str:
 def _check_published(bundle: Bundle) -> None:
     """The ledger has the files of the bundle, made from exactly these releases."""
     digests = {
-        name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.published(bundle.project.outputs)
+        name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.recorded_files(bundle.project.outputs)
     }
     published = {
         "identity": bundle.params.privacy.population,

@@ -19,7 +19,7 @@ from likeness.bundle.write import data_card
 from likeness.core.errors import ParamsError
 from likeness.core.messages import LOG
 from likeness.core.text import fault_of, texts_in
-from likeness.data.encoding.dtypes import in_dtypes, typed_again
+from likeness.data.encoding.dtypes import to_dtypes, typed_again
 from likeness.generators.base import Compute
 from likeness.inference.relations import summary
 from likeness.methods import METHODS
@@ -78,7 +78,7 @@ def generator(bundle: Bundle) -> str:
     """
     generators = [SavedGenerator.load(bundle.folder / rows.generator) for rows in bundle.row_sets]
     for rows, saved in zip(bundle.row_sets, generators, strict=True):
-        spec = _untrained(bundle, rows, saved).spec()
+        spec = _blueprint(bundle, rows, saved).spec()
         require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
         where = saved.provenance["environment"]
         require(
@@ -94,7 +94,7 @@ def generator(bundle: Bundle) -> str:
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 
-def _untrained(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
+def _blueprint(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
     receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
     method = bundle.project.method
@@ -241,7 +241,7 @@ def table(bundle: Bundle) -> str:
         )
         if plain == _plain(bundle, stem, again) and parquet == parquet_bytes(again, files, sample_request(sample)):
             continue
-        different += _rounded(bundle, stem, again, files)
+        different += _count_rounded_cells(bundle, stem, again, files)
         others.append(stem)
     if not others:
         counts = ", ".join(f"{len(again):,} rows" for again in drawn.values())
@@ -267,7 +267,7 @@ def _plain(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
     return bundle.model.plain_bytes(table, stem, bundle.params.ingest.format)
 
 
-def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
+def _count_rounded_cells(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
     """Number of cells of a table that differ from the draw by rounding.
 
     Args:
@@ -282,7 +282,7 @@ def _rounded(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, 
     schema, name = bundle.model.tables[stem], f"{stem}.parquet"
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
     plain = (bundle.folder / _plain_name(bundle, stem)).read_bytes()
-    same = plain == _plain(bundle, stem, in_dtypes(stated, schema))
+    same = plain == _plain(bundle, stem, to_dtypes(stated, schema))
     require(same, f"{_plain_name(bundle, stem)} is not the table of {name}")
     if plain == _plain(bundle, stem, drawn):
         return 0

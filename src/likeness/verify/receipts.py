@@ -233,11 +233,11 @@ def query_again(receipt: Receipt) -> Query:
     spec = dict(receipt.feature)
     contributions = _contributions(receipt, spec)
     query = Query(receipt.query, receipt.stage, from_spec(spec, receipt.method), receipt.num_groups, contributions)
-    same = _same(query.spec(), receipt.feature)
+    same = _equal_json(query.spec(), receipt.feature)
     require(same, f"{receipt.query}: the map does not have the specification of the receipt")
     return query
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _equal_json(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two JSON values are equal to the letter: 1 is not true, and not 1.0."""
     return canonical_json(one) == canonical_json(dict(other))

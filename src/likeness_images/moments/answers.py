@@ -16,8 +16,8 @@ from likeness.release.records import EachCluster, EachRecord, WithClass
 from likeness.release.released import Released
 from likeness_images.moments.brightness import shares_above
 from likeness_images.moments.clusters_map import ClassHalves, halves
-from likeness_images.moments.cosine_map import CENTER_UNIT, CosineMoments, CosineNorms, cosine_basis, turned
-from likeness_images.moments.estimates import Moments, denoised, edge, joined, mirrored
+from likeness_images.moments.cosine_map import CENTER_UNIT, CosineMoments, CosineNorms, cosine_basis, mirrored_signs
+from likeness_images.moments.estimates import Moments, denoise_mirrored, denoise_moments, edge, join_sums
 from likeness_images.moments.levels_map import CosineLevels, LevelCounts
 from likeness_images.moments.settings import (
     CLUSTER_COUNTS,
@@ -148,7 +148,7 @@ class Answers:
     def halves(self) -> ClassHalves:
         """Where the first look splits the classes."""
         look, counts, share = self.released[FIRST], self.class_counts, self.privatize.first_share
-        estimates, bound, least = denoised(look.values, counts, share, look.noise_std), self.bound, _LEAST
+        estimates, bound, least = denoise_moments(look.values, counts, share, look.noise_std), self.bound, _LEAST
         # The noise of both releases together, in a class without a split.
         noise = look.noise_std * math.sqrt(LOOK_SHARE / (1 - COUNTED_SHARE))
         edges = edge(self.size, counts, share, noise)
@@ -198,12 +198,14 @@ class Answers:
         sums, deviations = embedding.values, np.full(embedding.values.shape[0], embedding.noise_std)
         if self.auxiliary.splits:
             look = self.released[FIRST]
-            sums, deviations = joined(sums, embedding.noise_std, self.halves.active, look.values, look.noise_std)
+            sums, deviations = join_sums(sums, embedding.noise_std, self.halves.active, look.values, look.noise_std)
         # With levels, brightness is released: a direction of noise makes no pixel brighter. With few directions, images
         # would be too much alike.
         edge_share = _EDGE_SHARE if self.auxiliary.levels else 1.0
         numbers = sums, self.counts, self.privatize.first_share, deviations, edge_share
-        return mirrored(*numbers, turned(self.shape, self.size)) if mirror else denoised(*numbers)
+        return (
+            denoise_mirrored(*numbers, mirrored_signs(self.shape, self.size)) if mirror else denoise_moments(*numbers)
+        )
 
 
 class StandIns(Answers):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness_images.moments.cosine_map import cosine_basis, turned
+from likeness_images.moments.cosine_map import cosine_basis, mirrored_signs
 from likeness_images.moments.levels_map import CosineLevels, even_shares
 
 Float64 = NDArray[np.float64]
@@ -22,7 +22,7 @@ def shares_above(sums: Float64, counts: Float64, feature: CosineLevels, mirror: 
     basis = cosine_basis(feature.shape, feature.num_coefficients)
     blocks = sums.reshape(len(sums), feature.levels, -1) / (counts[:, None, None] * feature.scale)
     if mirror:
-        blocks = np.where(turned(feature.shape, feature.num_coefficients), 0.0, blocks)
+        blocks = np.where(mirrored_signs(feature.shape, feature.num_coefficients), 0.0, blocks)
     even = np.array(even_shares(feature.levels) if feature.gray else [0.0] * feature.levels)[:, None]
     return np.stack([_nonincreasing(block @ basis + even).clip(0, 1) for block in blocks])
 

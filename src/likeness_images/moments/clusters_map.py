@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OneHotMap
-from likeness_images.moments.cosine_map import check_cosine, rounded, squared_coefficients
+from likeness_images.moments.cosine_map import check_cosine, round_inputs, squared_coefficients
 from likeness_images.moments.estimates import Moments
 from likeness_images.moments.settings import MOST_SPLITS
 
@@ -88,7 +88,7 @@ class ClassHalves(OneHotMap):
 
     def places(self, x: Float64) -> NDArray[np.int64]:
         """The cluster of each image as each class sees it, shape (n, classes)."""
-        coefficients, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients, self.gray)
+        coefficients, squares = squared_coefficients(round_inputs(x), self.shape, self.num_coefficients, self.gray)
         coefficients = np.rint(coefficients * 2.0**_CENTER_BITS) * 2.0**-_CENTER_BITS
         planes = np.array(self.directions, dtype=np.float64).reshape(len(self.centers), -1)
         lengths = np.sqrt(np.maximum(squares, self.bound**2))

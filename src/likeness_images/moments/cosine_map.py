@@ -119,7 +119,7 @@ def lowest_frequencies(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     return sorted(product(*map(range, shape)), key=order)
 
 
-def turned(shape: tuple[int, ...], count: int) -> NDArray[np.bool_]:
+def mirrored_signs(shape: tuple[int, ...], count: int) -> NDArray[np.bool_]:
     """Which of the lowest frequencies change sign in a mirror image, left for right: shape (count,)."""
     return np.array([place[1] % 2 == 1 for place in lowest_frequencies(shape)[:count]])
 
@@ -189,7 +189,7 @@ class OneCell(OneHotMap):
         return (Part(self.cells, Fraction(1), nonnegative=True),)
 
 
-def rounded(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def round_inputs(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Inputs on the door's grid: the door does not round them for maps of cells."""
     values: NDArray[np.float64] = np.rint(np.clip(x, 0, 1) * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS
     return values
@@ -238,7 +238,7 @@ class CosineNorms(OneCell):
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        _, squares = squared_coefficients(rounded(x), self.shape, self.num_coefficients, self.gray, self.centers)
+        _, squares = squared_coefficients(round_inputs(x), self.shape, self.num_coefficients, self.gray, self.centers)
         longest = math.prod(self.shape) * (_GRAY**2 if self.gray else 1)
         borders = np.arange(1, self.cells) ** 2 * (longest / self.cells**2)
         places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)

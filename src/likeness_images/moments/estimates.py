@@ -36,7 +36,7 @@ class Moments:
 
 
 def edge(size: int, counts: Float64, first_share: float, noise_std: float | Float64) -> Float64:
-    r"""The edge e of Wigner's semicircle for each class, shape (classes,): see :func:`denoised`.
+    r"""The edge e of Wigner's semicircle for each class, shape (classes,): see :func:`denoise_moments`.
 
     Args:
         size: K.
@@ -48,7 +48,7 @@ def edge(size: int, counts: Float64, first_share: float, noise_std: float | Floa
     return edges
 
 
-def joined(
+def join_sums(
     sums: Float64, noise_std: float, active: Sequence[int], looked: Float64, looked_std: float
 ) -> tuple[Float64, Float64]:
     r"""Sums by cluster that also use a first look at their classes, and the deviation of their noise.
@@ -78,7 +78,7 @@ def joined(
     return blocks.reshape(sums.shape), deviations.ravel()
 
 
-def mirrored(
+def denoise_mirrored(
     sums: Float64,
     counts: Float64,
     first_share: float,
@@ -86,7 +86,7 @@ def mirrored(
     edge_share: float,
     turned: NDArray[np.bool_],
 ) -> Moments:
-    r"""As :func:`denoised`, for images that look alike in a mirror: half of the noise is left out.
+    r"""As :func:`denoise_moments`, for images that look alike in a mirror: half of the noise is left out.
 
     A mirror changes the sign of some coefficients. Where an image is as probable as its mirror image, the mean of these
     is 0, and so is their covariance with the others. The covariance then has two blocks. Each has the edge of its own
@@ -109,7 +109,7 @@ def mirrored(
         if len(own):
             part = blocks[:, own][:, :, [0, *(1 + own)]]
             part[:, :, 0] *= not signs
-            found = denoised(part.reshape(groups, -1), counts, first_share, noise_std, edge_share)
+            found = denoise_moments(part.reshape(groups, -1), counts, first_share, noise_std, edge_share)
             means[:, own] = found.means
             factors[:, own, start : start + len(own)] = found.factors
             start += len(own)
@@ -117,7 +117,7 @@ def mirrored(
     return Moments(means, np.take_along_axis(factors, strongest[:, None, :], axis=2))
 
 
-def denoised(
+def denoise_moments(
     sums: Float64, counts: Float64, first_share: float, noise_std: float | Float64, edge_share: float = 1.0
 ) -> Moments:
     r"""Class means and covariances from released sums of :class:`likeness.methods.maps.CosineMoments`.

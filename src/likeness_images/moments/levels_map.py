@@ -12,7 +12,7 @@ from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import Map
 from likeness.features.frequencies import INPUT_BITS
-from likeness_images.moments.cosine_map import OneCell, check_cosine, cosine_basis, rounded
+from likeness_images.moments.cosine_map import OneCell, check_cosine, cosine_basis, round_inputs
 
 
 def thresholds(levels: int) -> list[float]:
@@ -69,7 +69,7 @@ class LevelCounts(OneCell):
 
     def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
-        x = rounded(x)
+        x = round_inputs(x)
         above = [np.count_nonzero(x > level, axis=1) for level in thresholds(self.levels)]
         values, levels = math.prod(self.shape), self.levels
         counts, all_of_them = np.asarray(sum(above)), values * levels

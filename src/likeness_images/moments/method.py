@@ -13,7 +13,7 @@ from likeness.config.typed import require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.rng import public
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights
-from likeness.methods.settings import FREE, TrainingSettings, with_memory, within_limit
+from likeness.methods.settings import FREE, TrainingSettings, check_limit, with_memory
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -110,10 +110,10 @@ class Moments(Method):
         remedy = "Lower moments.privatize.num_coefficients" + " or moments.auxiliary.splits" * bool(
             self.auxiliary.splits
         )
-        within_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
+        check_limit("moments", dimension, limit, remedy, with_memory(dimension, _BYTES))
         shares = context.layout.num_classes * self.auxiliary.clusters * self.auxiliary.levels * context.layout.width
         what = "shares of images above levels, by class and pixel"
-        within_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
+        check_limit("moments", shares, limit, "Lower moments.auxiliary.levels", what)
 
     def _answers(self, context: Context, released: Mapping[str, Released]) -> Answers:
         return Answers(self.auxiliary, self.privatize, context, released)

@@ -11,7 +11,7 @@ import numpy as np
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.core.extras import torch
-from likeness.features.base import Map, columns_of, converted
+from likeness.features.base import Map, columns_of, convert_once
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -200,9 +200,9 @@ class HermiteFeatures(Map):
         from likeness_papers.hp.mehler import hermite_functions, recursion_steps
 
         wanted = [self.order] * (self.product_share < 1) + [self.product_order] * bool(self.subsets)
-        centered = (columns_of(x, self.numeric) - 0.5) * converted(self, "scale", x, lambda: np.array(self.scale))
-        rho = converted(self, "rho", x, lambda: np.array(self.rho))
-        steps = converted(self, "steps", x, lambda: recursion_steps(np.array(self.rho), max(wanted)))
+        centered = (columns_of(x, self.numeric) - 0.5) * convert_once(self, "scale", x, lambda: np.array(self.scale))
+        rho = convert_once(self, "rho", x, lambda: np.array(self.rho))
+        steps = convert_once(self, "steps", x, lambda: recursion_steps(np.array(self.rho), max(wanted)))
         values = hermite_functions(centered, rho, max(wanted), steps)
         if self.nullable:
             present = x.new_ones(len(x), len(self.numeric))
@@ -215,7 +215,7 @@ class HermiteFeatures(Map):
         """Features of the sum kernel: orders of all numbers, indicators, categories."""
         features = []
         if self.numeric:
-            divisors = converted(self, "sum divisors", x, lambda: np.array(self._divisors[0]))
+            divisors = convert_once(self, "sum divisors", x, lambda: np.array(self._divisors[0]))
             values = numbers[:, : self.order + 1] / divisors
             features.append(values.reshape(len(x), (self.order + 1) * len(self.numeric)))
         if self.nullable:
@@ -231,7 +231,7 @@ class HermiteFeatures(Map):
     def _columns(self, x: "Tensor", numbers: "Tensor") -> "dict[int, Tensor]":
         """u_d of every column of a product at the order of the products, each of shape (n, its size)."""
         places = [d for d in self._used if d < len(self.numeric)]
-        divisors = converted(self, "divisors", x, lambda: np.array([self._divisors[1][place] for place in places]))
+        divisors = convert_once(self, "divisors", x, lambda: np.array([self._divisors[1][place] for place in places]))
         values = (numbers[:, : self.product_order + 1, places] / divisors).transpose(1, 2).contiguous()
         columns = {}
         for functions, place in zip(values.unbind(dim=1), places, strict=True):

@@ -11,7 +11,7 @@ from likeness.core.errors import PlanError
 from likeness.core.rng import public
 from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context
-from likeness.methods.settings import FREE, MAP_SEED, NetworkTraining, coordinates, one_each, within_limit
+from likeness.methods.settings import FREE, MAP_SEED, NetworkTraining, check_limit, coordinates, one_each
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness_papers.hp.hermite_map import HermiteFeatures
@@ -118,7 +118,7 @@ class Hp(TwoQueryMethod):
         )
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         remedy = f"Lower {_WHERE}.order, product_order, product_dimension or num_subsets, merge categories"
-        within_limit("hp", query.dimension, settings.max_coordinates, remedy)
+        check_limit("hp", query.dimension, settings.max_coordinates, remedy)
         return query
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
@@ -143,7 +143,7 @@ class Hp(TwoQueryMethod):
             )
         total = math.comb(columns, settings.product_dimension)
         wanted = total if settings.num_subsets is None else min(settings.num_subsets, total)
-        within_limit("hp", wanted, settings.max_coordinates, f"Set {_WHERE}.num_subsets", "products")
+        check_limit("hp", wanted, settings.max_coordinates, f"Set {_WHERE}.num_subsets", "products")
         if wanted == total:
             return tuple(combinations(range(columns), settings.product_dimension))
         draws = public(MAP_SEED, "hermite.subsets")

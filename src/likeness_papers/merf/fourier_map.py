@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.core.extras import torch
-from likeness.features.base import columns_of, converted
+from likeness.features.base import columns_of, convert_once
 from likeness.features.frequencies import FrequencyMap
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class MixedFourierFeatures(FrequencyMap):
         """Cosines and sines with the factors of their length scales."""
         if not isinstance(self.lengthscale, tuple):
             return features / math.sqrt(self.num_frequencies)
-        return features * converted(self, "factors", features, self._factors)
+        return features * convert_once(self, "factors", features, self._factors)
 
     def _factors(self) -> NDArray[np.float64]:
         shares = np.repeat([1 / len(self._counts) / count for count in self._counts], self._counts)

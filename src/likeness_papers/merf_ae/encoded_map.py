@@ -87,9 +87,9 @@ class EncodedFourier(FrequencyMap):
 
     def codes(self, x: "Tensor") -> "Tensor":
         """Codes of images (n, values), divided by ``2**reach`` and rounded to the door's grid, (n, code)."""
-        from likeness_papers.networks.numerics import on_grid
+        from likeness_papers.networks.numerics import round_to_grid
 
-        return on_grid(self.encoder(x) * 2.0**-self.reach, INPUT_BITS)
+        return round_to_grid(self.encoder(x) * 2.0**-self.reach, INPUT_BITS)
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map images (n, values) to features (n, 2m)."""

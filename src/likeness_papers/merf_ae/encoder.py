@@ -16,7 +16,7 @@ from torch import Tensor
 
 from likeness.core.rng import public
 from likeness.features.frequencies import INPUT_BITS
-from likeness_papers.networks.numerics import on_grid
+from likeness_papers.networks.numerics import round_to_grid
 from likeness_papers.networks.random_network import Layer, layers_of, windows_of
 
 _PAIRS = 256  # of made-up images, whose mean distance is the unit
@@ -69,7 +69,7 @@ class Encoder:
     def __call__(self, x: Tensor) -> Tensor:
         """Codes (n, code) of images (n, values), differentiable."""
         values = (windows_of(x, self.shape) @ self.convolution.weights_like(x).T).relu().flatten(1)
-        values = on_grid(values, self.projection.input_bits)
+        values = round_to_grid(values, self.projection.input_bits)
         weights = self.projection.weights_like(x)
         # The bias is added after the sum, which is exact too and copies no wide inputs.
         return values @ weights[:, :-1].T + weights[:, -1]

@@ -23,7 +23,7 @@ class _Round(torch.autograd.Function):
         return gradients[0], None
 
 
-def on_grid(values: Tensor, bits: int) -> Tensor:
+def round_to_grid(values: Tensor, bits: int) -> Tensor:
     """Values in float64, the door's type, rounded to multiples of ``2**-bits``; other types stay as they are."""
     if values.dtype != torch.float64:
         return values
@@ -37,4 +37,4 @@ def sum_of_squares(values: Tensor, bounds: Tensor) -> Tensor:
         dots: Tensor = torch.linalg.vecdot(values, values)
         return dots[..., None]
     bits = fitting_bits(float(bounds.square().sum()), FLOAT_BITS)
-    return on_grid(values.square(), bits).sum(dim=-1, keepdim=True)
+    return round_to_grid(values.square(), bits).sum(dim=-1, keepdim=True)

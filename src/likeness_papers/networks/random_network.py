@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn.functional import pad, unfold
 
 from likeness.core.rng import public
-from likeness.features.base import converted
+from likeness.features.base import convert_once
 from likeness.features.frequencies import INPUT_BITS, fitting_bits
-from likeness_papers.networks.numerics import on_grid
+from likeness_papers.networks.numerics import round_to_grid
 
 WEIGHT_BITS = 10
 """Weights are multiples of ``2**-WEIGHT_BITS``: coarse, and still as random as any."""
@@ -38,7 +38,7 @@ class Layer:
 
     def weights_like(self, x: Tensor) -> Tensor:
         """The weights in the type and on the device of x; converted once."""
-        return converted(self, "weights", x, lambda: self.weights)
+        return convert_once(self, "weights", x, lambda: self.weights)
 
     @cached_property
     def output_bounds(self) -> Tensor:
@@ -108,18 +108,18 @@ class RandomNetwork:
         seen, active = [], []
         for layer in self.dense:
             if layer.input_bits != INPUT_BITS:
-                values = on_grid(values, layer.input_bits)
+                values = round_to_grid(values, layer.input_bits)
             seen.append(with_one(values))
             before = seen[-1] @ layer.weights_like(x).T
             values = before.relu()
             active.append(values.detach().sign())
-        signals = [converted(self, "output", x, lambda: self.output) * active[-1]]
+        signals = [convert_once(self, "output", x, lambda: self.output) * active[-1]]
         for layer, mask in zip(self.dense[:0:-1], active[-2::-1], strict=True):
             signals.insert(0, (signals[0] @ layer.weights_like(x)[:, :-1]) * mask)
         kernel = None
         if windows is not None and excited is not None:
             back = (signals[0] @ self.dense[0].weights_like(x)[:, :-1]).view_as(excited) * excited
-            back = on_grid(back, fitting_bits(float(self.kernel_bounds.max()) * 2.0**INPUT_BITS, 2 * WEIGHT_BITS))
+            back = round_to_grid(back, fitting_bits(float(self.kernel_bounds.max()) * 2.0**INPUT_BITS, 2 * WEIGHT_BITS))
             kernel = (back.transpose(1, 2) @ windows).flatten(1)
         return Gradients(kernel, tuple(signals), tuple(seen), values)
 

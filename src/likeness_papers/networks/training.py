@@ -60,7 +60,7 @@ def fit_network(
     """
     device = choose_device(compute.device)
     _warn_of_busy_cores(compute.threads)
-    with _seeded(seed, compute.threads), _deterministic(device):
+    with _seed_torch(seed, compute.threads), _deterministic(device):
         generator, where = build(), environment(device)
         target = objective(device)
         with progress(f"train {name}", settings.iterations) as step:
@@ -88,7 +88,7 @@ def _warn_of_busy_cores(threads: int) -> None:
 
 
 @contextmanager
-def _seeded(seed: int, threads: int) -> Iterator[None]:
+def _seed_torch(seed: int, threads: int) -> Iterator[None]:
     """PyTorch with a seed and a number of threads; then with those of the caller again."""
     before = torch.get_num_threads()
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from likeness.config.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
-from likeness.methods.settings import FREE, MAP_SEED, NetworkTraining, coordinates, with_memory, within_limit
+from likeness.methods.settings import FREE, MAP_SEED, NetworkTraining, check_limit, coordinates, with_memory
 from likeness.release.query import Query
 from likeness.release.released import Released
 from likeness_papers.networks.network_method import TwoQueryMethod
@@ -55,6 +55,6 @@ class Ntk(TwoQueryMethod):
         # Counted before drawing a network that may not fit in memory.
         dimension = groups * sum(a * b for a, b in block_sizes(settings.architecture, settings.widths, shape))
         remedy = "Lower ntk.privatize.widths"
-        within_limit("ntk", dimension, settings.max_coordinates, remedy, with_memory(dimension, _BYTES))
+        check_limit("ntk", dimension, settings.max_coordinates, remedy, with_memory(dimension, _BYTES))
         feature = NetworkTangent(settings.architecture, settings.widths, shape, MAP_SEED)
         return Query(EMBEDDING, "privatize", feature, num_groups=groups)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from likeness.core.bounds import Part
-from likeness.features.base import converted
+from likeness.features.base import convert_once
 from likeness.features.frequencies import FrequencyMap
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class CharacteristicFunction(FrequencyMap):
 
         Scales of shape (m, d) give (m, k), in one product.
         """
-        squares = converted(self, "squares", log_scale, lambda: self.frequencies.square())
-        base = converted(self, "base", log_scale, self._log_base)
+        squares = convert_once(self, "squares", log_scale, lambda: self.frequencies.square())
+        base = convert_once(self, "base", log_scale, self._log_base)
         density = -0.5 * (-2 * log_scale).exp() @ squares.T - log_scale.sum(dim=-1, keepdim=True)
         return density - base
 

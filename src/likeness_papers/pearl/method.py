@@ -151,12 +151,12 @@ class Pearl(EmbeddingMethod):
         pairs = self.auxiliary.num_pairs
         terms = BucketPairs(pairs) if context.num_records is None else PositionPairs(pairs, MAP_SEED)
         feature = PairDistance(round(_split(context.layout, modes).diameter ** 2))
-        return Query(DISTANCE, "auxiliary", _of_split_rows(feature, context.layout, modes), contributions=terms)
+        return Query(DISTANCE, "auxiliary", _map_split_rows(feature, context.layout, modes), contributions=terms)
 
     def _embedding(self, context: Context, modes: tuple[Modes, ...], scale: float) -> Query:
         width = _split(context.layout, modes).width
         feature = CharacteristicFunction(self.privatize.num_frequencies, width, scale, MAP_SEED)
-        whole = _of_split_rows(feature, context.layout, modes)
+        whole = _map_split_rows(feature, context.layout, modes)
         return Query(EMBEDDING, "privatize", whole, num_groups=context.layout.num_classes)
 
     def build_generator(self, context: Context, auxiliary: Mapping[str, Released]) -> "LatentGenerator":
@@ -196,6 +196,6 @@ def _split(layout: Layout, modes: tuple[Modes, ...]) -> Layout:
     return layout.with_modes({column.place: column.size for column in modes})
 
 
-def _of_split_rows(feature: FeatureMap, layout: Layout, modes: tuple[Modes, ...]) -> FeatureMap:
+def _map_split_rows(feature: FeatureMap, layout: Layout, modes: tuple[Modes, ...]) -> FeatureMap:
     """A map of split rows as a map of encoded rows; unchanged where nothing is split."""
     return Modal(layout.width, modes, feature) if modes else feature

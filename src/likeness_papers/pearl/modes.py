@@ -74,7 +74,7 @@ class Mixture(Section):
         modes = self.start(context)
         for step in range(1, self.iterations + 1) if modes else ():
             yield _query(step, context, modes)
-            modes = maximized(released[_name(step)])
+            modes = maximize(released[_name(step)])
 
     def planned(self, context: Context) -> list[Query]:
         """The queries with the public starting modes in every step: bounds do not depend on modes."""
@@ -83,7 +83,7 @@ class Mixture(Section):
 
     def modes(self, released: Mapping[str, Released]) -> tuple[Modes, ...]:
         """The modes after the last step; none where there is no mixture."""
-        return maximized(released[_name(self.iterations)]) if self.on else ()
+        return maximize(released[_name(self.iterations)]) if self.on else ()
 
     def start(self, context: Context) -> tuple[Modes, ...]:
         """Public modes to start from: evenly spaced, overlapping, of one size; none where there is no mixture."""
@@ -103,7 +103,7 @@ def _query(step: int, context: Context, modes: tuple[Modes, ...]) -> Query:
     return Query(_name(step), "auxiliary", ModeStatistics(modes), contributions=together(context))
 
 
-def maximized(released: Released) -> tuple[Modes, ...]:
+def maximize(released: Released) -> tuple[Modes, ...]:
     """The maximization step: modes from noisy statistics; post-processing.
 
     The receipt holds the modes of the query. In the window of each mode, N is the noisy count, u the mean and v the

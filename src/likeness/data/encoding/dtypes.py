@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likeness.data.schema.column import Column
-from likeness.data.schema.dtypes import Dtype, parsed
+from likeness.data.schema.dtypes import Dtype, parse_dtype
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import typed_column
 from likeness.data.source.files import raw_cells
@@ -27,23 +27,23 @@ _SIBLINGS = {
 }
 
 
-def in_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | None = None) -> pd.DataFrame:
+def to_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | None = None) -> pd.DataFrame:
     """A typed table in the dtypes of a frame, for people.
 
     A column stays typed if nothing says a dtype, or the dtype cannot hold its kind, all its categories and its bounds.
     An integer or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for
     ``int16``. Words of ``dtypes`` go before those of the schema.
     """
-    words = _words(schema, dtypes)
-    written = {name: _written(table[name], schema.column(name), dtype) for name, dtype in words.items()}
+    words = _dtype_parts(schema, dtypes)
+    written = {name: _to_dtype(table[name], schema.column(name), dtype) for name, dtype in words.items()}
     return with_columns(table, written)
 
 
 def source_texts(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
     """A typed column of dates or times as texts in the column's format."""
-    dtype = parsed("str")
+    dtype = parse_dtype("str")
     assert dtype is not None
-    return _written(values, column, dtype)
+    return _to_dtype(values, column, dtype)
 
 
 def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -52,16 +52,16 @@ def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     Raises:
         DataError: a value is none of its column.
     """
-    words = _words(schema)
+    words = _dtype_parts(schema)
     return with_columns(table, {name: _read(table[name], schema.column(name), dtype) for name, dtype in words.items()})
 
 
-def _words(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str, Dtype]:
+def _dtype_parts(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str, Dtype]:
     """The parts of each column's dtype, where one is said that can hold the column."""
     words = {}
     for column in schema.columns:
         text = (dtypes or {}).get(column.name, column.dtype)
-        dtype = parsed(text) if text is not None and column.type.holds(text, column.format) else None
+        dtype = parse_dtype(text) if text is not None and column.type.holds(text, column.format) else None
         texts = dtype is not None and dtype.family == "text" and not dtype.container
         if dtype is None or column.type.beyond(dtype, column) or (column.ordered and texts and column.dtype is None):
             continue  # texts of a frame give way to an order
@@ -69,19 +69,19 @@ def _words(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str,
     return words
 
 
-def _written(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[Any]":
+def _to_dtype(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[Any]":
     """A typed column in a dtype: each different value once, and its place for each row."""
     if not dtype.container and values.dtype == _pandas_dtype(dtype.element):
         return values
     places, elements = _elements(column.numbers(values), column, dtype)
     ranks: dict[Any, int] = {}  # two values may be one element: 1 and 1.0
     ranked = [ranks.setdefault(one, len(ranks)) for one in elements]
-    cells: Any = _taken(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
+    cells: Any = _take_elements(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
     written: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=cells.dtype)  # else objects become texts
     return written
 
 
-def _taken(elements: list[Any], places: NDArray[np.int64], dtype: Dtype) -> Any:
+def _take_elements(elements: list[Any], places: NDArray[np.int64], dtype: Dtype) -> Any:
     """An array of elements by their places, -1 for missing."""
     if dtype.container == "category":
         index = pd.Index(_array(elements, dtype.element), dtype=_pandas_dtype(dtype.element))

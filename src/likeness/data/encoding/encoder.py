@@ -87,7 +87,7 @@ class Encoder:
             dense[:, : len(pixels)] = _units(codes, pixels)
         for block in self.layout.blocks[len(pixels) :]:
             if block.kind == "onehot":
-                dense[rows, block.start + _places(codes, block.column, block.stop - block.start)] = 1
+                dense[rows, block.start + _checked_codes(codes, block.column, block.stop - block.start)] = 1
                 continue
             values = _values(codes, block.column)
             dense[:, block.start] = np.isnan(values)
@@ -104,7 +104,7 @@ class Encoder:
         columns: dict[tuple[int, int, bool], Callable[[], NDArray[Any]]] = {}
         for block in self.layout.blocks:
             if block.kind == "onehot":
-                columns[block.start, block.width, False] = partial(_places, codes, block.column, block.width)
+                columns[block.start, block.width, False] = partial(_checked_codes, codes, block.column, block.width)
             elif block.kind == "unit":
                 nullable = self.schema.column(block.column).nullable
                 columns[block.start, 0, nullable] = partial(_values, codes, block.column)
@@ -114,7 +114,7 @@ class Encoder:
         """Class of each row, shape (n,); zeros unless the task is classification."""
         if self.schema.task != "classification":
             return np.zeros(len(codes), dtype=np.int64)
-        return _places(codes, str(self.schema.label), self.layout.num_classes)
+        return _checked_codes(codes, str(self.schema.label), self.layout.num_classes)
 
     def collapse(self, x: Floats, labels: Integers) -> pd.DataFrame:
         """Dense rows, exact or generated, to codes: argmax of one-hot blocks (the first of equals), clipped units.
@@ -137,7 +137,7 @@ class Encoder:
             else:
                 found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
         if self.schema.task == "classification" and self.schema.label is not None:
-            known = _places({self.schema.label: labels}, self.schema.label, self.layout.num_classes)
+            known = _checked_codes({self.schema.label: labels}, self.schema.label, self.layout.num_classes)
             found[self.schema.label] = known.astype(np.int32)
         codes = pd.DataFrame({name: found[name] for name in self.schema.names[len(pixels) :]}, range(len(x)))
         if not pixels:
@@ -159,7 +159,7 @@ def _values(codes: Codes, name: str) -> NDArray[Any]:
     return np.asarray(codes[name])
 
 
-def _places(codes: Codes, name: str, width: int) -> Integers:
+def _checked_codes(codes: Codes, name: str, width: int) -> Integers:
     """Codes of a column that are checked to lie in 0 ... width - 1."""
     values = _values(codes, name)
     if values.dtype.kind not in "iu" or (len(values) and not (values.min() >= 0 and values.max() < width)):

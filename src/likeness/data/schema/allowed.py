@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import allowed
+from likeness.config.typed import check_allowed
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
 from likeness.data.schema.column import Column
@@ -50,7 +50,7 @@ class Allowed:
             low, high = max(low, lower), min(high, upper)
             if column.is_integral:
                 low, high = math.ceil(low), math.floor(high)
-            if ranges and low <= _next(ranges[-1][1], math.inf, column):
+            if ranges and low <= _next_number(ranges[-1][1], math.inf, column):
                 ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
             elif low <= high:
                 ranges.append((low, high))
@@ -62,8 +62,8 @@ class Allowed:
         if column.is_categorical:
             return Allowed(frozenset(range(len(column.categories))) - self.places, missing=missing)
         ends = [end for low_high in self.within(column).ranges for end in low_high]
-        lows = [-math.inf, *(_next(high, math.inf, column) for high in ends[1::2])]
-        highs = [*(_next(low, -math.inf, column) for low in ends[::2]), math.inf]
+        lows = [-math.inf, *(_next_number(high, math.inf, column) for high in ends[1::2])]
+        highs = [*(_next_number(low, -math.inf, column) for low in ends[::2]), math.inf]
         return Allowed(ranges=tuple(zip(lows, highs, strict=True)), missing=missing).within(column)
 
     def both(self, other: "Allowed", column: Column) -> "Allowed":
@@ -117,7 +117,7 @@ def read(value: Any, column: Column, key: str) -> Allowed:
         raise ParamsError(f"{key} must be a list for several values. A pair is a range of what has an order.")
     if column.is_categorical:
         return Allowed(
-            places=frozenset(place for one in present for place in _places(one, column, key)), missing=missing
+            places=frozenset(place for one in present for place in _category_indices(one, column, key)), missing=missing
         )
     return Allowed(ranges=tuple(_numbers(one, column, key) for one in present), missing=missing)
 
@@ -162,13 +162,13 @@ def step_of(column: Column) -> float | None:
     )
 
 
-def _places(value: Any, column: Column, key: str) -> Sequence[int]:
+def _category_indices(value: Any, column: Column, key: str) -> Sequence[int]:
     """Places of the categories that a value means; of an ordered column, also those of a range or a comparison."""
     text = column.type.spelling(normal_text(str(value)), column)
-    if column.ordered and text not in column.categories and (_ends(value) or _compared(value)):
+    if column.ordered and text not in column.categories and (_ends(value) or _parse_comparison(value)):
         low, high = _numbers(value, column, key)
         return range(int(max(low, 0)), int(min(high, len(column.categories) - 1)) + 1)
-    allowed(key, text, column.categories)
+    check_allowed(key, text, column.categories)
     return [column.categories.index(text)]
 
 
@@ -182,7 +182,7 @@ def _ends(value: Any) -> tuple[Any, Any] | None:
     return None
 
 
-def _compared(value: Any) -> tuple[str, str] | None:
+def _parse_comparison(value: Any) -> tuple[str, str] | None:
     """Sign and word of a comparison; None for anything else."""
     match = _COMPARISON.fullmatch(normal_text(value)) if isinstance(value, str) else None
     return None if match is None else (match[1], match[2])
@@ -190,9 +190,9 @@ def _compared(value: Any) -> tuple[str, str] | None:
 
 def _numbers(value: Any, column: Column, key: str) -> Range:
     """Both ends of a value, a range or a comparison in units of the column; infinite where one is open."""
-    comparison = _compared(value)
+    comparison = _parse_comparison(value)
     if comparison is not None:
-        return _on_one_side(*comparison, column, key)
+        return _one_sided_range(*comparison, column, key)
     low, high = _ends(value) or (value, value)
     ends = _number(low, "lower", column, key), _number(high, "upper", column, key)
     if ends[0] > ends[1]:
@@ -200,15 +200,15 @@ def _numbers(value: Any, column: Column, key: str) -> Range:
     return ends
 
 
-def _on_one_side(sign: str, word: str, column: Column, key: str) -> Range:
+def _one_sided_range(sign: str, word: str, column: Column, key: str) -> Range:
     """The range that a comparison means. ``<`` and ``>`` leave the number itself out, and a day all of its hours."""
     number = _number(word, "lower" if sign in ("<", ">=") else "upper", column, key)
     if sign in ("<", ">"):
-        number = _next(number, -math.inf if sign == "<" else math.inf, column)
+        number = _next_number(number, -math.inf if sign == "<" else math.inf, column)
     return (-math.inf, number) if sign[0] == "<" else (number, math.inf)
 
 
-def _next(number: float, towards: float, column: Column) -> float:
+def _next_number(number: float, towards: float, column: Column) -> float:
     """The next number that a column can hold."""
     step = step_of(column)
     return math.nextafter(number, towards) if step is None else number + math.copysign(step, towards)
@@ -219,7 +219,7 @@ def _number(value: Any, end: str, column: Column, key: str) -> float:
         return -math.inf if end == "lower" else math.inf
     if column.is_categorical:
         word = normal_text(str(value))
-        allowed(key, word, column.categories)
+        check_allowed(key, word, column.categories)
         return float(column.categories.index(word))
     if isinstance(value, str) and column.type.numeric_source:
         try:

@@ -21,7 +21,7 @@ _FROM_TO = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _TWO = re.compile(r"([^/,]+)/([^/,]+)")
 
 
-def whole(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     """A whole number from 1; a SchemaError for any other text."""
     digits = text.replace(",", "")
     if not (digits.isascii() and digits.isdigit() and 0 < len(digits) < 16 and int(digits) > 0):
@@ -54,10 +54,10 @@ def read_answer(text: str, guessed: str) -> Answer:
     named = re.match(rf"({'|'.join((*KINDS, DROP))})\s*(?::|$)\s*", text)
     if named:
         return Answer(named[1], text[named.end() :], again)
-    return Answer(*((guessed, text) if guessed == DROP else _by_form(text, guessed)), again)
+    return Answer(*((guessed, text) if guessed == DROP else _kind_from_form(text, guessed)), again)
 
 
-def _by_form(text: str, guessed: str) -> tuple[str, str]:
+def _kind_from_form(text: str, guessed: str) -> tuple[str, str]:
     """The kind that a text without a kind's name means, and the rest of the text."""
     is_number = not KINDS[guessed].is_categorical
     words = _TWO.fullmatch(text)
@@ -80,7 +80,7 @@ def _by_form(text: str, guessed: str) -> tuple[str, str]:
     return (Categorical.name if is_number and (is_list or text == PRIVATE) else guessed), text
 
 
-def chosen(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
+def parse_columns(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:
     """Columns between commas or blanks, by name, number from 1, ``2-5`` or ``lab_*``; or ``all`` or ``none``.
 
     Raises:

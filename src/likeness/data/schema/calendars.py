@@ -64,7 +64,7 @@ class Calendar(Computing):
         missing = np.isnan(values[self.date.name])
         days = np.where(missing, self.date.bounds[0], values[self.date.name])
         year, month, weekday = _year(days), _month(days) - 12 * (_year(days) - 1970), _weekday(days)
-        first, count = _in_month(_month(days), weekday)
+        first, count = _weekday_in_month(_month(days), weekday)
         parts = (year + ((days - first) / 7 + 0.5) / count, month, weekday)
         return {part.name: np.where(missing, np.nan, cells) for part, cells in zip(self.modeled, parts, strict=True)}
 
@@ -74,7 +74,7 @@ class Calendar(Computing):
         missing, partly = np.isnan(years), np.isnan(months) | np.isnan(weekdays)
         year = np.minimum(np.floor(np.nan_to_num(years, nan=1970.0)), self.modeled[0].bounds[1] - 1)
         fraction = np.clip(np.nan_to_num(years, nan=1970.0) - year, 0.0, 1.0)
-        first, count = _in_month(12 * (year - 1970) + np.nan_to_num(months), np.nan_to_num(weekdays))
+        first, count = _weekday_in_month(12 * (year - 1970) + np.nan_to_num(months), np.nan_to_num(weekdays))
         days = first + 7 * np.minimum(np.floor(fraction * count), count - 1)
         return {self.date.name: np.where(missing, np.nan, np.where(partly, self.date.bounds[0] - 1, days))}
 
@@ -107,7 +107,7 @@ def _weekday(days: NDArray[np.float64]) -> NDArray[np.float64]:
     return (days + 3) % 7
 
 
-def _in_month(
+def _weekday_in_month(
     month: NDArray[np.float64], weekday: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The first day of a month with this weekday, and how many such days the month has: four or five."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from likeness.core.errors import SchemaError
 from likeness.core.extras import pd
 from likeness.core.text import did_you_mean, excerpt, fault_of, normal_text
-from likeness.data.schema.dtypes import EXAMPLES, parsed
+from likeness.data.schema.dtypes import EXAMPLES, parse_dtype
 from likeness.data.schema.kinds import KINDS, Kind
 from likeness.data.schema.kinds.kind import ColumnFacts
 
@@ -117,7 +117,7 @@ class Column(ColumnFacts):
             yield from self._dtype_faults(self.dtype)
 
     def _dtype_faults(self, text: str) -> Iterator[tuple[str, str]]:
-        dtype = parsed(text)
+        dtype = parse_dtype(text)
         if dtype is None or dtype.container == "dictionary" or not self.type.holds(text, self.format):
             rule = "is no dtype that Parquet gives back" if dtype is None or dtype.container else "cannot hold that"
             like = ", ".join(EXAMPLES[family] for family in self.type.families)

@@ -7,7 +7,7 @@ from typing import Any
 
 from likeness.core.errors import SchemaError
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
-from likeness.data.schema.dtypes import parsed
+from likeness.data.schema.dtypes import parse_dtype
 from likeness.data.schema.kinds import KINDS, PRIVATE
 
 BOUNDS = ("lower", "upper")
@@ -43,7 +43,7 @@ class ColumnDraft:
 
     def __init__(self, name: str, kind: str, dtype: str | None = None) -> None:
         """Begin with a guessed kind, and with the word of a dtype if such a column can have it."""
-        parts = parsed(dtype or "")
+        parts = parse_dtype(dtype or "")
         order = {"ordered": True} if parts is not None and parts.ordered else {}
         self.__dict__.update(_name=name, _spec={"dtype": dtype, **order}, _guessed=True, _settled=False)
         self.guess(kind)

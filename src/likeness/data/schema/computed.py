@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import allowed
+from likeness.config.typed import check_allowed
 from likeness.core.errors import SchemaError
 from likeness.core.extras import pd
 from likeness.data.schema.allowed import Allowed, Range, read
@@ -206,7 +206,7 @@ class Equal(Computing):
     def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """A column and a list of parts."""
         operation, sides = str(spec.get("kind", "sum")), spec["equal"]
-        allowed(f"rule {number}: kind", operation, tuple(_OPERATIONS))
+        check_allowed(f"rule {number}: kind", operation, tuple(_OPERATIONS))
         if not isinstance(sides, list | tuple) or len(sides) != 2 or not isinstance(sides[1], list | tuple):
             raise refuse(number, "equal must be a column and its parts, as [total, [part_a, part_b]].")
         parts = tuple(float(part) if _is_number(part, columns) else str(part) for part in sides[1])

@@ -22,7 +22,7 @@ def forward_transform(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     if not schema.rules:
         return table
     values = schema.constrained.forward_transform(values_of(table, schema.columns))
-    return _typed(values, schema.modeled.columns).set_axis(table.index)
+    return _type_columns(values, schema.modeled.columns).set_axis(table.index)
 
 
 def inverse_transform(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
@@ -31,7 +31,7 @@ def inverse_transform(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame
         return table, {}
     values, rejected = schema.constrained.inverse_transform(values_of(table, schema.modeled.columns))
     computed = [schema.column(name) for rule in schema.constrained.computing for name in rule.computes]
-    return with_columns(table, _typed(values, computed))[list(schema.names)], rejected
+    return with_columns(table, _type_columns(values, computed))[list(schema.names)], rejected
 
 
 def violation_counts(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
@@ -40,7 +40,7 @@ def violation_counts(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
     return {rule.text: int(rule.violations(values).sum()) for rule in schema.rules}
 
 
-def _typed(values: Values, columns: Iterable[Column]) -> pd.DataFrame:
+def _type_columns(values: Values, columns: Iterable[Column]) -> pd.DataFrame:
     """Values as typed columns; numbers are clipped to their bounds, and one that may not be missing is the lower."""
     typed = {}
     for column in columns:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from likeness.core.extras import pd
-from likeness.core.text import folded
+from likeness.core.text import fold_case
 
 FALSE_WORDS = ("false", "no", "f", "n", "0")
 TRUE_WORDS = ("true", "yes", "t", "y", "1")
@@ -25,10 +25,10 @@ def canonical_word(text: str, words: tuple[str, ...]) -> str:
     """The column's own word for a text that spells false or true; any other text as it is."""
     if text in words or len(words) != 2:
         return text
-    word = NUMBERS.get(text, folded(text))
-    if word in (*FALSE_WORDS, folded(words[0])):
+    word = NUMBERS.get(text, fold_case(text))
+    if word in (*FALSE_WORDS, fold_case(words[0])):
         return words[0]
-    return words[1] if word in (*TRUE_WORDS, folded(words[1])) else text
+    return words[1] if word in (*TRUE_WORDS, fold_case(words[1])) else text
 
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -79,7 +79,7 @@ class Dtype:
     index: str = ""
 
 
-def parsed(text: str) -> Dtype | None:
+def parse_dtype(text: str) -> Dtype | None:
     """The parts of a dtype's word; None where the text is no such word."""
     if match := _CATEGORY.fullmatch(text):
         element = match["element"] or "str"
@@ -94,7 +94,7 @@ def parsed(text: str) -> Dtype | None:
 
 
 def dtype_name(dtype: Any) -> str:
-    """The word of a dtype of pandas, which :func:`parsed` reads. It names no category."""
+    """The word of a dtype of pandas, which :func:`parse_dtype` reads. It names no category."""
     if isinstance(dtype, pd.CategoricalDtype):
         return f"category[{dtype_name(dtype.categories.dtype)}{', ordered' if dtype.ordered else ''}]"
     if isinstance(dtype, pd.StringDtype):

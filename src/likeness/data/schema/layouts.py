@@ -67,7 +67,7 @@ def number_digits(layout: str) -> int:
     return sum(_DIGITS[letter] for letter in _letters(layout)) if is_number else 0
 
 
-def written(moment: datetime, layout: str) -> str:
+def moment_text(moment: datetime, layout: str) -> str:
     """The text of a time that :func:`moments` reads back, for a layout that it knows."""
     return re.sub(r"%(.)", lambda match: _WRITTEN[match[1]](moment), layout)
 

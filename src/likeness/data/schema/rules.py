@@ -38,7 +38,7 @@ def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | 
     if not isinstance(derived, Mapping):
         raise SchemaError("derived must be a mapping, as {stay: discharged - admitted}.")
     try:
-        rules = [_parsed(one, number, by_name) for number, one in enumerate(spec, start=1)]
+        rules = [_parse_rule(one, number, by_name) for number, one in enumerate(spec, start=1)]
         for number, (name, content) in enumerate(derived.items(), start=len(rules) + 1):
             rules.append(Derived.parsed({"derived": {str(name): content}}, number, by_name))
     except ParamsError as error:
@@ -48,7 +48,7 @@ def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | 
     return tuple(rules)
 
 
-def _parsed(spec: Any, number: int, columns: Columns) -> Rule:
+def _parse_rule(spec: Any, number: int, columns: Columns) -> Rule:
     names = [kind for kind in KINDS if isinstance(spec, Mapping) and kind in spec]
     if len(names) != 1:
         raise refuse(number, f"must be a mapping with one of {', '.join(KINDS)}.")
@@ -64,7 +64,7 @@ def _check_computed(rules: Iterable[Rule], label: str | None) -> None:
     """No column is computed twice, or from a computed one; the label is never computed."""
     by: dict[str, Rule] = {}
     for rule in rules:
-        pair = learned([rule])
+        pair = learned_pairs([rule])
         if pair and label in rule.columns:
             raise refuse(rule.number, f"needs a table, because '{label}' is the label. List it.")
         for name in (*rule.computes, *(second for _, second in pair)):
@@ -191,7 +191,7 @@ class ConstrainedTable:
         return exact, rest
 
 
-def learned(rules: Iterable[Rule]) -> list[tuple[str, str]]:
+def learned_pairs(rules: Iterable[Rule]) -> list[tuple[str, str]]:
     """Pairs of columns of which the first determines the second, by a function that no table lists."""
     return [rule.pair for rule in rules if isinstance(rule, Determines) and rule.table is None]
 
@@ -203,7 +203,7 @@ def thresholds(rules: Iterable[Rule], name: str) -> tuple[float, ...]:
     """
     places: set[float] = set()
     for rule in rules:
-        if learned([rule]) and name in rule.columns:
+        if learned_pairs([rule]) and name in rule.columns:
             lower, upper = rule.columns[name].bounds
             places |= {float(value) for value in range(math.floor(lower) + 1, math.floor(upper) + 1)}
         for forbidden in rule.forbidden:

@@ -65,7 +65,7 @@ MOST_LETTERS = 100
 """Most characters of a category that is private; longer texts are ``other``."""
 
 
-def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exact: bool = False) -> pd.DataFrame:
+def type_table(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exact: bool = False) -> pd.DataFrame:
     """The columns of the schema, in its order and its types.
 
     Args:
@@ -99,7 +99,7 @@ def typed(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = ".", exa
 def typed_column(
     values: "pd.Series[Any]", column: Column, file: str, decimal: str = ".", exact: bool = False
 ) -> "pd.Series[Any]":
-    """One column, as :func:`typed`. Each different cell is read once, and becomes one typed cell for all its rows.
+    """One column, as :func:`type_table`. Each different cell is read once, and becomes one typed cell for all its rows.
 
     That cell follows from its text, the schema and the mark of decimals alone. The other rows of a chunk decide only in
     which place of a list it stands, which nothing keeps. So no row changes another one, wherever chunks end.
@@ -126,7 +126,7 @@ def typed_column(
         raise refusal("unreadable", column, file)
     numbers = np.where(missing, np.nan, numbers)
     if not kind.is_categorical:
-        numbers = _bounded(numbers, column, file, exact)
+        numbers = _clip_numbers(numbers, column, file, exact)
     cells = column.typed(np.append(numbers, np.nan) if column.nullable else numbers).array
     return pd.Series(cells.take(places), values.index)  # a missing cell has the last place
 
@@ -147,7 +147,7 @@ def refusal(fault: str, column: Column, where: str) -> DataError:
     return DataError(f"{where}: column '{column.name}' {words[fault]}")
 
 
-def _bounded(numbers: NDArray[np.float64], column: Column, file: str, exact: bool) -> NDArray[np.float64]:
+def _clip_numbers(numbers: NDArray[np.float64], column: Column, file: str, exact: bool) -> NDArray[np.float64]:
     """Numbers within the bounds; NaN for missing."""
     if column.is_integral and (np.nan_to_num(numbers) % 1 != 0).any():
         raise refusal("not whole", column, file)
@@ -165,7 +165,7 @@ def _invalid_texts(texts: "pd.Series[str]") -> "pd.Series[bool]":
     return texts.isin([text for text in texts.dropna().unique() if fault_of(text, MOST_LETTERS)])
 
 
-def closed(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:
+def apply_released_categories(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:
     """Type the open columns of a table by their released categories. ``written`` has the open ones, ``schema`` none."""
     columns = {}
     for column in written.open_columns:

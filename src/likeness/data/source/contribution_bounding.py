@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import DataError
 from likeness.core.text import normal_text
 from likeness.data.source.python_cells import text_of
-from likeness.data.source.row_digests import Hashes, hashes_of, leading, mixed
+from likeness.data.source.row_digests import Hashes, hashes_of, leading, mix_bits
 from likeness.data.table_columns import TEXT
 
 _DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
@@ -95,7 +95,7 @@ def bound_contributions(
     rows["copy"] = rows.groupby(["person", "train", "content", "rest"]).cumcount()
     codes, names = pd.factorize(people.iloc[many])
     persons = leading(hashes_of(f"likeness rows of {name}".encode() for name in names))
-    rows["number"] = mixed(leading(some) + persons[codes] + rows["copy"].to_numpy("uint64"))
+    rows["number"] = mix_bits(leading(some) + persons[codes] + rows["copy"].to_numpy("uint64"))
     ranked = rows.sort_values(["person", "train", "number", "content", "rest", "copy"])
     rank = ranked.groupby(["person", "train"]).cumcount()
     keep[many] = (rank < max_rows).reindex(rows.index).to_numpy()

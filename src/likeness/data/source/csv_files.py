@@ -29,8 +29,8 @@ from likeness.config.params import FileFormat
 from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath
 from likeness.core.text import normal_text
-from likeness.data.source.opening import MOST_CELLS, unbroken, unpacked
-from likeness.data.table_columns import TEXT, of_one_size
+from likeness.data.source.opening import MOST_CELLS, read_unpacked, unbroken
+from likeness.data.table_columns import TEXT, equal_chunks
 
 _LONGEST = 1 << 20  # characters of a line
 _BLOCK = 1 << 18  # bytes of one read
@@ -60,10 +60,10 @@ def csv_chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd.D
     """
 
     def chunks() -> Iterator[pd.DataFrame]:
-        with unpacked(path) as file:
+        with read_unpacked(path) as file:
             table = _Table(file, layout, path.name)
             most = min(rows, max(1, MOST_CELLS // len(table.names)))
-            yield from map(table.frame, of_one_size(chain([table.empty], table.rows() if most else ()), max(1, most)))
+            yield from map(table.frame, equal_chunks(chain([table.empty], table.rows() if most else ()), max(1, most)))
 
     return unbroken(chunks(), path.name)
 
@@ -74,7 +74,7 @@ def separator_of(path: SourcePath, layout: FileFormat) -> str:
     Raises:
         DataError: it is no table.
     """
-    with unpacked(path) as file:
+    with read_unpacked(path) as file:
         return _Table(file, layout, path.name).separator
 
 

@@ -23,7 +23,7 @@ from likeness.core.errors import DataError, LikenessError
 from likeness.core.retry import transient
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import cells_of, texts_of, typed
+from likeness.data.source.cells import cells_of, texts_of, type_table
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.row_digests import SourceDigest, leading, row_hashes
 
@@ -149,7 +149,7 @@ class Database:
                 extra[split_column] = texts_of(raw[split_column])
             if person_column is not None:
                 extra[person_column] = people_of(raw[person_column], self.name)
-            return typed(raw, schema, self.name), extra
+            return type_table(raw, schema, self.name), extra
 
         chunks = self._answer(lambda result: [chunk(raw) for raw in self._chunks(result, wanted, source)])
         table, extra = (pd.concat(parts, ignore_index=True) for parts in zip(*chunks, strict=True))

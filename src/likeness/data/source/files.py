@@ -16,12 +16,12 @@ from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath, ending
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import IN_FILE, check_names, check_texts, texts_of, typed
+from likeness.data.source.cells import IN_FILE, check_names, check_texts, texts_of, type_table
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.excel_files import excel_chunks
 from likeness.data.source.formats import format_of
-from likeness.data.source.opening import FORMATS, MOST_CELLS, contained, is_excel, is_text
+from likeness.data.source.opening import FORMATS, MOST_CELLS, drop_errors, is_excel, is_text
 from likeness.data.source.parquet_files import (
     SourcePart,
     arrow_cells,
@@ -86,7 +86,7 @@ def typed_chunk(
     """
     split = None if split_column is None else texts_of(raw[split_column])
     people = None if person_column is None else people_of(raw[person_column], where)
-    return typed(raw, schema, where, layout.decimal if is_text(where) else "."), split, people
+    return type_table(raw, schema, where, layout.decimal if is_text(where) else "."), split, people
 
 
 def raw_chunks(
@@ -108,10 +108,10 @@ def raw_chunks(
     Raises:
         DataError: the source is missing, of an unknown format or damaged, or a column is missing.
     """
-    return chain.from_iterable(_of_part(part, schema, others, source, layout) for part in source_parts(path))
+    return chain.from_iterable(_part_chunks(part, schema, others, source, layout) for part in source_parts(path))
 
 
-def _of_part(
+def _part_chunks(
     part: SourcePart, schema: Schema, others: Sequence[str], source: SourceDigest | None, layout: FileFormat
 ) -> Iterator[pd.DataFrame]:
     """Raw cells: the columns of the schema, and others that settings name."""
@@ -172,7 +172,7 @@ def read_frame(
     source: SourceDigest | None = None,
     exact: bool = False,
 ) -> pd.DataFrame:
-    """Type a table in memory by the rules for a Parquet file, as :func:`likeness.data.source.cells.typed`.
+    """Type a table in memory by the rules for a Parquet file, as :func:`likeness.data.source.cells.type_table`.
 
     Args:
         df: a table; columns outside the schema and the index are left out.
@@ -181,7 +181,7 @@ def read_frame(
         source: digest that takes all columns.
         exact: refuse a value instead of changing it.
     """
-    return typed(_frame_cells(df, schema.names, where, source), schema, where, exact=exact)
+    return type_table(_frame_cells(df, schema.names, where, source), schema, where, exact=exact)
 
 
 def read_frame_people(
@@ -197,7 +197,7 @@ def read_frame_people(
         DataError: as :func:`read_frame`, or a row names nobody.
     """
     raw = _frame_cells(df, [*schema.names, person_column], where, source)
-    return typed(raw, schema, where), people_of(raw[person_column], where)
+    return type_table(raw, schema, where), people_of(raw[person_column], where)
 
 
 def _frame_cells(
@@ -226,6 +226,6 @@ def raw_cells(values: "pd.Series[Any]") -> "pd.Series[Any] | None":
     if isinstance(values.dtype, pd.CategoricalDtype):
         texts = python_texts(values.cat.categories.array)
         return None if texts is None else pd.Series(texts.array.take(values.cat.codes.to_numpy(), allow_fill=True))
-    with contained():
+    with drop_errors():
         return arrow_cells({"": pa.Array.from_pandas(values)})[""]
     return None

@@ -75,7 +75,7 @@ FORMATS = (
 
 
 @contextmanager
-def unpacked(path: SourcePath) -> Iterator[IO[bytes]]:
+def read_unpacked(path: SourcePath) -> Iterator[IO[bytes]]:
     """The bytes of a file, without its compression."""
     with path.open("rb") as file, _OPENERS.get(ending(path), nullcontext)(file) as content:
         yield content
@@ -110,7 +110,7 @@ def unbroken(pieces: Iterator[T], source: str) -> Iterator[T]:
     last = object()
     while True:
         piece = None
-        with contained():
+        with drop_errors():
             piece = next(pieces, last)
         if piece is None:
             raise unreadable(source)
@@ -120,7 +120,7 @@ def unbroken(pieces: Iterator[T], source: str) -> Iterator[T]:
 
 
 @contextmanager
-def contained() -> Iterator[None]:
+def drop_errors() -> Iterator[None]:
     """Drop errors of libraries on a damaged file: each library has its own, and it may quote a row."""
     try:
         yield

@@ -19,7 +19,7 @@ from likeness.data.schema.dtypes import arrow_name, dtype_name
 from likeness.data.schema.kinds import day_of
 from likeness.data.source.cells import IN_FILE, check_names, check_texts, texts_of
 from likeness.data.source.formats import format_of_images
-from likeness.data.source.opening import MOST_CELLS, contained, unbroken, unreadable
+from likeness.data.source.opening import MOST_CELLS, drop_errors, unbroken, unreadable
 from likeness.data.source.python_cells import seconds_text, text_of
 from likeness.data.source.row_digests import SourceDigest
 from likeness.data.table_columns import TEXT, with_pixels
@@ -91,7 +91,7 @@ def parquet_fields(path: SourcePath) -> list[pa.Field]:
         DataError: there is no such file, or it is damaged.
     """
     first = parquet_parts(path)[0]
-    return [*_opened(first).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
+    return [*_open_parquet(first).schema_arrow, *(pa.field(name, pa.string()) for name, _ in first.folders)]
 
 
 def parquet_dtypes(path: SourcePath) -> dict[str, str]:
@@ -100,7 +100,7 @@ def parquet_dtypes(path: SourcePath) -> dict[str, str]:
     Raises:
         DataError: there is no such file, or it is damaged.
     """
-    content = _opened(parquet_parts(path)[0]).schema_arrow
+    content = _open_parquet(parquet_parts(path)[0]).schema_arrow
     dtypes = {name: dtype_name(dtype) for name, dtype in content.empty_table().to_pandas().dtypes.items()}
     decimals = {one.name: arrow_name(one.type) for one in content if pa.types.is_decimal(one.type)}
     # Without rows pandas takes categories of texts for objects.
@@ -134,12 +134,12 @@ def _can_give(kind: pa.DataType, text: str) -> bool:
 
 def num_rows(part: SourcePart) -> int:
     """Rows of a file, from its footer."""
-    return int(_opened(part).metadata.num_rows)
+    return int(_open_parquet(part).metadata.num_rows)
 
 
-def _opened(part: SourcePart) -> pq.ParquetFile:
+def _open_parquet(part: SourcePart) -> pq.ParquetFile:
     file = None
-    with contained():
+    with drop_errors():
         place = part.path if isinstance(part.path, Path) else part.path.open()
         file = pq.ParquetFile(place, buffer_size=_BUFFER, pre_buffer=False)
     if file is None:
@@ -168,7 +168,7 @@ def parquet_chunks(
         DataError: a wanted column is missing or holds lists, the file is damaged, or
             :func:`likeness.data.source.formats.SourceFormat.decoded` refuses an image.
     """
-    file = _opened(part)
+    file = _open_parquet(part)
     fields = file.schema_arrow
     folders = dict(part.folders)
     present = list(map(normal_text, fields.names))
@@ -197,7 +197,7 @@ def parquet_chunks(
             columns = arrow_cells({name: batch.column(name) for name in wanted})
             check_texts(columns, wanted, part.name, "Cast them to texts or numbers")
             if source is not None:
-                source.add(batch.schema.names, list(map(_digested, batch.columns)))
+                source.add(batch.schema.names, list(map(_digest_column, batch.columns)))
             cells = pd.DataFrame(columns, range(len(batch)))
             if reader is not None and shape is not None:
                 where = f"{part.name}: column '{images}' has"
@@ -215,7 +215,7 @@ def arrow_cells(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> "dict[str,
     """
     cells = dict.fromkeys(columns)
     for name, column in columns.items():
-        with contained():
+        with drop_errors():
             column.validate(full=True)  # a damaged file can hold text that is not UTF-8
             single = single_cells(column)
             if single is not None:
@@ -266,10 +266,10 @@ def _are_short(cells: pa.Array | pa.ChunkedArray) -> bool:
     return all(end is None or abs(end) < _SHORT for end in ends)
 
 
-def _digested(column: pa.Array) -> pa.Array:
+def _digest_column(column: pa.Array) -> pa.Array:
     """A column for the digest of a source, the same in each resolution. Bytes that are no text stay bytes."""
     single = None
-    with contained():
+    with drop_errors():
         single = single_cells(column)
     return column if single is None else single
 

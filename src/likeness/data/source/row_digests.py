@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from likeness.core.hashing import sha256_json
 from likeness.data.schema.schema import Schema
-from likeness.data.source.row_texts import encoded, row_texts
+from likeness.data.source.row_texts import encode_cells, row_texts
 from likeness.data.table_columns import TEXT, leading_pixels, matrix
 
 Hashes = NDArray[np.uint8]
@@ -46,12 +46,12 @@ def leading(hashes: Hashes) -> NDArray[np.uint64]:
     return np.ascontiguousarray(hashes[:, :8]).view(">u8").astype(np.uint64).ravel()
 
 
-def last(hashes: Hashes) -> NDArray[np.uint64]:
+def last_bits(hashes: Hashes) -> NDArray[np.uint64]:
     """The last 32 bits of each hash as a number, shape (n,)."""
     return np.ascontiguousarray(hashes[:, 28:]).view(">u4").astype(np.uint64).ravel()
 
 
-def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Numbers whose every bit depends on each bit of the given ones (:data:`MIXING`). Only 0 gives 0."""
     for shift, factor in MIXING:
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
@@ -151,7 +151,7 @@ class SourceDigest:
             rows = np.ones(min(_ROWS, count - start), np.uint64)
             for name, cells in read:
                 rows += _cell_numbers(name, cells[start : start + _ROWS])
-            self.put(int(mixed(rows).sum(dtype=np.uint64)))
+            self.put(int(mix_bits(rows).sum(dtype=np.uint64)))
 
     def put(self, total: int) -> None:
         """Add the sum of another digest."""
@@ -173,10 +173,10 @@ def _cell_numbers(name: str, cells: "pa.Array | NDArray[np.uint8]") -> NDArray[n
         distinct, places = pa.array(range(256)), cells
     else:
         # A dictionary knows no numbers of 16 bits.
-        distinct, indices = encoded(cells.cast(pa.float32()) if pa.types.is_float16(cells.type) else cells)
+        distinct, indices = encode_cells(cells.cast(pa.float32()) if pa.types.is_float16(cells.type) else cells)
         places = indices.to_numpy()
     texts = pa.concat_arrays([_texts(distinct).fill_null(b""), pa.array([b""], pa.large_binary())])
-    numbers = mixed(_text_numbers(texts) + _text_numbers(pa.array([name.encode()], pa.large_binary())))
+    numbers = mix_bits(_text_numbers(texts) + _text_numbers(pa.array([name.encode()], pa.large_binary())))
     numbers[pc.binary_length(texts).to_numpy() == 0] = 0
     return numbers[places]
 
@@ -196,7 +196,7 @@ def _text_numbers(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
     _, ends, content = texts.buffers()
     stops = np.frombuffer(ends, np.int64)[: len(texts) + 1]
     data, lengths = np.frombuffer(content or b"", np.uint8)[: stops[-1]], np.diff(stops)
-    weights = mixed(np.arange(1, 1 + lengths.max(), dtype=np.uint64))
+    weights = mix_bits(np.arange(1, 1 + lengths.max(), dtype=np.uint64))
     places = np.arange(len(data)) - np.repeat(stops[:-1], lengths)
     sums = np.append(np.uint64(0), ((data + np.uint64(1)) * weights[places]).cumsum(dtype=np.uint64))[stops]
     return np.diff(sums)

@@ -40,16 +40,16 @@ def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryA
     for start in range(0, len(table), step):
         some = table.iloc[start : start + step]
         others = [
-            framed(pa.array(some[column.name], from_pandas=True), column.type.exact_texts)
+            frame_cells(pa.array(some[column.name], from_pandas=True), column.type.exact_texts)
             for column in schema.columns[len(pixels) :]
         ]
-        others = list(_in_groups(others, min(_COMBINATIONS, len(some) // 4)))
+        others = list(_group_columns(others, min(_COMBINATIONS, len(some) // 4)))
         for at in range(0, len(some), few):
             texts = (cells.slice(at, few).dictionary_decode() for cells in others)
-            yield joined([*matrix(some.iloc[at : at + few], pixels).T, *texts])
+            yield join_texts([*matrix(some.iloc[at : at + few], pixels).T, *texts])
 
 
-def _in_groups(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator[pa.DictionaryArray]:
+def _group_columns(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator[pa.DictionaryArray]:
     """The same cells in fewer columns: neighbors with few different cells as one column of their joined cells.
 
     Args:
@@ -71,8 +71,8 @@ def _in_groups(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator[pa.
         yield held
 
 
-def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
-    """The texts of rows, from texts of :func:`framed`, or from numbers of one byte, shape (n,): pixels."""
+def join_texts(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
+    """The texts of rows, from texts of :func:`frame_cells`, or from numbers of one byte, shape (n,): pixels."""
     parts: list[pa.Array] = []
     for are_bytes, run in groupby(columns, lambda cells: isinstance(cells, np.ndarray)):
         cells = list(run)
@@ -80,9 +80,9 @@ def joined(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
     return pc.binary_join_element_wise(*parts, _NOTHING)
 
 
-def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.DictionaryArray:
+def frame_cells(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.DictionaryArray:
     """Values as cells of a row. Each different one gets its text once, and is missing where ``texts_of`` gives none."""
-    values, places = encoded(cells)
+    values, places = encode_cells(cells)
     content = texts_of(values).cast(pa.large_binary())
     lengths = pc.binary_length(content).cast(pa.large_string()).cast(pa.large_binary())
     distinct = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
@@ -90,7 +90,7 @@ def framed(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.Dict
     return pa.DictionaryArray.from_arrays(places, distinct)
 
 
-def encoded(cells: pa.Array) -> tuple[pa.Array, pa.Int32Array]:
+def encode_cells(cells: pa.Array) -> tuple[pa.Array, pa.Int32Array]:
     """The different values of cells, and the place of each cell among them; one place more where it is missing."""
     cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
     cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()

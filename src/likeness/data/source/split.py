@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.core.rng import public
-from likeness.data.source.row_digests import Hashes, hashes_of, last, leading
+from likeness.data.source.row_digests import Hashes, hashes_of, last_bits, leading
 
 Parts = NDArray[np.object_]
 Words = NDArray[np.uint64]
@@ -67,8 +67,8 @@ class SplitByContent:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
         if not self._fraction:
             return _names(np.zeros(len(hashes), bool))
-        words = last(hashes) * self._factor + self._copies(hashes) * np.uint64(COPIES_STEP) + self._start
-        return _parts(words, self._fraction)
+        words = last_bits(hashes) * self._factor + self._copies(hashes) * np.uint64(COPIES_STEP) + self._start
+        return _part_names(words, self._fraction)
 
     def _copies(self, hashes: Hashes) -> NDArray[np.uint64]:
         """The number of each row of a chunk among the rows so far that equal it, shape (n,)."""
@@ -157,10 +157,10 @@ def split_by_person(people: "pd.Series[str]", test_fraction: float, seed: int) -
     """By a public hash of the person's name, so that all rows of a person are on one side."""
     codes, names = pd.factorize(people)
     hashes = hashes_of(f"likeness person {seed} {name}".encode() for name in names)
-    return _parts(last(hashes), test_fraction)[codes]
+    return _part_names(last_bits(hashes), test_fraction)[codes]
 
 
-def _parts(words: NDArray[np.uint64], fraction: float) -> Parts:
+def _part_names(words: NDArray[np.uint64], fraction: float) -> Parts:
     """``train`` or ``test`` for each row, by a number whose last 32 bits count."""
     return _names(words % np.uint64(WORDS) < held_out_words(fraction))
 

@@ -250,7 +250,7 @@ def nearest_edges(grid: Grid, values: Sequence[float]) -> list[int]:
     return (above - (values - edges[above - 1] <= edges[above] - values)).tolist()  # type: ignore[no-any-return]
 
 
-def pooled(
+def pool_counts(
     new: Grid, counts: Sequence[float], noise: float, old: Grid, before: Sequence[float], old_noise: float
 ) -> list[float]:
     """Counts of new cells whose sum between common edges is the mean of both releases, by inverse variance.
@@ -279,7 +279,7 @@ def pooled(
     return result
 
 
-def cleaned(
+def clean_counts(
     counts: Sequence[float],
     noise: float,
     records: float,
@@ -305,7 +305,7 @@ def cleaned(
                 counts[place] = -math.inf
         counts[last + 1 :] = _tail(counts[last + 1 :], noise)
         counts[:first] = reversed(_tail(counts[:first][::-1], noise))
-    return on_total(counts, records)
+    return project_on_total(counts, records)
 
 
 def _tail(counts: Sequence[float], noise: float) -> list[float]:
@@ -325,7 +325,7 @@ def _tail(counts: Sequence[float], noise: float) -> list[float]:
     return [*kept, *([0.0] * (len(counts) - len(kept)))]
 
 
-def on_total(counts: Sequence[float], total: float) -> list[float]:
+def project_on_total(counts: Sequence[float], total: float) -> list[float]:
     """The nearest counts that are at least 0 and have this sum; what is 0 or less stays 0."""
     descending, above, cut = sorted((count for count in counts if count > 0), reverse=True), 0.0, -math.inf
     if not descending:

@@ -19,7 +19,7 @@ _MOST_WORK = 2 * 10**8  # rows times squared columns: so many rows scatter littl
 _MOST_CELLS = 2**24  # of a column with all others by class: 128 MiB
 
 
-def exchanged(
+def exchange_cells(
     chosen: Integers,
     labels: Integers,
     components: Integers,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context
-from likeness.methods.expected import Expected, PairNoise, expected
+from likeness.methods.expected import Expected, PairNoise, expect_noise
 from likeness.methods.marginals.columns import USUAL_CELLS
 from likeness.methods.marginals.knowledge import COLUMNS, PRODUCTS, SECOND, TOO_NOISY, Knowledge
 from likeness.methods.marginals.pair_map import PairMarginals
@@ -63,7 +63,7 @@ def expected_noise(
     if not any(pair.pairs for pair in pairs):
         return None
     numbers = any(not column.is_categorical for column in columns)
-    return expected(
+    return expect_noise(
         pairs,
         math.fsum(cells) / len(cells),
         sigmas[COLUMNS] / rows,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from likeness.data.encoding.bins import Grid
-from likeness.methods.marginals.columns import SURE, cleaned, ends_of, nearest_edges, pooled
+from likeness.methods.marginals.columns import SURE, clean_counts, ends_of, nearest_edges, pool_counts
 
 NEXT_NOISE = 1.2  # of the second release of a number, over that of the first
 _HEAVY = 6.0  # standard deviations of the second release in a cell that may hide a frequent value
@@ -67,14 +67,14 @@ def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, b
     """
     ends, frequent, counts, cells = None, None, list(counts), grid.size
     if before is not None:
-        counts = pooled(grid, counts, noise, before.grid, before.counts, before.noise)
+        counts = pool_counts(grid, counts, noise, before.grid, before.counts, before.noise)
         split = [(before.grid.edges[place], before.grid.edges[place + 1]) for place in before.split]
         last = counts[grid.size :]
         grid, counts, frequent = joined_again(grid, counts, noise, split)
         counts += last
         ends = ends_of(before.grid, before.cleaned, grid)
     missing = [min(max(count, 0.0), records - 1) for count in counts[grid.size :]]
-    present = cleaned(counts[: grid.size], noise, max(records - sum(missing), 1.0), ends, cells)
+    present = clean_counts(counts[: grid.size], noise, max(records - sum(missing), 1.0), ends, cells)
     return Seen(grid, counts, present, missing, noise, frequent)
 
 

@@ -26,7 +26,7 @@ from likeness.methods.marginals.columns import (
     is_fine,
     learned_step,
     next_grid,
-    on_total,
+    project_on_total,
     public_steps,
     step_of,
 )
@@ -220,7 +220,7 @@ class Knowledge:
         singles = []
         for column, grid, one, counts in zip(self._columns, self._third, cells, every, strict=True):
             if grid is None:
-                singles.append(Single(None, None, one, tuple(on_total(counts, self.records)), noise))
+                singles.append(Single(None, None, one, tuple(project_on_total(counts, self.records)), noise))
             else:
                 seen = seen_of(grid, counts, noise, self.records, self._seen_second.get(column.name))
                 step, one = self._steps[column.name], self._cells(column, seen.grid)

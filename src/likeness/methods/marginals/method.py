@@ -13,8 +13,8 @@ from likeness.config.typed import Section, setting
 from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.core.messages import progress
-from likeness.core.text import in_code
-from likeness.data.schema.rules import learned
+from likeness.core.text import code_span
+from likeness.data.schema.rules import learned_pairs
 from likeness.data.schema.schema import Schema
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
@@ -43,12 +43,12 @@ from likeness.methods.marginals.knowledge import (
 )
 from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.pair_products import PairProducts, denoised
+from likeness.methods.marginals.pair_products import PairProducts, denoise_products
 from likeness.methods.marginals.pieces import pieces_of
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
 from likeness.methods.marginals.workload import HistoryWorkload, Workload, measures_of_cells
-from likeness.methods.settings import FREE, NoSettings, TrainingSettings, with_memory, within_limit
+from likeness.methods.settings import FREE, NoSettings, TrainingSettings, check_limit, with_memory
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -217,12 +217,12 @@ class Marginals(Method):
     def _within_limit(self, query: Query) -> None:
         remedy = "Lower marginals.privatize.bins, name smaller tables, merge categories in the schema"
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
-        within_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
+        check_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Which columns have bins from a release, and how many pairs have cells."""
         numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
-        fine = ", ".join(in_code(column.name) for column in numbers if is_fine(column, self.privatize.bins))
+        fine = ", ".join(code_span(column.name) for column in numbers if is_fine(column, self.privatize.bins))
         text = f"Cells of {fine} follow from the noisy releases `{HISTOGRAMS}`, `{FINER}` and `{COLUMNS}`."
         notes = [text] if fine else []
         if PRODUCTS in auxiliary:
@@ -240,7 +240,7 @@ class Marginals(Method):
         layout, columns = context.layout, self.mixture_columns(context, auxiliary)
         sizes = layout.num_classes, self.train.num_components, layout.width
         names = [column.name for column in context.schema.feature_columns]
-        functions = [[names.index(name) for name in pair] for pair in learned(context.schema.rules)]
+        functions = [[names.index(name) for name in pair] for pair in learned_pairs(context.schema.rules)]
         return product_mixture()(columns, *sizes, functions)
 
     def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
@@ -342,7 +342,7 @@ class Marginals(Method):
             noisy, noise = known.dependence(*of_products)
             given = known.feature
             cells_too = () if known.hidden else feature.column_pairs
-            targets, trust = denoised(noisy, given.pairs, given.column_sizes, noise, cells_too)
+            targets, trust = denoise_products(noisy, given.pairs, given.column_sizes, noise, cells_too)
             products = Products(
                 [content - mean for content, mean in zip(given.contents(), known.means, strict=True)],
                 targets,

@@ -13,7 +13,7 @@ from likeness.config.typed import build
 from likeness.data.encoding.layout import NONE, Condition, Conditions
 from likeness.features.cells import Cells
 from likeness.generators.base import Arrays, DrawsRest, Generator, places_within, systematic
-from likeness.methods.marginals.exchange import exchanged
+from likeness.methods.marginals.exchange import exchange_cells
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 _POINT = 1e-12  # on the unit scale: the length of a single value
@@ -292,7 +292,7 @@ class ProductMixture(Generator):
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
-        chosen = exchanged(chosen, labels, components, parts, posterior, random)
+        chosen = exchange_cells(chosen, labels, components, parts, posterior, random)
         for (first, second), values in self.values.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
@@ -416,11 +416,11 @@ class Conditional:
         for place in self.given:
             logs += self._logs[place][self.mixture.columns[place].cells.places(x)]
         logs -= logs.max(axis=1, keepdims=True)
-        component = _drawn(np.cumsum(np.exp(logs), axis=1, dtype=np.float64), random)
-        return np.stack([_drawn(self._below[place][component], random) for place in self.drawn], axis=1)
+        component = _draw_indices(np.cumsum(np.exp(logs), axis=1, dtype=np.float64), random)
+        return np.stack([_draw_indices(self._below[place][component], random) for place in self.drawn], axis=1)
 
 
-def _drawn(below: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
+def _draw_indices(below: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
     """A place of each row by its cumulative weights."""
     points = random.random(len(below)) * below[:, -1]
     places: NDArray[np.int64] = np.minimum((below <= points[:, None]).sum(axis=1), below.shape[1] - 1)

@@ -144,7 +144,7 @@ _ROUNDS = 30
 _STILL = 1e-4  # change of an entry at which the directions stand still
 
 
-def denoised(
+def denoise_products(
     blocks: Sequence[Floats],
     pairs: Sequence[tuple[int, int]],
     sizes: Sequence[int],
@@ -179,7 +179,7 @@ def denoised(
         trust[places[i], places[j]] = trust[places[j], places[i]] = 1
     if noise == 0:
         return noisy, trust
-    shared = _shared(noisy, places, 2 * noise * math.sqrt(len(noisy)))
+    shared = _low_rank_part(noisy, places, 2 * noise * math.sqrt(len(noisy)))
     result = shared.copy()
     log = math.log(max(len(pairs), 2))
     for (i, j), block in zip(pairs, blocks, strict=True):
@@ -192,7 +192,7 @@ def denoised(
     return np.where(trust == 1, noisy, result), trust
 
 
-def _shared(noisy: Floats, places: Sequence[slice], edge: float) -> Floats:
+def _low_rank_part(noisy: Floats, places: Sequence[slice], edge: float) -> Floats:
     """The low-rank part: directions beyond the edge, with what they say about blocks of a column with itself."""
     filled = noisy.copy()
     low = np.zeros_like(noisy)

@@ -59,7 +59,7 @@ def _cut(column: Column, step: float | None, grid: Grid, place: int) -> list[_Pi
         return [(low, high, edge)]
     if step is not None:
         b += step
-    factors = _by_factors(a, b)
+    factors = _factor_grid(a, b)
     at = [a * (b / a) ** (part / _DENSITIES) if factors else a + (b - a) * part / _DENSITIES for part in range(1, 6)]
     if step is None:
         inner = sorted({round(unit_of(column, value), DIGITS) for value in at})
@@ -73,7 +73,7 @@ def _cut(column: Column, step: float | None, grid: Grid, place: int) -> list[_Pi
     return list(zip((unit_of(column, first * step) for first in wholes), lasts, ends, strict=True))
 
 
-def _by_factors(low: float, high: float) -> bool:
+def _factor_grid(low: float, high: float) -> bool:
     return low > 0 and high > 2 * low
 
 
@@ -94,7 +94,7 @@ class _Densities:
         if len(pieces) == 1:
             return [1.0]
         low, high = self._ends[place]
-        factors, slope = _by_factors(low, high), self._slope(place)
+        factors, slope = _factor_grid(low, high), self._slope(place)
         tops = [value_of(self._column, top) + self._step for _, top, _ in pieces]
         scale = (lambda value: math.log(value / low)) if factors else (lambda value: value - low)
         at = [0.0, *(min(scale(top) / scale(high), 1.0) for top in tops)]
@@ -103,7 +103,7 @@ class _Densities:
 
     def _slope(self, place: int) -> float:
         """By how many logarithms the density falls from the lower end of a cell to the upper one."""
-        at, factors = self._wide.index(place), _by_factors(*self._ends[place])
+        at, factors = self._wide.index(place), _factor_grid(*self._ends[place])
         own = self._log(place, factors)
         below = self._log(self._wide[at - 1], factors) if at else own - 2
         above = self._log(self._wide[at + 1], factors) if at + 1 < len(self._wide) else own - _STEEP

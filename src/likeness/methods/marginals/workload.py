@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
-from likeness.data.schema.rules import learned
+from likeness.data.schema.rules import learned_pairs
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import Measured
@@ -126,7 +126,7 @@ class Workload(Section):
                         fault = "the label: every table is by class" if name == schema.label else "not a column"
                         raise PlanError(f"{_KEY}: '{name}' is {fault}. Columns: {', '.join(names)}.")
                 sets[tuple(sorted(names.index(name) for name in entry["columns"]))] = entry.get("weight", 1)
-        for pair in learned(schema.rules):  # a function is read off the cells of its pair
+        for pair in learned_pairs(schema.rules):  # a function is read off the cells of its pair
             sets.setdefault(tuple(sorted(map(names.index, pair))), 1)
         return sets
 

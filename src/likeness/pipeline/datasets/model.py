@@ -42,7 +42,7 @@ MOST_COMPARED = 100_000
 """Synthetic records that a page sets beside the release: they are drawn one by one, so the first ones are a sample."""
 
 
-def alone(found: Mapping[str, T]) -> T | dict[str, T]:
+def single_or_dict(found: Mapping[str, T]) -> T | dict[str, T]:
     """What a person gets of one table as it is, and of several by name."""
     return next(iter(found.values())) if len(found) == 1 else dict(found)
 

@@ -87,10 +87,12 @@ class Table(DataModel):
     ) -> None:
         """Score against real training rows and shuffled ones; without held-out rows, against halves of all rows."""
         from likeness.data.private_tables import sample_private
-        from likeness.data.source.cells import closed
+        from likeness.data.source.cells import apply_released_categories
         from likeness.data.source.split import halves
 
-        table = closed(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
+        table = apply_released_categories(
+            sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema
+        )
         extras = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
         parts = table[SPLIT_COLUMN].to_numpy()
         parts = halves(len(table), settings.seed) if halved else parts
@@ -131,20 +133,20 @@ class Table(DataModel):
         """The rows, at most as many of a person as the settings say."""
         from likeness.data.source.files import read_frame, read_frame_people
         from likeness.data.source.row_digests import SourceDigest
-        from likeness.pipeline.rows_in_memory import in_memory
+        from likeness.pipeline.rows_in_memory import rows_in_memory
 
         unit, people, source = params.ingest.unit, None, SourceDigest()
         if unit is None:
             typed = read_frame(frames[_NAME], self.schema, source=source)
         else:
             typed, people = read_frame_people(frames[_NAME], self.schema, unit.column, source=source)
-        return in_memory(params, self.schema, typed, ledger, people, [source.digest(ledger.key)])
+        return rows_in_memory(params, self.schema, typed, ledger, people, [source.digest(ledger.key)])
 
     def draw(
         self, saved: "Sequence[SavedGenerator]", rows: int, seed: int, where: Where, dtypes: Dtypes = None
     ) -> "dict[str, DataFrame]":
         """Rows under conditions, or one beside each row of a frame."""
-        from likeness.data.encoding.dtypes import in_dtypes
+        from likeness.data.encoding.dtypes import to_dtypes
         from likeness.pipeline.drawn_rows import DrawnRows
         from likeness.pipeline.where import allowed_values
 
@@ -153,7 +155,7 @@ class Table(DataModel):
             typed = drawn.where(rows, seed, allowed_values(where, self.schema))
         else:
             typed = drawn.complete(where, seed)
-        return {_NAME: in_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}
+        return {_NAME: to_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}
 
     def section(
         self,

@@ -123,7 +123,7 @@ def counted_sum(query: Query, rows: CountReader) -> tuple[NDArray[np.int64], int
         total = products_of_cells(query, query.feature, counts)
     else:
         steps = [part.steps(query.lattice_bits) for part in query.parts]
-        weighted = _shared if query.by_person else np.multiply
+        weighted = _shared_steps if query.by_person else np.multiply
         total = np.concatenate([weighted(table, step) for table, step in zip(counts, steps, strict=True)], axis=1)
         widths = [table.shape[1] for table in counts]
     if widths != [part.width for part in query.parts] or total.shape != (query.num_groups, query.width):
@@ -131,7 +131,7 @@ def counted_sum(query: Query, rows: CountReader) -> tuple[NDArray[np.int64], int
     return total, records
 
 
-def _shared(table: NDArray[np.int64], step: int) -> NDArray[np.int64]:
+def _shared_steps(table: NDArray[np.int64], step: int) -> NDArray[np.int64]:
     """The steps of people in each cell, which the m rows of a person share: row m of the table is about them.
 
     As :class:`likeness.release.records.EachPerson`. Nobody has no row.

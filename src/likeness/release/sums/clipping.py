@@ -78,11 +78,12 @@ def outer_lattice(
     """
     left_bits = bits // 2
     left_squared = 4**left_bits
-    lefts = [_shortened((left * 2.0**left_bits,), (1,), left_squared)[0] for left, _ in factors]
+    lefts = [_shorten_rows((left * 2.0**left_bits,), (1,), left_squared)[0] for left, _ in factors]
     rights = [
-        _shortened((right * 2.0 ** (bits - left_bits),), (1,), bound_squared // left_squared)[0] for _, right in factors
+        _shorten_rows((right * 2.0 ** (bits - left_bits),), (1,), bound_squared // left_squared)[0]
+        for _, right in factors
     ]
-    rights = _shortened(rights, [_squares(left) for left in lefts], bound_squared)
+    rights = _shorten_rows(rights, [_squares(left) for left in lefts], bound_squared)
     return list(zip(lefts, rights, strict=True))
 
 
@@ -111,12 +112,12 @@ def paired_lattice(columns: Sequence[np.ndarray], nonnegative: Sequence[bool], b
         np.clip(scaled, 0 if positive else -math.isqrt(most), math.isqrt(most), out=scaled)
         nearest = np.rint(scaled)
         too_long = (_squares(nearest) > most)[:, 0]
-        nearest[too_long] = _shortened((scaled[too_long],), (1,), most)[0]
+        nearest[too_long] = _shorten_rows((scaled[too_long],), (1,), most)[0]
         lattice.append(nearest)
     return np.concatenate(lattice, axis=1)
 
 
-def _shortened(
+def _shorten_rows(
     vectors: Sequence[np.ndarray], weights: Sequence[np.ndarray | int], bound_squared: int
 ) -> list[np.ndarray]:
     """Integers toward zero, rows shortened until the weighted sum of squared norms is at most the bound, exactly."""
@@ -147,7 +148,7 @@ def _squares(integers: np.ndarray) -> np.ndarray:
 BLOCK = 1024  # most rows evaluated at once: a fixed shape, so that chunking cannot change a bit of the result
 
 
-def padded(x: Inputs, rows: int) -> np.ndarray:
+def pad_inputs(x: Inputs, rows: int) -> np.ndarray:
     """Inputs in the unit cube, rounded to its grid, and rows of zeros.
 
     See :func:`likeness.features.frequencies.draw_frequencies` for the reason of the rounding.

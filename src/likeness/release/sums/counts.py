@@ -16,7 +16,7 @@ _JOINT_CELLS, _MOST_COLUMNS = 1 << 15, 4  # of tables that are counted together:
 _ALL_CELLS = 1 << 22  # of as many such tables as there are tables
 
 
-def counted(
+def count_cells(
     query: Query,
     widths: Sequence[int],
     steps: Sequence[int],
@@ -63,7 +63,7 @@ def _rows_by_share(shared_by: np.ndarray) -> list[tuple[int, slice | np.ndarray]
 def table_counts(
     query: Query, axes: Sequence[Sequence[Cells]], steps: Sequence[int], records: Iterable[Records]
 ) -> np.ndarray:
-    """Steps of all contributions in each cell of tables of some columns, as :func:`counted`.
+    """Steps of all contributions in each cell of tables of some columns, as :func:`count_cells`.
 
     A record lies in one cell of each column, so in one of each table, and :func:`table_places` refuses a row that is in
     none. The number of a cell is then one of its table and group alone. The sum is that of the map's vectors: a part
@@ -104,7 +104,7 @@ def _counted_tables(
     query: Query, axes: Sequence[Sequence[Cells]], steps: Sequence[int], records: Iterable[Records]
 ) -> np.ndarray:
     widths = [prod(column.size for column in table) for table in axes]
-    return counted(query, widths, steps, lambda block: table_places(axes, block.x, block.labels), records)
+    return count_cells(query, widths, steps, lambda block: table_places(axes, block.x, block.labels), records)
 
 
 def joint_tables(axes: Sequence[Sequence[Cells]], most: int) -> list[tuple[Cells, ...]]:

@@ -11,8 +11,8 @@ from likeness.core.errors import ReleaseError
 from likeness.features.base import CellMap, OuterMap, PairedMap, TablesMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.sums.clipping import BLOCK, blocks, padded, to_lattice
-from likeness.release.sums.counts import counted, table_counts
+from likeness.release.sums.clipping import BLOCK, blocks, pad_inputs, to_lattice
+from likeness.release.sums.counts import count_cells, table_counts
 from likeness.release.sums.products import outer_sum, paired_sum
 
 _WIDE = 1 << 21  # coordinates evaluated at once: a wide map has a smaller block, fixed by its width alone
@@ -62,7 +62,7 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     steps = [part.steps(query.lattice_bits) for part in query.parts]
     widths = [part.width for part in query.parts]
     if not isinstance(feature, TablesMap):
-        return counted(query, widths, steps, partial(_numbers, query, feature), records)
+        return count_cells(query, widths, steps, partial(_numbers, query, feature), records)
     total = table_counts(query, feature.axes, steps, records)
     if total.shape[1] != sum(widths) or widths != [math.prod(one.size for one in table) for table in feature.axes]:
         raise ReleaseError(f"{query.name}: the parts of the feature map must be as wide as its tables")
@@ -83,7 +83,7 @@ def _numbers(query: Query, feature: CellMap, block: Records) -> Iterator[np.ndar
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:
     """Features of one block of at most :func:`block_rows` rows, padded to the fixed shape."""
     rows = block_rows(query)
-    features: np.ndarray = evaluate(query.feature, query.feature, padded(x, rows))
+    features: np.ndarray = evaluate(query.feature, query.feature, pad_inputs(x, rows))
     if features.shape != (rows, query.width):
         raise ReleaseError(f"{query.name}: the feature map must return the width that it declares")
     return features[: len(x)]

@@ -63,10 +63,10 @@ def exact_sum(query: Query, read: Read | CountReader, engine: Engine = LOCAL) ->
         parts = read.parts(_PARTS_A_WORKER * engine.workers)
     if len(parts) == 1:
         return next(partial_sum((query, read)))
-    return _added(query, engine.stream(partial_sum, [(query, part) for part in parts]))
+    return _add_partials(query, engine.stream(partial_sum, [(query, part) for part in parts]))
 
 
-def _added(query: Query, partials: Iterable[Partial]) -> Partial:
+def _add_partials(query: Query, partials: Iterable[Partial]) -> Partial:
     """The sum of partial sums."""
     total, records = np.zeros((query.num_groups, query.width), dtype=np.int64), 0
     for partial in partials:

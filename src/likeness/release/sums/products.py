@@ -11,7 +11,7 @@ from likeness.core.errors import ReleaseError
 from likeness.features.base import OuterMap, PairedMap, ProductsMap, evaluate
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.sums.clipping import BLOCK, blocks, outer_lattice, padded, paired_lattice, to_lattice
+from likeness.release.sums.clipping import BLOCK, blocks, outer_lattice, pad_inputs, paired_lattice, to_lattice
 from likeness.release.sums.counts import table_counts
 
 _FACTORS_AT_ONCE = 1 << 22  # coordinates of factors evaluated at once, of which several copies are held
@@ -76,7 +76,7 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     exact = _ExactSum((query.num_groups, columns, columns), bound_squared)
     for chunk in blocks(query, records, rows):
         held = exact.room_for(len(chunk.x))
-        first, *others = _paired(query, feature, np.asarray(chunk.x), rows, widths)
+        first, *others = _pair_features(query, feature, np.asarray(chunk.x), rows, widths)
         clipped, lattice = to_lattice(first, head, bits), paired_lattice(others, signs, bound_squared)
         for group in range(query.num_groups):
             members = chunk.labels == group
@@ -168,9 +168,11 @@ def _add_product(total: np.ndarray, left: np.ndarray, right: np.ndarray) -> None
         scipy.linalg.blas.dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, trans_b=True, overwrite_c=True)
 
 
-def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]) -> list[np.ndarray]:
+def _pair_features(
+    query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]
+) -> list[np.ndarray]:
     """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``."""
-    first, columns = evaluate(feature, feature.paired, padded(x, rows))
+    first, columns = evaluate(feature, feature.paired, pad_inputs(x, rows))
     features = [first, *columns]
     if [block.shape for block in features] != [(rows, width) for width in widths]:
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
@@ -179,7 +181,7 @@ def _paired(query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: 
 
 def _factors(query: Query, feature: OuterMap, x: np.ndarray, rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Factors of one block, padded to ``rows`` rows."""
-    factors = evaluate(feature, feature.factors, padded(x, rows))
+    factors = evaluate(feature, feature.factors, pad_inputs(x, rows))
     if [(left.shape, right.shape) for left, right in factors] != [((rows, a), (rows, b)) for a, b in feature.sizes]:
         raise ReleaseError(f"{query.name}: the feature map must return the factors that it declares")
     return [(left[: len(x)], right[: len(x)]) for left, right in factors]

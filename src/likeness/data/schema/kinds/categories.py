@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likeness.core.bounds import MOST_CATEGORIES
 from likeness.core.errors import DataError, SchemaError
 from likeness.core.extras import pd
-from likeness.core.text import folded
+from likeness.core.text import fold_case
 from likeness.data.schema.dtypes import (
     DEFAULT_WORDS,
     FALSE_WORDS,
@@ -210,7 +210,7 @@ class Boolean(Categorical):
 
     def fits(self, texts: Set[str]) -> bool:
         """0 and 1, or the usual words."""
-        words = {NUMBERS.get(text, folded(text)) for text in texts}
+        words = {NUMBERS.get(text, fold_case(text)) for text in texts}
         return words == {"0", "1"} or words <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
 
     def faults(self, column: ColumnFacts) -> Faults:
@@ -218,7 +218,7 @@ class Boolean(Categorical):
             yield "categories", "is boolean, so its two words must be public: list categories. Or use kind categorical."
             return
         yield from super().faults(column)
-        pair = list(map(folded, column.categories))
+        pair = list(map(fold_case, column.categories))
         wrong = len(pair) != 2 or len(set(pair)) != 2 or pair[0] in TRUE_WORDS or pair[1] in FALSE_WORDS
         if pair and wrong:
             words = "is boolean: its categories are two words, the one for false first. Or leave them out."
@@ -227,7 +227,7 @@ class Boolean(Categorical):
     def answer(self, text: str) -> dict[str, Any]:
         """Nothing, or ``no/yes`` in any order."""
         words = pieces(text.replace("/", ","))
-        turned = len(words) == 2 and (folded(words[0]) in TRUE_WORDS or folded(words[1]) in FALSE_WORDS)
+        turned = len(words) == 2 and (fold_case(words[0]) in TRUE_WORDS or fold_case(words[1]) in FALSE_WORDS)
         return {"categories": words[::-1] if turned else words} if text else {}
 
 

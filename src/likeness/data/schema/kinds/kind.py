@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import SchemaError
 from likeness.core.extras import pa, pd, text_dtype
-from likeness.data.schema.dtypes import Dtype, parsed
+from likeness.data.schema.dtypes import Dtype, parse_dtype
 
 
 @dataclass(frozen=True)
@@ -226,13 +226,13 @@ class Kind:
     def marks(self, lower: int, upper: int, most: int) -> Iterable[int]:
         """Round whole numbers between two others, about as many as ``most``: fine cells begin there."""
         strides = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
-        return every(next(stride for stride in strides if upper - lower <= most * stride), lower, upper)
+        return multiples(next(stride for stride in strides if upper - lower <= most * stride), lower, upper)
 
     # Dtypes
 
     def holds(self, dtype: str, layout: str | None = None) -> bool:
         """Whether a dtype can hold a column of this kind that the source writes so: ``%Y%m%d`` makes whole numbers."""
-        parts = parsed(dtype)
+        parts = parse_dtype(dtype)
         return parts is not None and parts.family in self.families
 
     def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
@@ -366,7 +366,7 @@ def guess(texts: Set[str]) -> str:
     return next(kind.name for kind in tried if kind.fits(texts))
 
 
-def every(stride: int, lower: int, upper: int) -> range:
+def multiples(stride: int, lower: int, upper: int) -> range:
     """The multiples of a stride above one number, up to another."""
     return range(lower - lower % stride + stride, upper + 1, stride)
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likeness.core.extras import is_old_pandas, pa, pc, pd
-from likeness.data.schema.dtypes import CLOCK, MOMENT, Dtype, parsed, value_of_moment, value_of_text
-from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, Words, every, register
-from likeness.data.schema.layouts import DIRECTIVES, has_two_digit_years, is_known, moments, number_digits, written
+from likeness.data.schema.dtypes import CLOCK, MOMENT, Dtype, parse_dtype, value_of_moment, value_of_text
+from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, Words, multiples, register
+from likeness.data.schema.layouts import DIRECTIVES, has_two_digit_years, is_known, moment_text, moments, number_digits
 
 _EPOCH = date(1970, 1, 1)
 _EARLIEST, _LATEST = "0001-01-01", "9999-12-31"
@@ -95,7 +95,7 @@ class Date(Kind):
 
     def text(self, value: float, layout: str | None = None) -> str:
         """In ISO 8601, or as the source writes it."""
-        return written(self.moment(value), layout or self.iso)
+        return moment_text(self.moment(value), layout or self.iso)
 
     def label(self, value: float) -> str:
         """The day is enough."""
@@ -132,7 +132,7 @@ class Date(Kind):
         """First days, hours or seconds of the finest part of the calendar of which there are at most ``most``."""
         for stride in self.strides:
             if (upper - lower) / stride <= most:
-                return every(stride, lower, upper)
+                return multiples(stride, lower, upper)
         first, last = self.moment(lower), self.moment(upper)
         count = 12 * (last.year - first.year) + 12
         months = next((months for months in _MONTHS if count / months <= most), _MONTHS[-1])
@@ -142,7 +142,7 @@ class Date(Kind):
 
     def holds(self, dtype: str, layout: str | None = None) -> bool:
         """Whole numbers too, where the layout makes numbers that fit."""
-        digits, parts = number_digits(layout or ""), parsed(dtype)
+        digits, parts = number_digits(layout or ""), parse_dtype(dtype)
         if not digits or parts is None or parts.family != "whole":
             return super().holds(dtype)
         bits = re.search(r"\d+", parts.element)
