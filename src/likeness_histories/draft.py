@@ -1,7 +1,7 @@
 """The draft of a schema of people with histories. A column that both tables have is asked about once."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from likeness.data.schema.answers import chosen, column_called, whole
 from likeness.data.schema.column_draft import Question
@@ -67,6 +67,23 @@ class HistoryDraft(SchemaDraft):
     def so_far(self) -> dict[str, Any]:
         """The content of a schema file that can be checked: something stands in for what is open."""
         return {**super().so_far(), "most": 2 if self.most is None else self.most}
+
+    first_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "fixed": (
+            "Columns that never change for a person, names or numbers (Enter: none): ",
+            "As sex or year of birth. A person has the value of the first event. Example: 1 4-9 lab_*",
+        ),
+        "ends": (
+            "Values that no event follows, as state: dead (Enter: none): ",
+            "The last event of a history, as a death. Of several columns: state: dead, moved; ward: morgue",
+        ),
+    }
+    last_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "most": (
+            "Most events of one person that count: ",
+            "Later events of one person are left out. The noise does not grow with the number.",
+        ),
+    }
 
     def open_keys(self) -> dict[str, bool]:
         """Which questions about histories a person must be asked."""

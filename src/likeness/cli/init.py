@@ -288,7 +288,8 @@ def _opened(source: str, query: str | None, name: str | None, layout: FileFormat
     if not isinstance(place, Database) and (reader := format_of(place)) is not None:
         images = reader.layout(place)
         return _Source(written, query, layout_of(place, layout), name, {}, {}, of_database, images, reader.settings)
-    return _Source(written, query, layout_of(place, layout), name, *guesses_of(place, layout), of_database, None, {})
+    guesses = guesses_of(place, layout)  # it says that there is no such file
+    return _Source(written, query, layout_of(place, layout), name, *guesses, of_database, None, {})
 
 
 def _new_schema(name: str) -> Path:

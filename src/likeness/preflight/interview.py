@@ -51,22 +51,10 @@ X* as X1                   the answer of X1 for all columns whose names begin wi
 < or < age                 goes back to the question before, or to column age"""
 _BEFORE_COLUMNS = ("source", "label")
 _ONCE = ("label", "codes", "rows")  # an answer may leave the draft as it is
-_WORDS = {  # in order, of each question about the table: the question, and what explains it
+_WORDS = {  # of each question about any table: the question, and what explains it
     "source": (
         "Source of the possible values, as a codebook or law: ",
         "Name the public text that says which values are possible. Example: codebook of 2024, page 5",
-    ),
-    "label": (
-        "Column to predict, name or number (Enter: none): ",
-        "A model for later rows would predict this column. Without one, press Enter.",
-    ),
-    "fixed": (
-        "Columns that never change for a person, names or numbers (Enter: none): ",
-        "As sex or year of birth. A person has the value of the first event. Example: 1 4-9 lab_*",
-    ),
-    "ends": (
-        "Values that no event follows, as state: dead (Enter: none): ",
-        "The last event of a history, as a death. Of several columns: state: dead, moved; ward: morgue",
     ),
     "missing": (
         "Columns that may miss a value: all, names or numbers (Enter: none): ",
@@ -79,14 +67,6 @@ _WORDS = {  # in order, of each question about the table: the question, and what
     "people": (
         "Name for the people, also for later data: ",
         "The ledger adds up all costs under this name. Give the same name for later data of the same people.",
-    ),
-    "rows": (
-        "Most rows of one person that are used: ",
-        "One person may have several rows. More rows than this number are left out. Noise grows with the number.",
-    ),
-    "most": (
-        "Most events of one person that count: ",
-        "Later events of one person are left out. The noise does not grow with the number.",
     ),
 }
 
@@ -131,6 +111,8 @@ class Interview:
             SchemaError: the given values break a rule, so no answer helps.
         """
         self._open = [name for name in self.draft if not self.draft[name].settled]
+        own = self.draft.first_questions, self.draft.last_questions
+        self._words = {"source": _WORDS["source"], **own[0], **_WORDS, **own[1]}  # in their order
         self._shown: set[str] = set()
         self._accept(self.draft)
         self._show(_INTRO)
@@ -160,7 +142,7 @@ class Interview:
         self._again = name if name != first and not self._draft[name].guessed else None
         while key := next(iter(self._keys()), ""):
             name = key.removeprefix("column ")
-            text, explained = self._about_column(name) if name != key else _WORDS[key]
+            text, explained = self._about_column(name) if name != key else self._words[key]
             if key == "label":
                 self._show(f"Columns: {self._numbered()}")
             try:
@@ -210,7 +192,7 @@ class Interview:
             "people": not self._population,
             **draft.open_keys(),
         }
-        keys = [key for key in _WORDS if is_open.get(key) and not (key in _ONCE and key in taken)]
+        keys = [key for key in self._words if is_open.get(key) and not (key in _ONCE and key in taken)]
         before = len(keys) if name is None else sum(key in _BEFORE_COLUMNS for key in keys)
         return [*keys[:before], *([] if name is None else [f"column {name}"]), *keys[before:]]
 

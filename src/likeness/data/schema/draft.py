@@ -153,6 +153,21 @@ class SchemaDraft:
         """
         self[name].fill(read_answer(text, self[name].kind).spec)
 
+    first_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "label": (
+            "Column to predict, name or number (Enter: none): ",
+            "A model for later rows would predict this column. Without one, press Enter.",
+        ),
+    }
+    """Of :meth:`open_keys`, those that are asked first: the question, and what explains it."""
+    last_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "rows": (
+            "Most rows of one person that are used: ",
+            "One person may have several rows. More rows than this number are left out. Noise grows with the number.",
+        ),
+    }
+    """The same of those that are asked last."""
+
     def open_keys(self) -> dict[str, bool]:
         """Which questions about a table of this kind, by their key, a person must be asked."""
         return {"label": self._label is None, "rows": self._person is not None}
