@@ -15,7 +15,7 @@ from likeness.pipeline import run_stage as stage
 from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("src", "stages", "flows", "evidence", "scripts")
+FOLDERS = ("src", "stages", "flows", "evidence", "scripts", "tests/campaigns")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 DAG = ("stages", "flows")
 PLACE = re.compile(r"(data|reports|sweeps|\.likeness|\.dvc)(/\S*)?|params\.yaml|dvc\.(yaml|lock)")
