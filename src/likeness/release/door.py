@@ -4,11 +4,10 @@ Guarantee. Let f be the integer sum of :func:`likeness.release.sums.lattice_sum.
 under the plan's adjacency (:func:`likeness.privacy.adjacency.lattice_sensitivity_squared`). Δ follows from the bounds
 that the sum enforces on integers. Where a person may have several rows, it grows with the most of them, which the door
 counts (:func:`_check_rows_per_person`), unless they share one contribution
-(:class:`likeness.release.records.EachPerson`). Nothing else enters. The released value is f(table) + N_ℤ(0, σ²)^dimension.
-It satisfies
-:math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, Theorem
-14). It is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves of its lattice. Its cost is in
-the ledger before a row is read.
+(:class:`likeness.release.records.EachPerson`). Nothing else enters. The released value is f(table) + N_ℤ(0,
+σ²)^dimension. It satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne,
+Kamath and Steinke 2020, Theorem 14). It is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves
+of its lattice. Its cost is in the ledger before a row is read.
 
 Categories that nobody knows publicly (:class:`~likeness.release.partition_selection.PartitionQuery`) are counted and
 made noisy in the same way. They are released above a threshold, which costs δ too (:mod:`likeness.privacy.thresholds`).
