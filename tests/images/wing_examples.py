@@ -62,6 +62,7 @@ MORE: list[tuple[FeatureMap, int]] = [
     for feature, inputs in maps.values()
     if isinstance(feature, CosineMoments | CosineNorms)
 ]
+DOOR: dict[str, list[FeatureMap]] = {}
 OUTER = [CosineMoments((10, 10), 60, 4.7, 0.3)]
 # A method, its network and its generator: what learns colors.
 COLORED = [("moments", "", "gaussian_images")]
