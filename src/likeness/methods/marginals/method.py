@@ -41,7 +41,13 @@ from likeness.methods.marginals.knowledge import (
     every_pair,
     mean_of,
 )
-from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
+from likeness.methods.marginals.objective import (
+    CountedTable,
+    MarginalObjective,
+    Measurement,
+    Products,
+    Singles,
+)
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts, denoise_products
 from likeness.methods.marginals.pieces import pieces_of
@@ -326,45 +332,31 @@ class Marginals(Method):
     ) -> "MarginalObjective":
         """Squared residuals of all releases, in units of their noise."""
         known, feature = self._knowledge(context, auxiliary), self._feature(embedding)
-        zeros, records = StructuralZeros(context.schema, known.bins), known.records
         values, noise_std = _cells(auxiliary, embedding)
-        of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
-        sizes = [cells.size for cells in feature.columns]
-        tables = list(zip(feature.table_counts(values), feature.squared_table_weights, strict=True))
-        apart = [(counts, weight) for (places, counts), weight in tables if len(places) == 1]
-        by_class, precision = None, 0.0
-        if apart:
-            by_class = np.concatenate([counts for counts, _ in apart], axis=1) / records
-            precision = min(weight for _, weight in apart) / (max(noise_std, 1.0) / records) ** 2
-        noises = [max(single.noise, 1.0) / records for single in known.singles]
-        products = None
-        if of_products:
-            noisy, noise = known.dependence(*of_products)
-            given = known.feature
-            cells_too = () if known.hidden else feature.column_pairs
-            targets, trust = denoise_products(noisy, given.pairs, given.column_sizes, noise, cells_too)
-            products = Products(
-                [content - mean for content, mean in zip(given.contents(), known.means, strict=True)],
-                targets,
-                trust / max(noise, 1 / records) ** 2,
+        measurement = Measurement(
+            [cells.size for cells in feature.columns],
+            class_weights(auxiliary[CLASS_COUNTS]),
+            known.records,
+            noise_std,
+            _information([*auxiliary.values(), embedding]),
+        )
+        zeros, blocks = StructuralZeros(context.schema, known.bins), list(feature.blocks(values))
+        weighted = zip(zeros.emptied(blocks), feature.weights, strict=True)
+        tables = [
+            CountedTable(places, counts, weight)
+            for (places, counts), weight in zip(
+                feature.table_counts(values), feature.squared_table_weights, strict=True
             )
-        named = [(table, weight) for table, weight in tables if len(table[0]) > 1]
+        ]
+        of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
         return MarginalObjective(
-            blocks=zeros.emptied(list(feature.blocks(values))),
-            certain=zeros,
-            sizes=sizes,
-            squared_weights=feature.weights,
-            class_weights=class_weights(auxiliary[CLASS_COUNTS]),
-            records=records,
-            noise_std=noise_std,
-            information=_information([*auxiliary.values(), embedding]),
-            kl_penalty=self.train.kl_penalty,
-            singles=Singles(
-                np.concatenate([*map(np.array, known.shares)]), np.repeat(noises, sizes), by_class, precision
-            ),
-            products=products,
-            tables=[table for table, _ in named],
-            squared_table_weights=[weight for _, weight in named],
+            measurement,
+            [CountedTable((i, j), counts, weight) for (i, j, counts), weight in weighted],
+            _singles(known, measurement, [table for table in tables if len(table.columns) == 1]),
+            self.train.kl_penalty,
+            _products(known, feature, of_products) if of_products else None,
+            [table for table in tables if len(table.columns) > 1],
+            zeros,
         )
 
     def _tables(
@@ -415,6 +407,26 @@ def _cells(auxiliary: Mapping[str, Released], embedding: Released) -> tuple[NDAr
     """Cells of pairs of all releases of them, and the standard deviation of their noise."""
     second = [auxiliary[SECOND]] if SECOND in auxiliary and not _is_of_products(auxiliary[SECOND]) else []
     return mean_of([embedding, *second])
+
+
+def _singles(known: Knowledge, measurement: Measurement, by_class: Sequence[CountedTable]) -> Singles:
+    """Single columns of all classes together, and by class where these are released."""
+    shares = np.concatenate([*map(np.array, known.shares)])
+    noises = np.repeat([max(single.noise, 1.0) / known.records for single in known.singles], measurement.sizes)
+    if not by_class:
+        return Singles(shares, noises)
+    counts = np.concatenate([table.counts for table in by_class], axis=1) / known.records
+    return Singles(shares, noises, counts, min(table.squared_weight for table in by_class) / measurement.scale**2)
+
+
+def _products(known: Knowledge, feature: PairMarginals, names: Sequence[str]) -> Products:
+    """Products of features of all pairs, of these releases."""
+    noisy, noise = known.dependence(*names)
+    asked = known.feature
+    cells_too = () if known.hidden else feature.column_pairs
+    targets, trust = denoise_products(noisy, asked.pairs, asked.column_sizes, noise, cells_too)
+    contents = [content - mean for content, mean in zip(asked.contents(), known.means, strict=True)]
+    return Products(contents, targets, trust / max(noise, 1 / known.records) ** 2)
 
 
 def _information(releases: Sequence[Released]) -> float:
