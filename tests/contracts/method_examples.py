@@ -79,6 +79,7 @@ DOOR = {
     for way in ("records", "pairs of records", "outer products", "products of columns")
 }
 OUTER = [feature for wing in WINGS for feature in wing.OUTER]
+IMAGE_GENERATORS = {name: make for wing in WINGS for name, make in wing.IMAGE_GENERATORS.items()}
 COLORED = [case for wing in WINGS for case in wing.COLORED]
 for wing in WINGS:
     SMALL |= wing.SMALL

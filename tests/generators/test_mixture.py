@@ -25,7 +25,6 @@ from likeness.methods.marginals.objective import (
 )
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.saved_generator import SavedGenerator
-from likeness_papers.networks.tabular import TabularGenerator
 
 COLUMNS = [
     MixtureColumn(Cells(0, 3)),
@@ -405,13 +404,6 @@ def test_a_given_class_is_the_only_one_and_what_never_happens_is_refused() -> No
     assert (labels == 1).all() and len(x) == 500
     with pytest.raises(ParamsError, match="no such row"):
         SavedGenerator(mixture(), (1.0, 0.0), {}).draw(10, seed=0, classes=(1,))
-
-
-def test_the_network_can_be_asked_for_a_class_only() -> None:
-    saved = SavedGenerator(TabularGenerator(LAYOUT, 2, [4]).eval(), (0.5, 0.5), {})
-    assert (saved.draw(20, seed=0, classes=(1,))[1] == 1).all()
-    with pytest.raises(ParamsError, match="the label only"):
-        saved.draw(20, seed=0, conditions={0: Condition((0,))})
 
 
 def test_cells_of_another_release_have_the_shares_of_the_pieces_within_them() -> None:

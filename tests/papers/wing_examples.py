@@ -1,9 +1,12 @@
 """What contract tests try of the papers: small settings of each method, and each map small and large."""
 
+import torch
+
 from likeness.features.base import FeatureMap
 from likeness_papers.hp.hermite_map import HermiteFeatures
 from likeness_papers.merf.fourier_map import MixedFourierFeatures
 from likeness_papers.merf_ae.encoded_map import EncodedFourier
+from likeness_papers.networks.images import ImageGenerator
 from likeness_papers.ntk.tangent_map import NetworkTangent
 from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 from likeness_papers.pearl.modal_map import Modal
@@ -101,5 +104,14 @@ DOOR: dict[str, list[FeatureMap]] = {
         for share, order in ((0.8, 3), (1.0, 3), (0.3, 8))
     ],
 }
+
+
+def network() -> ImageGenerator:
+    """An untrained network of 4 × 6 pixels and two classes."""
+    torch.manual_seed(0)
+    return ImageGenerator((4, 6), 2, 3, 8, (4, 2)).eval()
+
+
+IMAGE_GENERATORS = {"merf": network}
 # A method, its network and its generator: what learns colors.
 COLORED = [("ntk", "auto", "image"), ("ntk", "residual", "residual_images")]
