@@ -6,9 +6,9 @@ from ruled import SCHEMA, rows
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.methods.base import Context
-from likeness.methods.marginals.knowledge import Knowledge
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.objective import CountedTable, MarginalObjective, Measurement, Singles
+from likeness.methods.marginals.release_state import ReleaseState
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
 
@@ -18,7 +18,7 @@ METHOD = Marginals()
 
 def test_no_row_that_keeps_the_rules_lies_in_a_forbidden_cell() -> None:
     """And the forbidden cells of the three rules are all there: every pair of their bins is forbidden or taken."""
-    columns = Knowledge(CONTEXT, {}, 16).bins
+    columns = ReleaseState(CONTEXT, {}, 16).bins
     zeros, encoder = StructuralZeros(SCHEMA.modeled, columns), Encoder(SCHEMA.modeled)
     codes = encoder.encode(forward_transform(rows(20_000), SCHEMA))
     x, labels = encoder.expand(codes), encoder.labels(codes)
