@@ -46,23 +46,6 @@ class Trigonometric(FrequencyMap):
 
 
 @dataclass(frozen=True)
-class Distance(Map):
-    """The distance of the two halves of an input over the diameter of the domain, and the constant 1."""
-
-    name: ClassVar[str] = "distance"
-    diameter_squared: int
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (Part(1, Fraction(1), nonnegative=True),) * 2
-
-    def __call__(self, x: Tensor) -> Tensor:
-        first, second = x.chunk(2, dim=1)
-        distance = (first - second).norm(dim=1, keepdim=True) / math.sqrt(self.diameter_squared)
-        return torch.cat([distance, torch.ones_like(distance)], dim=1)
-
-
-@dataclass(frozen=True)
 class Outer(FrequencyMap):
     """Outer products of cosines and sines; a left factor of width 1 is the number 1. Norm exactly 1."""
 

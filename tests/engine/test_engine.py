@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
-from toy_maps import Distance, Outer, Trigonometric
+from toy_maps import Outer, Trigonometric
 
 from likeness.core.engine import LOCAL, Threads, threads
 from likeness.core.errors import ArtifactError, DataError
@@ -237,7 +237,7 @@ def test_pairs_are_made_over_the_whole_table(rows: EncodedRows, terms: Any) -> N
             raise AssertionError("divided")
 
     assert EachRecord.splits and not terms.splits
-    query = Query("q", "auxiliary", Distance(2 * WIDTH), contributions=terms)
+    query = Query("q", "auxiliary", Trigonometric(4, 2 * WIDTH, 1.5, seed=0), contributions=terms)
     assert exact_sum(query, rows, Forbidden()).records == ROWS
     with pytest.raises(AssertionError, match="divided"):
         exact_sum(Query("q", "privatize", Constant()), rows, Forbidden())

@@ -103,7 +103,7 @@ OURS = "likeness.methods.marginals.method import Marginals"
         ("mean = likeness_means:Means", None, "must give the method the name 'mean'"),
         ("means = likeness_means:Marginals", f"from {OURS}", "must give the method the name"),
         (None, f"from {OURS}\nclass Means(Marginals):\n    name = 'means'", ""),
-        (None, SOURCE.read_text().replace("means_coordinates", "constant"), "exists: constant"),
+        (None, SOURCE.read_text().replace("means_coordinates", "pair_marginals"), "exists: pair_marginals"),
     ],
 )
 def test_what_is_no_method_of_its_own_is_refused(site: Path, points: str | None, text: str | None, fault: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from toy_maps import Distance, Outer, Products, Trigonometric
+from toy_maps import Outer, Products, Trigonometric
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.features.base import FeatureMap
@@ -29,8 +29,8 @@ QUERIES: dict[str, tuple[FeatureMap, Contributions]] = {
     "cells": (PairMarginals((Cells(0, 4, (0.2, 0.5, 0.7)), Cells(1, 3, (0.3, 0.6)))), EachRecord()),
     "outer products": (Outer(((8, 6), (1, 8)), WIDTH, seed=0), EachRecord()),
     "products of pairs": (PRODUCTS, EachRecord()),
-    "bucket pairs": (Distance(2 * WIDTH), BucketPairs(16)),
-    "position pairs": (Distance(2 * WIDTH), PositionPairs(16, 0)),
+    "bucket pairs": (Trigonometric(4, 2 * WIDTH, 1.5, seed=0), BucketPairs(16)),
+    "position pairs": (Trigonometric(4, 2 * WIDTH, 1.5, seed=0), PositionPairs(16, 0)),
 }
 
 
