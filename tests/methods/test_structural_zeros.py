@@ -12,23 +12,23 @@ from likeness.methods.marginals.objective import MarginalObjective, Singles
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
 
-CONTEXT = Context(SCHEMA.modeled, "add_remove_one", None, 0)
+CONTEXT = Context(SCHEMA.model_schema, "add_remove_one", None, 0)
 METHOD = Marginals()
 
 
 def test_no_row_that_keeps_the_rules_lies_in_a_forbidden_cell() -> None:
     """And the forbidden cells of the three rules are all there: every pair of their bins is forbidden or taken."""
     columns = Knowledge(CONTEXT, {}, 16).bins
-    zeros, encoder = StructuralZeros(SCHEMA.modeled, columns), Encoder(SCHEMA.modeled)
+    zeros, encoder = StructuralZeros(SCHEMA.model_schema, columns), Encoder(SCHEMA.model_schema)
     codes = encoder.encode(forward_transform(rows(20_000), SCHEMA))
     x, labels = encoder.expand(codes), encoder.labels(codes)
-    places = [cells.places(x) for cells, _ in columns]
-    names = [column.name for column in SCHEMA.modeled.feature_columns]
+    places = [cells.cell_indices(x) for cells, _ in columns]
+    names = [column.name for column in SCHEMA.model_schema.feature_columns]
     forbidden = {}
     for i in range(len(names)):
         for j in range(i + 1, len(names)):
             sizes = columns[i][0].size, columns[j][0].size
-            mask = np.broadcast_to(zeros.of(i, j), (2, *sizes))
+            mask = np.broadcast_to(zeros.forbidden_cells(i, j), (2, *sizes))
             assert not mask[labels, places[i], places[j]].any()
             forbidden[names[i], names[j]] = mask
     age, state, place = (names.index(name) for name in ("age", "state", "place"))

@@ -149,7 +149,7 @@ def test_every_record_is_in_one_group_of_its_class_in_chunks_of_any_size() -> No
 
 def test_a_map_that_lies_about_places_moves_no_record_to_another_class() -> None:
     class Wild(ClassHalves):
-        def places(self, x: np.ndarray) -> np.ndarray:
+        def cell_indices(self, x: np.ndarray) -> np.ndarray:
             return np.full((len(x), 2), 9) * np.array([[-1, 1]])
 
     (found,) = (part.labels for part in EachCluster(Wild(**vars(HALVES))).stream([images(50, 2)]))
@@ -160,8 +160,8 @@ def test_clusters_need_as_many_cells_in_each_class() -> None:
     @dataclasses.dataclass(frozen=True)
     class Uneven(ClassHalves):
         @property
-        def parts(self):  # type: ignore[no-untyped-def]
-            first, second = super().parts
+        def bounded_parts(self):  # type: ignore[no-untyped-def]
+            first, second = super().bounded_parts
             return first, dataclasses.replace(second, width=3)
 
     with pytest.raises(ReleaseError, match="as many cells in each"):

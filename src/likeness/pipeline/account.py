@@ -53,7 +53,7 @@ def account(project: Project) -> dict[str, Any]:
     for path, one in released.items():
         check_against(commits, path, one.receipt, ledger_id)
     check_run(project, plan, released)
-    generators = project.model.saved(project.paths.generator)
+    generators = project.model.load_generators(project.paths.generator)
     return account_of(project, plan, project.schema, list(released.values()), generators, with_table=True)
 
 
@@ -72,7 +72,7 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     there, account = list(released.values()), read_json(project.paths.privacy)
     digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
     unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
-    generators = project.model.saved(project.paths.generator)
+    generators = project.model.load_generators(project.paths.generator)
     again = account_of(project, plan, project.schema, there, generators, True, Standing("", unknown, digests))
     words = {key: account.get(key) for key in ("ledger", "software")}
     ids = {one.receipt.ledger_id for one in there}
@@ -114,7 +114,7 @@ def account_of(
         plan,
         receipts,
         compose_costs(params, receipts),
-        standing or Standing.of(project.ledger, params.privacy.population),
+        standing or Standing.from_ledger(project.ledger, params.privacy.population),
         sample_request(project.sample) if with_table else _NO_TABLE,
         check_synthetic(project) if with_table else {},
         notes(project.method, row_sets, auxiliary_of(released)),
@@ -160,7 +160,7 @@ class Standing:
     digests: Mapping[str, str]
 
     @classmethod
-    def of(cls, ledger: Ledger, population: str) -> "Standing":
+    def from_ledger(cls, ledger: Ledger, population: str) -> "Standing":
         """The present state of a ledger that holds releases of the population."""
         budget = ledger.budget(population)
         assert budget is not None

@@ -44,12 +44,12 @@ def check_synthetic(project: Project) -> dict[str, str]:
         _check_lineage(project, name)
     from likeness.data.encoding.dtypes import to_dtypes  # with it comes pandas
 
-    for name, typed in project.synthetic.typed.items():
+    for name, typed in project.synthetic.typed_tables.items():
         table = to_dtypes(typed, project.model.tables[name])
         if project.model.plain_bytes(table, name, project.params.ingest.format) != _plain(project, name).read_bytes():
             path = _path(project, f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
-    places = map(Outputs.place, project.outputs.files)
+    places = map(Outputs.project_path, project.outputs.files)
     return {str(place): _digest(project.root / place) for place in places}
 
 
@@ -71,7 +71,7 @@ def _check_lineage(project: Project, table: str) -> None:
 
 
 def _path(project: Project, name: str) -> Path:
-    return project.root / Outputs.place(name)
+    return project.root / Outputs.project_path(name)
 
 
 def _plain(project: Project, table: str) -> Path:
@@ -81,7 +81,7 @@ def _plain(project: Project, table: str) -> Path:
 def _origin(project: Project, table: str) -> dict[str, str]:
     """SHA-256 of the files that a Parquet file names: of the generators, and of the table without Parquet."""
     return {
-        str(Outputs.place(name)): _digest(_path(project, name))
+        str(Outputs.project_path(name)): _digest(_path(project, name))
         for name in (*project.outputs.generator_files, f"{table}.{project.outputs.plain}")
     }
 

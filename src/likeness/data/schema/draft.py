@@ -97,7 +97,7 @@ class SchemaDraft:
         Raises:
             SchemaError: there is no such column.
         """
-        return self._columns[self._named(name)]
+        return self._columns[self._column_name(name)]
 
     def __iter__(self) -> Iterator[str]:
         """Names of the columns in table order."""
@@ -116,7 +116,7 @@ class SchemaDraft:
     def label(self, name: Any) -> None:
         if name is not None and self[name].kind == DROP:
             raise SchemaError(f"label '{name}' has kind drop. Give it another kind, or set another label.")
-        self._label = None if name is None else self._named(name)
+        self._label = None if name is None else self._column_name(name)
 
     @property
     def person(self) -> str | None:
@@ -125,7 +125,7 @@ class SchemaDraft:
 
     @person.setter
     def person(self, name: Any) -> None:
-        name = None if name is None else self._named(name)
+        name = None if name is None else self._column_name(name)
         if name is not None and name == self._label:
             raise SchemaError(f"person '{name}' is the label, but names of people are never released.")
         if name is not None:
@@ -135,14 +135,14 @@ class SchemaDraft:
     @property
     def nullable(self) -> list[str] | None:
         """The columns that may miss a value; None while that is open. A list of names, ``all`` or ``none`` sets it."""
-        return None if self._undecided() else [name for name in self.able() if self[name].nullable]
+        return None if self._undecided_columns() else [name for name in self.able() if self[name].nullable]
 
     @nullable.setter
     def nullable(self, names: "Iterable[str] | str") -> None:
         words: dict[str, list[str]] = {"all": list(self._columns), "none": []}
-        names = [self._named(one) for one in (words.get(names, [names]) if isinstance(names, str) else names)]
+        names = [self._column_name(one) for one in (words.get(names, [names]) if isinstance(names, str) else names)]
         for name in self.able():
-            if not self[name].settled:
+            if not self[name].is_settled:
                 self[name].nullable = name in names
 
     def answer(self, name: Any, text: str) -> None:
@@ -184,7 +184,7 @@ class SchemaDraft:
     def make_private(self) -> None:
         """Let all open categories but the label's be private."""
         for name, column in self._columns.items():
-            if column.guessed and column.kind == Categorical.name and name != self._label:
+            if column.is_guessed and column.kind == Categorical.name and name != self._label:
                 self.answer(name, PRIVATE)
 
     def able(self) -> list[str]:
@@ -194,17 +194,17 @@ class SchemaDraft:
     @property
     def _either(self) -> bool:
         """Whether the numbers of the label may be classes."""
-        return self._label is not None and self[self._label].guessed and self[self._label].kind == Integer.name
+        return self._label is not None and self[self._label].is_guessed and self[self._label].kind == Integer.name
 
-    def _undecided(self) -> list[str]:
+    def _undecided_columns(self) -> list[str]:
         """Columns of which it is open whether a value may be missing."""
-        return [name for name in self.able() if self[name].nullable is None and not self[name].settled]
+        return [name for name in self.able() if self[name].nullable is None and not self[name].is_settled]
 
     def questions(self) -> list[Question]:
         """What only a person can say."""
         questions = [question for column in self._columns.values() for question in column.questions()]
         words = "true where a value may be missing, false where never"
-        questions += [Question(name, "nullable", words) for name in self._undecided()]
+        questions += [Question(name, "nullable", words) for name in self._undecided_columns()]
         if self._either:
             words = "regression; or classification, and its kind categorical, if its numbers are classes"
             questions.insert(0, Question("", "task", words))
@@ -215,7 +215,7 @@ class SchemaDraft:
     def missing(self) -> dict[str, str]:
         """What only a person can say: from a line of Python without its value to the words of the question."""
         questions = {"schema.source": _SOURCE} if self.source is None else {}
-        questions |= {"schema.nullable": _NULLABLE} if self._undecided() else {}
+        questions |= {"schema.nullable": _NULLABLE} if self._undecided_columns() else {}
         for column in self._columns.values():
             questions |= {column.python_name(key): words for key, words in column.missing().items()}
         return questions
@@ -234,7 +234,7 @@ class SchemaDraft:
     def to_dict(self) -> dict[str, Any]:
         """The content of a schema file; an open question is None."""
         columns = self._specs()
-        for name in self._undecided():
+        for name in self._undecided_columns():
             columns[name]["nullable"] = None
         return self._content(columns)
 
@@ -242,13 +242,13 @@ class SchemaDraft:
         """The content of a schema file that can be checked: something stands in for what is open."""
         specs = self._specs().items()
         content = self._content(
-            {name: self._stand_ins.get(name, _STAND_IN) if self[name].guessed else spec for name, spec in specs}
+            {name: self._stand_ins.get(name, _STAND_IN) if self[name].is_guessed else spec for name, spec in specs}
         )
         return {**content, "source": "?" if self.source is None else self.source}
 
     def _specs(self) -> dict[str, dict[str, Any]]:
         specs = {name: column.to_dict() for name, column in self._columns.items()}
-        if self._label is not None and not self[self._label].settled:
+        if self._label is not None and not self[self._label].is_settled:
             specs[self._label].pop("nullable", None)  # a label is never missing
         return specs
 
@@ -260,19 +260,19 @@ class SchemaDraft:
         about = {"name": self.name, "source": self.source, "task": task}
         label = {} if kind is None else {"label": self._label}
         image = {} if self._image is None else {"image": {"shape": [*self._image]}}
-        return {**about, **label, **image, "columns": columns, **self._ruled()}
+        return {**about, **label, **image, "columns": columns, **self._rule_sections()}
 
     def comments(self) -> Comments:
         """What is said beside keys of the file of a draft."""
         return {
-            **{(name, key): GUESSED for name in self for key in ("kind", "dtype", "ordered") if self[name].guessed},
+            **{(name, key): GUESSED for name in self for key in ("kind", "dtype", "ordered") if self[name].is_guessed},
             **{("", key): words for key, words in self._comments.items()},
             **{(question.column, question.key): f"# ? {question.words}" for question in self.questions()},
         }
 
     def text(self) -> str:
         """A schema file: each open question is ``null``, which no command accepts, with a comment ``# ?``."""
-        if not self.questions() and not any(self[name].guessed for name in self):
+        if not self.questions() and not any(self[name].is_guessed for name in self):
             return schema_yaml(self.to_dict())
         return schema_yaml(self.to_dict(), self.comments())
 
@@ -289,16 +289,16 @@ class SchemaDraft:
         lines += [
             f"schema.label = {python_text(self._label)}" + ("" if self._label else "  # or the column to be predicted")
         ]
-        lines += [f"schema.{key} = {python_text(value)}" for key, value in self._ruled().items()]
+        lines += [f"schema.{key} = {python_text(value)}" for key, value in self._rule_sections().items()]
         lines += as_lines({place: words for place, words in missing.items() if "[" not in place}).splitlines()
         return "\n".join([*lines, *map(repr, self._columns.values())])
 
-    def _ruled(self) -> dict[str, Any]:
+    def _rule_sections(self) -> dict[str, Any]:
         """The sections of rules that have any."""
         sections = {"rules": list(self.rules), "derived": dict(self.derived)}
         return {key: value for key, value in sections.items() if value}
 
-    def _named(self, label: Any) -> str:
+    def _column_name(self, label: Any) -> str:
         name = str(label) if str(label) in self._columns else normal_text(str(label))
         if name not in self._columns:
             raise SchemaError(f"'{name}' is not a column.{choices(name, self._columns, 'Columns')}")

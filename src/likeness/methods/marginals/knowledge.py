@@ -104,7 +104,7 @@ class Knowledge:
             feature = ColumnSteps(tuple(self._step_questions.values()))
             answer = self._answer(STEPS, feature)
             for name, asked, (_, counts) in zip(
-                self._step_questions, feature.columns, blocks_of(feature.parts, answer.values), strict=True
+                self._step_questions, feature.columns, blocks_of(feature.bounded_parts, answer.values), strict=True
             ):
                 steps[name] = (
                     learned_step(asked.steps, counts[0].tolist(), answer.noise_std, self.records) or steps[name]
@@ -113,7 +113,7 @@ class Knowledge:
 
     def histograms(self) -> Query | None:
         """The first release of numbers; None where there are none with more values than bins."""
-        return self._of_numbers(HISTOGRAMS, self._first)
+        return self._of_numbers(HISTOGRAMS, self._first_cells)
 
     def finer_histograms(self) -> Query | None:
         """The second release of these numbers."""
@@ -126,7 +126,7 @@ class Knowledge:
         )
 
     @cached_property
-    def _first(self) -> dict[str, Grid]:
+    def _first_cells(self) -> dict[str, Grid]:
         """Cells of the first release, of each number with more values than bins."""
         answer, even = self._released.get(CLASS_COUNTS), MOST_CELLS
         if answer is not None:
@@ -156,12 +156,12 @@ class Knowledge:
     @cached_property
     def _seen_first(self) -> dict[str, Seen]:
         """What the first release says about each number."""
-        return self._seen(HISTOGRAMS, self._first, {})
+        return self._seen(HISTOGRAMS, self._first_cells, {})
 
     @cached_property
     def _second(self) -> dict[str, Grid]:
         """Cells of the second release, of each number in the first."""
-        return self._next(self._first, self._seen_first, NEXT_NOISE)
+        return self._next(self._first_cells, self._seen_first, NEXT_NOISE)
 
     @cached_property
     def _seen_second(self) -> dict[str, Seen]:
@@ -240,7 +240,7 @@ class Knowledge:
             grids = [None if column.is_categorical else grid_of(column, self._bins) for column in self._columns]
         else:
             joined = zip(self.singles, self.firsts, strict=True)
-            grids = [single.grid.joined(firsts) if single.grid else None for single, firsts in joined]
+            grids = [single.grid.join_bins(firsts) if single.grid else None for single, firsts in joined]
         return [(self._cells(column, grid), grid) for column, grid in zip(self._columns, grids, strict=True)]
 
     @cached_property

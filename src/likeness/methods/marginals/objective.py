@@ -55,7 +55,7 @@ class Singles:
     by_class: Floats | None = None
     precision: float = 0.0
 
-    def in_classes(self, sizes: Sequence[int], class_weights: Floats) -> Floats:
+    def class_shares(self, sizes: Sequence[int], class_weights: Floats) -> Floats:
         """Shares within each class, shape (num_classes, W), of columns with these cells.
 
         A column differs between classes by what its shares by class show beyond their noise (James and Stein).
@@ -145,7 +145,7 @@ class MarginalObjective:
         self._products = None if products is None else _ProductResiduals(products, sizes, 1 / (2 * total))
         self._singles = _SingleResiduals(singles, 1 / (2 * total))
         self._penalty = kl_penalty * (records * information) ** _BELIEF / total if information else 0.0
-        self._log_expected = np.log(singles.in_classes(sizes, class_weights) + _SMALLEST).astype(np.float32)
+        self._log_expected = np.log(singles.class_shares(sizes, class_weights) + _SMALLEST).astype(np.float32)
         self._adaptive = _ADAPTIVE
         self._prices = np.ones(total, dtype=np.float32)
 
@@ -313,7 +313,7 @@ class _AllResiduals:
             target[:, rows, columns] = counts / records
             precision[rows, columns] = weight
             if certain is not None:
-                precision[rows, columns] *= np.where(certain.of(i, j).all(axis=0), _CERTAIN, 1)
+                precision[rows, columns] *= np.where(certain.forbidden_cells(i, j).all(axis=0), _CERTAIN, 1)
         self._target = target
         self._precision = (precision / (2 * total * scale**2)).astype(np.float32)
 
