@@ -123,7 +123,7 @@ class Canary:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Map inputs (n, d) to features (n, width)."""
         second, blocks = x[:, 0] >= 0.5, []
-        for part in self.parts:
+        for part in self.bounded_parts:
             block = x.new_zeros(len(x), part.width)
             length = math.sqrt(part.norm_bound_squared)
             block[~second, 0] = length
@@ -144,7 +144,7 @@ class CanaryCells(Canary):
 
     def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Coordinate within each part, shape (n, parts)."""
-        return np.repeat((x[:, :1] >= 0.5).astype(np.int64), len(self.parts), axis=1)
+        return np.repeat((x[:, :1] >= 0.5).astype(np.int64), len(self.bounded_parts), axis=1)
 
 
 @dataclasses.dataclass(frozen=True)

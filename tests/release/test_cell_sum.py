@@ -147,7 +147,7 @@ class Liar:
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    parts = (Part(3, Fraction(1), nonnegative=True), Part(2, Fraction(4), nonnegative=True))
+    bounded_parts = (Part(3, Fraction(1), nonnegative=True), Part(2, Fraction(4), nonnegative=True))
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         raise AssertionError("the dense path is not for cell maps")
@@ -165,8 +165,8 @@ def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]
     query = Query("q", "privatize", Liar(np.array(answer)), num_groups=2)
     assert isinstance(query.feature, CellMap)
     found = lattice_sum(query, [Records(np.zeros((1, 1)), np.array([label]))])
-    own = [0 <= place < part.width for place, part in zip(answer[0], Liar.parts, strict=True)]
-    expected = sum(int(part.norm_bound_squared) for part, inside in zip(Liar.parts, own, strict=True) if inside)
+    own = [0 <= place < part.width for place, part in zip(answer[0], Liar.bounded_parts, strict=True)]
+    expected = sum(int(part.norm_bound_squared) for part, inside in zip(Liar.bounded_parts, own, strict=True) if inside)
     if not 0 <= label < 2:
         expected = 0
     assert int((found.astype(object) ** 2).sum()) == expected * 4**query.lattice_bits

@@ -224,7 +224,7 @@ class Method(ABC):
         """
         return frozenset()
 
-    def without_penalty(self) -> Self:
+    def drop_penalty(self) -> Self:
         """The recipe without a pull of the fit towards independence: estimates have less bias and more variance."""
         return self
 

@@ -6,7 +6,7 @@ as many as the table has, so an analysis of them has the usual sampling error to
 releases are drawn again, each from its own generator. A histogram that bins come from stays as it is released.
 
 The penalty that serves synthetic rows pulls estimates towards independence, and hides how much. So replicates are
-fitted without one (:meth:`likeness.methods.base.Method.without_penalty`). So is the first model, the base, to the real
+fitted without one (:meth:`likeness.methods.base.Method.drop_penalty`). So is the first model, the base, to the real
 release. Noise in nearly empty cells moves base and replicates alike, because both laws have such cells. A law that was
 fitted without a penalty has none left, so replicates from it would hide that error.
 :func:`likeness.inference.combine.combine` takes it off.
@@ -87,7 +87,7 @@ class _Source:
         records = number_of_records(self.context, self.auxiliary[CLASS_COUNTS])
         self.counts = records * np.array(saved.class_weights)
         self.model: Any = method.replicable(saved.network)
-        self.method, self.saved, self.compute, self.prefix = method.without_penalty(), saved, compute, rows.prefix
+        self.method, self.saved, self.compute, self.prefix = method.drop_penalty(), saved, compute, rows.prefix
 
     def base(self) -> SavedGenerator:
         """Fitted to the real releases."""

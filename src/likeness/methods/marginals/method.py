@@ -306,7 +306,7 @@ class Marginals(Method):
             minimize(objective, again.logits, again.weights, settings, lambda *_: None)
         return again
 
-    def without_penalty(self) -> "Marginals":
+    def drop_penalty(self) -> "Marginals":
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
         return replace(self, train=replace(self.train, kl_penalty=0.0))
 
