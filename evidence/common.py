@@ -171,7 +171,7 @@ def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, 
     with temporary_ledger():
         ledger = Ledger.open(locate())
         ledger.declare_population(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
-        ((dataset, rows),) = rows_in_memory(params, project.schema, train, ledger).records(project.model.encoded)
+        ((dataset, rows),) = rows_in_memory(params, project.schema, train, ledger).records(project.model.encodings)
 
         def answer(query: Query) -> Released:
             return from_bytes(Door(plan, ledger, dataset, rows).release(query), query.name)

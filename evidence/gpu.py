@@ -79,7 +79,7 @@ def network(name: str, shape: tuple[int, ...]) -> LatentGenerator:
 def objective(method: str, shape: tuple[int, ...], batch: int, device: torch.device, small: bool) -> LatentBatches:
     """Batches against an embedding of noise: its numbers change no time."""
     feature = features(method, int(torch.tensor(shape).prod()), shape, small)
-    size = sum(part.width for part in feature.parts)  # type: ignore[attr-defined]
+    size = sum(part.width for part in feature.bounded_parts)  # type: ignore[attr-defined]
     target = torch.randn(CLASSES, size, generator=torch.Generator().manual_seed(0)) * 1e-3
     critic = FrequencyCritic(feature, 0.01, 1.05, 0.5, device) if method == "pearl" else None  # type: ignore[arg-type]
     shares = torch.full((CLASSES,), 1 / CLASSES)

@@ -97,7 +97,7 @@ def network_step(repetitions: int) -> None:
     counts = [BATCH // CLASSES] * CLASSES
     stream = torch.Generator().manual_seed(0)
     x = torch.rand(BATCH, SIDE * SIDE, generator=stream, dtype=torch.float64)
-    target = torch.randn(CLASSES, feature.parts[0].width, generator=stream, dtype=torch.float64) * 1e-4
+    target = torch.randn(CLASSES, feature.bounded_parts[0].width, generator=stream, dtype=torch.float64) * 1e-4
     scale = torch.full((CLASSES,), 1 / CLASSES, dtype=torch.float64)
 
     # In training the target is there once for all steps; so it is here, for both.
@@ -266,7 +266,7 @@ class _WholeVectors:
     """A map without what makes its sums fast."""
 
     def __init__(self, feature: HermiteFeatures) -> None:
-        self.feature, self.parts, self.spec = feature, feature.parts, feature.spec
+        self.feature, self.bounded_parts, self.spec = feature, feature.bounded_parts, feature.spec
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.feature(x)

@@ -209,7 +209,7 @@ def as_codes(table: Table, columns: list[MixtureColumn]) -> tuple[pd.DataFrame, 
     encoder = Encoder(table.schema)
     encoded = encoder.encode(table.train)
     x = encoder.expand(encoded)
-    codes = pd.DataFrame({f"c{place}": column.cells.places(x) for place, column in enumerate(columns)})
+    codes = pd.DataFrame({f"c{place}": column.cells.cell_indices(x) for place, column in enumerate(columns)})
     return codes, encoder.labels(encoded)
 
 

@@ -74,13 +74,13 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     monkeypatch.setattr("likeness.preflight.doctor._SECONDS", 0.1)
     with lock_chain(locate()):
         assert "end that process" in faults()["lock of the ledger"]
-    with Project.load().ledger_session.alone(0):
+    with Project.load().ledger_session.exclusive_run(0):
         assert "end its process" in faults()["lock of runs"]
     usage = namedtuple("usage", "total used free")(10**12, 10**12, 5 * 2**20)
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda _: usage)
         assert faults()["disk"] == "only 5 MB are free. Make room."
-    anchor_path(locate().anchor, locate().place).unlink()
+    anchor_path(locate().anchor, locate().location).unlink()
     assert "anchor" in faults()["ledger"]
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 1
 

@@ -196,7 +196,7 @@ def test_rules_that_leave_no_row_are_named(fitted: Synthesizer) -> None:
     from likeness.pipeline.where import allowed_values
 
     with pytest.raises(ParamsError, match="the rules of the schema leave no such row"):
-        DrawnRows(fitted.generator_, ruled).where(3, 0, allowed_values({"land": "c"}, ruled))
+        DrawnRows(fitted.generator_, ruled).draw_where(3, 0, allowed_values({"land": "c"}, ruled))
 
 
 @pytest.mark.parametrize("word", ["age", "=3", '"age=3', 'a"b"c'])

@@ -33,7 +33,7 @@ class Histories(DataModel):
     schema: HistorySchema
     outputs = Outputs(("people", "events"), ("generator/people", "generator/following"))
     shares = (0.4, 0.6)
-    by_person = True
+    is_per_person = True
     prefixes = ("", NEXT)
     sections: ClassVar[Mapping[str, str]] = {"people": "people", "source": "events"}
 
@@ -84,7 +84,7 @@ class Histories(DataModel):
     @property
     def tables(self) -> dict[str, Schema]:
         """People and events, each with the key."""
-        return self.schema.written
+        return self.schema.table_schemas
 
     @property
     def key(self) -> str:
@@ -121,11 +121,11 @@ class Histories(DataModel):
 
     def recipe(self, method: "Method") -> "Method":
         """The method with a generator that knows a row given a part of it."""
-        return method.for_histories([rows.names for rows in self.schema.row_sets.values()])
+        return method.adapt_to_histories([rows.names for rows in self.schema.row_sets.values()])
 
     def encoding(self, rows: Schema) -> str:
         """It hangs on the whole schema, which says how rows are made of events."""
-        return sha256_json([encoding_digest(rows), self.schema.published.to_dict()])
+        return sha256_json([encoding_digest(rows), self.schema.published_schema.to_dict()])
 
     def ingest(self, sources: "Sources", ledger: "Ledger", paths: ProjectPaths) -> None:
         """Write both row sets, all at once: a person's events may lie anywhere."""
@@ -134,7 +134,7 @@ class Histories(DataModel):
         write_histories(self.schema, sources, self.complete(sources.params), ledger, paths)
 
     @property
-    def of_events(self) -> HistorySchema:
+    def event_schema(self) -> HistorySchema:
         """The schema itself."""
         return self.schema
 
@@ -164,7 +164,7 @@ class Histories(DataModel):
         require(said, "person", person, f"the schema's person, {schema.person}")
         return frames
 
-    def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
+    def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
         """Rows of people, and pairs of events."""
         import numpy as np
 
@@ -219,7 +219,7 @@ class Histories(DataModel):
         synthetic = None if most is None else self.as_released(tables, most)
         return histories_section(self.schema, released, total, tables, synthetic)
 
-    def broken(self, tables: Tables) -> dict[str, int]:
+    def count_violations(self, tables: Tables) -> dict[str, int]:
         """Rows that break what histories promise, or a rule within a person."""
         from likeness_histories.row_sets import link_violations
 

@@ -54,7 +54,7 @@ class HistoryGenerator:
         self, count: int, seed: int, where: Mapping[str, Any], dtypes: Mapping[str, Mapping[str, str]] | None = None
     ) -> dict[str, pd.DataFrame]:
         """Both tables of :meth:`draw` by name, in the dtypes of the schema or in others."""
-        drawn, written = self.draw(count, seed, where), self.schema.written
+        drawn, written = self.draw(count, seed, where), self.schema.table_schemas
         return {name: to_dtypes(drawn[name], written[name], (dtypes or {}).get(name)) for name in written}
 
     def draw(self, count: int, seed: int, where: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
@@ -76,7 +76,7 @@ class HistoryGenerator:
         where = conditions_by_name(where)
         for name in where:
             require(name in names, "where", name, f"a column of people: {', '.join(names) or 'there is none'}")
-        first, events = self._ruled(count, seed, where)
+        first, events = self._draw_keeping_rules(count, seed, where)
         key = self.schema.person
         for name in self.schema.fixed:
             events[name] = first[name].array.take(events[key].to_numpy())
@@ -85,7 +85,7 @@ class HistoryGenerator:
         people.insert(0, key, np.arange(1, count + 1))
         return {"people": people, "events": events}
 
-    def _ruled(self, count: int, seed: int, where: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def _draw_keeping_rules(self, count: int, seed: int, where: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """First rows and events of people, all of whom keep the rules of the schema.
 
         The history of somebody who breaks one is drawn again, at first beside the first row, then with it.
@@ -93,20 +93,20 @@ class HistoryGenerator:
         Raises:
             ParamsError: some people break a rule in every draw.
         """
-        first, key = self._first(count, seed, where), self.schema.person
+        first, key = self._draw_first_rows(count, seed, where), self.schema.person
         events = self._events(first, rng.public(seed, "sample.histories"))
         if not self.schema.rules:
             return first, events
         for attempt in range(_ATTEMPTS):
             lengths = np.bincount(events[key], minlength=count)
-            first[NUMBER] = self.schema.first_rows.column(NUMBER).typed(lengths - self.schema.least).array
+            first[NUMBER] = self.schema.first_rows.column(NUMBER).to_typed(lengths - self.schema.least).array
             broken = violating_people(self.schema, first, events, events[key].to_numpy())
             who = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *broken.values()]))
             if not len(who):
                 return first, events
             again = first.iloc[who].reset_index(drop=True)
             if attempt >= _BESIDE:
-                again = self._first(len(who), rng.public_seed(seed, f"sample.rules.{attempt}"), where)
+                again = self._draw_first_rows(len(who), rng.public_seed(seed, f"sample.rules.{attempt}"), where)
             redrawn = self._events(again, rng.public(seed, f"sample.histories.{attempt}"))
             first = pd.concat([first[~first.index.isin(who)], again.set_axis(who)]).sort_index()
             redrawn[key] = who[redrawn[key].to_numpy()]
@@ -115,12 +115,12 @@ class HistoryGenerator:
         worst = max(broken, key=lambda rule: len(broken[rule]))
         raise ParamsError(f"sample: some histories break {worst} in {_ATTEMPTS} draws. Correct the rule.")
 
-    def _first(self, count: int, seed: int, where: Mapping[str, Any]) -> pd.DataFrame:
+    def _draw_first_rows(self, count: int, seed: int, where: Mapping[str, Any]) -> pd.DataFrame:
         """One row a person. Somebody with events has a first one, and somebody with two a usual gap."""
         schema = self.schema.first_rows
         drawn = DrawnRows(self.people, schema)
         given = allowed_values(where, schema)
-        table = drawn.where(count, seed, given)
+        table = drawn.draw_where(count, seed, given)
         names = [f"first {column.name}" for column in self.schema.time_varying if not column.nullable]
         names += [f"usual {column.name}" for column in self.schema.states if self.schema.usual and not column.nullable]
         gap = [column.name for column in self.schema.usual if column.name == USUAL_GAP]
@@ -128,11 +128,11 @@ class HistoryGenerator:
             enough = table[NUMBER].cat.codes.to_numpy() + self.schema.least >= least
             bad = table[needed].isna().any(axis=1).to_numpy(dtype=bool) & enough
             if bad.any():
-                numbers = range(least - self.schema.least, self.schema.most + 1 - self.schema.least)
+                numbers = range(least - self.schema.least, self.schema.most_events + 1 - self.schema.least)
                 there = {name: Allowed(missing=True).complement(schema.column(name)) for name in needed}
                 wanted = {**given, NUMBER: Allowed(frozenset(numbers)), **there}
                 seed_of = rng.public_seed(seed, f"sample.{word}")
-                again = drawn.where(int(bad.sum()), seed_of, wanted)
+                again = drawn.draw_where(int(bad.sum()), seed_of, wanted)
                 again.index = table.index[bad]
                 table = pd.concat([table[~bad], again]).sort_index()
         return table
@@ -142,7 +142,7 @@ class HistoryGenerator:
         schema, encoder = self.schema, Encoder(self.schema.next_rows)
         lengths = first[NUMBER].cat.codes.to_numpy().astype(np.int64) + schema.least
         state = _State(schema, encoder)
-        x = state.of_first(first)
+        x = state.from_first_rows(first)
         rows_of_step = first[lengths > 0][[f"first {column.name}" for column in schema.time_varying]]
         rows_of_step = rows_of_step.set_axis([column.name for column in schema.time_varying], axis=1)
         active = np.flatnonzero(lengths > 0)
@@ -154,14 +154,14 @@ class HistoryGenerator:
         of_first = values_of(first, schema.first_rows.columns) if schema.rules_of_steps else {}
         last = {column.name: of_first[f"first {column.name}"].copy() for column in schema.time_varying if of_first}
         ended = is_end(schema, rows_of_step)
-        for step in range(1, schema.most):
+        for step in range(1, schema.most_events):
             active = active[~ended]
             active = active[lengths[active] > step]
             if not len(active):
                 break
             state.set_class(x, active, LENGTH, classes(lengths[active], schema.length_starts))
             state.set_class(x, active, STEP, classes(np.full(len(active), step), schema.step_starts))
-            new = state.next(conditional, x[active], random)
+            new = state.draw_next(conditional, x[active], random)
             rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             before = {name: cells[active] for name, cells in last.items()}
             following = _Following(state, of_first, before, at[active], active)
@@ -170,12 +170,14 @@ class HistoryGenerator:
                 new, rows = new[order], rows.iloc[order].reset_index(drop=True)
             for attempt in range(_REDRAWS if schema.rules_of_steps else 0):
                 following.compute(new, rows)
-                bad = following.broken(rows)
+                bad = following.violates_rules(rows)
                 if not bad.any():
                     break
                 within = attempt < _WITHIN
                 new[bad] = (
-                    conditional.within(new[bad], random) if within else state.next(conditional, x[active[bad]], random)
+                    conditional.draw_within(new[bad], random)
+                    if within
+                    else state.draw_next(conditional, x[active[bad]], random)
                 )
                 rows = encoder.decode(new, np.zeros(len(new), dtype=np.int64))
             following.compute(new, rows)
@@ -191,7 +193,7 @@ class HistoryGenerator:
         if schema.order is not None:
             column = schema.events.column(schema.order)
             numbers = _press_times(np.concatenate(times), events[schema.person].to_numpy(), column)
-            events[schema.order] = column.typed(numbers)
+            events[schema.order] = column.to_typed(numbers)
         return events.sort_values(schema.person, kind="stable", ignore_index=True)
 
 
@@ -216,11 +218,11 @@ class _State:
     def conditional(self, saved: SavedGenerator) -> "DrawsRest":
         """The distribution of the next event and the gap."""
         drawn = {GAP, *(f"next {column.name}" for column in self.schema.states)}
-        drawn |= {f"same {column.name}" for column in self.schema.repeated}
+        drawn |= {f"same {column.name}" for column in self.schema.repeatable_columns}
         names = enumerate(self.schema.next_rows.names)
         return saved.network.conditional([place for place, name in names if name not in drawn])
 
-    def next(
+    def draw_next(
         self, conditional: "DrawsRest", x: NDArray[np.float64], random: np.random.Generator
     ) -> NDArray[np.float64]:
         """Next events as dense rows (n, width), given rows (n, width) that hold what they depend on.
@@ -229,7 +231,7 @@ class _State:
         that is that of the last event is drawn again, alone.
         """
         new = conditional.draw(x, random)
-        for column in self.schema.repeated:
+        for column in self.schema.repeatable_columns:
             last, following = (self.slices[f"{word} {column.name}"] for word in ("last", "next"))
             again = new[:, self.slices[f"same {column.name}"].stop - 1] == 1
             new[again, following] = x[again, last]
@@ -240,14 +242,14 @@ class _State:
                 new[wrong, following] = conditional.draw(x[wrong], random)[:, following]
         return new
 
-    def of_first(self, first: pd.DataFrame) -> NDArray[np.float64]:
+    def from_first_rows(self, first: pd.DataFrame) -> NDArray[np.float64]:
         """Rows that hold the person, and the first event as the last one. Nothing is before it."""
         x = np.zeros((len(first), self._width))
         for column in self.schema.static:
-            self._put(x, column.name, _dense(self.schema.first_rows.part([column.name]), first))
+            self._put(x, column.name, _dense(self.schema.first_rows.select([column.name]), first))
         for column in self.schema.states:
             name = f"first {column.name}"
-            dense = _dense(self.schema.first_rows.part([name]), first)
+            dense = _dense(self.schema.first_rows.select([name]), first)
             place = self.slices[f"last {column.name}"]
             x[:, place] = dense[:, : place.stop - place.start]  # a place for missing that only first events have
             if "first" in self.schema.memory:
@@ -316,10 +318,12 @@ class _Following:
         self.state, self.schema, self.persons = state, state.schema, persons
         self._first, self._last, self._at = first, last, at
 
-    def broken(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
+    def violates_rules(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
         """Which events break a rule; row i is drawn for person i. There are rules."""
         everybody = np.arange(len(rows))
-        return self._broken(values_of(self.state.event(rows), self.schema.states), self.state.gaps(rows), everybody)
+        return self._find_violations(
+            values_of(self.state.event(rows), self.schema.states), self.state.gaps(rows), everybody
+        )
 
     def compute(self, new: NDArray[np.float64], rows: pd.DataFrame) -> None:
         """Set what rules compute of each event, in its dense row and in its cells; row i is drawn for person i."""
@@ -327,8 +331,8 @@ class _Following:
             if isinstance(rule, NextEqual):
                 name, events = rule.column.name, values_of(self.state.event(rows), self.schema.states)
                 values = self._values(events, self.state.gaps(rows), np.arange(len(rows)))
-                rows[name] = rule.column.typed(rule.mended(values)[name]).array
-                new[:, self.state.slices[name]] = _dense(self.schema.next_rows.part([name]), rows)
+                rows[name] = rule.column.to_typed(rule.project_on_rule(values)[name]).array
+                new[:, self.state.slices[name]] = _dense(self.schema.next_rows.select([name]), rows)
 
     def faults(self, rows: pd.DataFrame) -> Faults:
         """How far events lie beyond the order's upper bound; more where they break a rule. There is an order."""
@@ -341,11 +345,13 @@ class _Following:
             if not self.schema.rules_of_steps:
                 return late
             cells = {name: values[events] for name, values in states.items()}
-            return late + _WORSE * (upper - lower) * self._broken(cells, gaps[events], people)
+            return late + _WORSE * (upper - lower) * self._find_violations(cells, gaps[events], people)
 
         return faults
 
-    def _broken(self, events: "Values", gaps: NDArray[np.float64], people: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _find_violations(
+        self, events: "Values", gaps: NDArray[np.float64], people: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         return any_violation(self.schema.rules_of_steps, self._values(events, gaps, people))
 
     def _values(self, events: "Values", gaps: NDArray[np.float64], people: NDArray[np.int64]) -> "Values":
@@ -389,6 +395,6 @@ def _plain(schema: HistorySchema, events: pd.DataFrame) -> pd.DataFrame:
     for column in schema.time_varying:
         values = events[column.name].reset_index(drop=True)
         if not column.is_categorical:
-            values = column.typed(column.numbers(values))
+            values = column.to_typed(column.numbers(values))
         found[column.name] = values
     return pd.DataFrame(found)

@@ -92,9 +92,9 @@ def _mean_distance(
 
 def with_steps(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
     """Transitions with each step as a class of its own, and their schema."""
-    column = Column(STEP, "categorical", categories=tuple(map(str, range(1, schema.most))), ordered=True)
+    column = Column(STEP, "categorical", categories=tuple(map(str, range(1, schema.most_events))), ordered=True)
     columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
-    steps = column.typed(steps_of(rows.numbers) - 1)
+    steps = column.to_typed(steps_of(rows.numbers) - 1)
     return replace(schema.next_rows, columns=columns), with_columns(rows.transitions, {STEP: steps.array})
 
 
@@ -114,11 +114,11 @@ def shuffle_row_sets(rows: HistoryRows, seed: int) -> HistoryRows:
     """The floor: each column of both row sets in a public random order of its own."""
     random = rng.public(seed, "evaluation.histories.shuffled")
 
-    def mixed(table: pd.DataFrame) -> pd.DataFrame:
+    def mix(table: pd.DataFrame) -> pd.DataFrame:
         orders = {name: random.permutation(len(table)) for name in table}
         return pd.DataFrame({name: table[name].array.take(order) for name, order in orders.items()})
 
-    return HistoryRows(mixed(rows.people), mixed(rows.transitions), rows.numbers)
+    return HistoryRows(mix(rows.people), mix(rows.transitions), rows.numbers)
 
 
 def summaries(schema: HistorySchema, rows: HistoryRows, bins: int = 16) -> NDArray[np.float64]:

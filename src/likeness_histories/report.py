@@ -64,7 +64,7 @@ def histories_section(
     people = print_numbers(schema.first_rows, *seen[""])
     first = tables["people"].head(MOST_LISTED)
     theirs = tables["events"][tables["events"][schema.person].isin(first[schema.person])]
-    written, compares = schema.written, people["misfits"] is not None
+    written, compares = schema.table_schemas, people["misfits"] is not None
     part = {**_report_section(schema, *seen[NEXT], first, theirs), "compared": compares}
     return {
         "source": schema.events.source,
@@ -77,7 +77,7 @@ def histories_section(
         ],
         "sheet": [],
         "size": [(len(tables["people"]), "people"), (len(tables["events"]), "events")],
-        "names": [rows.modeled.names for rows in schema.row_sets.values()],
+        "names": [rows.model_schema.names for rows in schema.row_sets.values()],
         "words": {"columns": "The people, column by column", "rows": "people", "records": "people"},
         "parts": [
             {"id": "histories", "title": "Histories", "html": fill_template("histories.html.j2", _TEMPLATES, **part)}
@@ -106,7 +106,7 @@ def _pair(name: str) -> tuple[str, str]:
 
 def _has_matrix(answers: Answers, name: str) -> bool:
     axes, pair = answers.measured.axes, _pair(name)
-    return answers.measured.terms.measured(pair) and all(axes[one].size <= MOST_STATES for one in pair)
+    return answers.measured.terms.is_measured(pair) and all(axes[one].size <= MOST_STATES for one in pair)
 
 
 def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | None, name: str) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _lines(schema: HistorySchema, people: "DataFrame", events: "DataFrame") -> l
         places = (np.arange(len(keys)) - np.searchsorted(keys, keys, side="left")).astype(float)
     spread = (places.max() - places.min() or 1.0) if len(places) else 1.0
     at = 99 * (places - places.min()) / spread if len(places) else places
-    ends, written = is_end(schema, events), schema.written
+    ends, written = is_end(schema, events), schema.table_schemas
     of_events, of_people = texts(events, written["events"]), texts(people, written["people"])
     order = None if schema.order is None else of_events[0].index(schema.order)
     lines = []

@@ -98,7 +98,7 @@ def _first_rows(
     if schema.usual:
         found |= _usual(schema, events, numbers, len(lengths))
     labels = schema.first_rows.column(NUMBER)
-    found[NUMBER] = labels.typed(lengths - schema.least)
+    found[NUMBER] = labels.to_typed(lengths - schema.least)
     for column in schema.time_varying:
         name = f"first {column.name}"
         found[name] = _take_cells(events[column.name], schema.first_rows.column(name), firsts)
@@ -123,14 +123,14 @@ def _usual(
             persons, places = np.unique(pairs[order] // size, return_index=True)
             most = np.full(count, -1)
             most[persons] = pairs[order][places] % size
-            found[name] = column.typed(np.where(most < 0, np.nan, most))
+            found[name] = column.to_typed(np.where(most < 0, np.nan, most))
         else:
             middle = _middle(column.numbers(values), numbers, count)
-            found[name] = schema.first_rows.column(name).typed(middle)
+            found[name] = schema.first_rows.column(name).to_typed(middle)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), schema.first_rows.column(USUAL_GAP)
         again = numbers[1:] == numbers[:-1]
-        found[USUAL_GAP] = gap.typed(_middle(np.diff(at)[again], numbers[1:][again], count))
+        found[USUAL_GAP] = gap.to_typed(_middle(np.diff(at)[again], numbers[1:][again], count))
     return found
 
 
@@ -175,8 +175,8 @@ def link_violations(schema: HistorySchema, people: pd.DataFrame, events: pd.Data
         "each event has a person": int((~np.isin(persons, keys)).sum()),
         "events are in the order of people": int((np.diff(persons) < 0).sum()),
         "events of a person are in order": int((again & (np.diff(order_numbers(schema, events)) < 0)).sum()),
-        f"a person has at most {schema.most} events": int(
-            (np.unique(persons, return_counts=True)[1] > schema.most).sum()
+        f"a person has at most {schema.most_events} events": int(
+            (np.unique(persons, return_counts=True)[1] > schema.most_events).sum()
         ),
         "no event follows an end": int((again & is_end(schema, events)[:-1]).sum()),
     }
@@ -192,15 +192,15 @@ def _counted_events(
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """The events that count, in order of people and of their histories, and the person of each."""
     keep, hashes = numbers >= 0, row_hashes(events, schema.events)
-    if schema.which == "hash":
-        keep &= bound_contributions(hashes, names, np.full(len(events), "train"), schema.most)
+    if schema.which_events == "hash":
+        keep &= bound_contributions(hashes, names, np.full(len(events), "train"), schema.most_events)
     places = np.flatnonzero(keep)
     events, numbers = events.iloc[places], numbers[places]
     order = np.lexsort((leading(hashes[places]), order_numbers(schema, events), numbers))
     events, numbers = events.iloc[order].reset_index(drop=True), numbers[order]
     begins = np.searchsorted(numbers, numbers, side="left")
     ended = np.concatenate([[0], np.cumsum(is_end(schema, events))])
-    keep = (np.arange(len(numbers)) - begins < schema.most) & (ended[:-1] == ended[begins])
+    keep = (np.arange(len(numbers)) - begins < schema.most_events) & (ended[:-1] == ended[begins])
     return events[keep].reset_index(drop=True), numbers[keep]
 
 
@@ -220,13 +220,13 @@ def _transitions(
         (LENGTH, lengths[persons], schema.length_starts),
         (STEP, steps_of(persons), schema.step_starts),
     ):
-        found[name] = table.column(name).typed(classes(of_each, starts))
+        found[name] = table.column(name).to_typed(classes(of_each, starts))
     for column in schema.states:
         found[f"last {column.name}"] = _take_cells(events[column.name], column, lasts)
         found[f"next {column.name}"] = _take_cells(events[column.name], column, lasts + 1)
-    for column in schema.repeated:
+    for column in schema.repeatable_columns:
         codes = events[column.name].cat.codes.to_numpy()
-        found[f"same {column.name}"] = table.column(f"same {column.name}").typed(codes[lasts] == codes[lasts + 1])
+        found[f"same {column.name}"] = table.column(f"same {column.name}").to_typed(codes[lasts] == codes[lasts + 1])
     begins = np.searchsorted(numbers, numbers, side="left")[lasts]
     earlier = np.where(lasts > begins, lasts - 1, -1)
     for word, places in (("first", begins), ("before", earlier)):
@@ -235,10 +235,10 @@ def _transitions(
             found[name] = _take_cells(events[column.name], table.column(name), places)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), table.column(GAP)
-        found[GAP] = gap.typed(at[lasts + 1] - at[lasts])
+        found[GAP] = gap.to_typed(at[lasts + 1] - at[lasts])
         if "gap" in schema.memory:
             before = np.where(earlier < 0, math.nan, at[lasts] - at[earlier])
-            found[GAP_BEFORE] = table.column(GAP_BEFORE).typed(before)
+            found[GAP_BEFORE] = table.column(GAP_BEFORE).to_typed(before)
     return pd.DataFrame({name: found[name] for name in table.names}), persons
 
 
@@ -248,7 +248,7 @@ def _take_cells(values: "pd.Series", column: Column, places: NDArray[np.int64]) 
         return pd.Series(values.array.take(places, allow_fill=True))
     numbers = column.numbers(values)
     taken = numbers[places] if len(numbers) else np.full(len(places), math.nan)
-    return column.typed(np.where(places < 0, math.nan, taken))
+    return column.to_typed(np.where(places < 0, math.nan, taken))
 
 
 def violating_people(

@@ -52,10 +52,10 @@ class NextEqual(Equal):
         """The column of the next event."""
         return next(iter(self.columns.values()))
 
-    def mended(self, values: "Values") -> "Values":
+    def project_on_rule(self, values: "Values") -> "Values":
         """The computed number within its bounds, in every row; the lower bound where it may not be missing."""
-        (cells,) = self.computed(values).values()
-        return {self.column.name: self.column.bounded(cells)}
+        (cells,) = self.compute(values).values()
+        return {self.column.name: self.column.clip_to_bounds(cells)}
 
 
 def rules_among(spec: Any, columns: Iterable[Column], order: Column | None, gap: Column | None) -> tuple[Rule, ...]:

@@ -48,10 +48,10 @@ class HistorySchema:
 
     person: str
     events: Schema
-    most: int
+    most_events: int
     people: Schema | None = None
     order: str | None = None
-    which: str = WHICH[0]
+    which_events: str = WHICH[0]
     fixed: tuple[str, ...] = ()
     ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     memory: tuple[str, ...] = ()
@@ -60,10 +60,10 @@ class HistorySchema:
     def __post_init__(self) -> None:
         for key in ("person", "order", "fixed", "ends"):
             object.__setattr__(self, key, normal_texts(getattr(self, key)))
-        if type(self.most) is not int or not 2 <= self.most < MOST_CATEGORIES:
+        if type(self.most_events) is not int or not 2 <= self.most_events < MOST_CATEGORIES:
             raise SchemaError(f"most must be a whole number from 2 to {MOST_CATEGORIES - 1}. Correct it.")
-        if self.which not in WHICH:
-            raise SchemaError(f"which '{self.which}' is no choice of events. Choices: {', '.join(WHICH)}.")
+        if self.which_events not in WHICH:
+            raise SchemaError(f"which '{self.which_events}' is no choice of events. Choices: {', '.join(WHICH)}.")
         for word in self.memory:
             if word not in MEMORY or self.memory.count(word) > 1:
                 raise SchemaError(
@@ -102,7 +102,7 @@ class HistorySchema:
         for column in self.person_columns:
             if column.name in of_histories:
                 raise SchemaError(f"column '{column.name}' of people has a name that histories use. Rename the column.")
-        _ = self.written, self.parsed_rules
+        _ = self.table_schemas, self.parsed_rules
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], where: str = "schema") -> "HistorySchema":
@@ -129,10 +129,10 @@ class HistorySchema:
             return cls(
                 person=str(mapping["person"]),
                 events=table("events"),
-                most=mapping.get("most"),  # type: ignore[arg-type]  # checked there
+                most_events=mapping.get("most"),  # type: ignore[arg-type]  # checked there
                 people=None if people is None else table("people"),
                 order=None if order is None else str(order),
-                which=str(mapping.get("which", WHICH[0])),
+                which_events=str(mapping.get("which", WHICH[0])),
                 fixed=tuple(map(str, mapping.get("fixed") or ())),
                 ends={str(name): tuple(map(str, texts)) for name, texts in ends.items()},
                 memory=(memory,) if isinstance(memory, str) else tuple(map(str, memory)),
@@ -143,10 +143,10 @@ class HistorySchema:
             raise SchemaError(words if words.startswith(where) else f"{where}: {words}") from None
 
     @property
-    def published(self) -> "HistorySchema":
-        """The schema for others, see :attr:`Schema.published`."""
-        people = None if self.people is None else self.people.published
-        return replace(self, people=people, events=self.events.published)
+    def published_schema(self) -> "HistorySchema":
+        """The schema for others, see :attr:`Schema.published_schema`."""
+        people = None if self.people is None else self.people.published_schema
+        return replace(self, people=people, events=self.events.published_schema)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; :meth:`from_dict` reads it back."""
@@ -155,8 +155,8 @@ class HistorySchema:
             "source": self.events.source,
             "person": self.person,
             "order": self.order,
-            "most": self.most,
-            "which": self.which,
+            "most": self.most_events,
+            "which": self.which_events,
             "fixed": list(self.fixed),
             "ends": {name: list(texts) for name, texts in self.ends.items()},
             **({"memory": list(self.memory)} if self.memory else {}),
@@ -188,14 +188,14 @@ class HistorySchema:
         return tuple(column for column in self.time_varying if column.name != self.order)
 
     @cached_property
-    def repeated(self) -> tuple[Column, ...]:
+    def repeatable_columns(self) -> tuple[Column, ...]:
         """Columns of many categories: a row of two events says of each whether the next one has the same category."""
         return tuple(column for column in self.states if column.is_categorical and len(column.categories) > _MANY)
 
     @property
     def unit(self) -> PrivacyUnit:
         """Who is protected: a person, with the events that count."""
-        return PrivacyUnit(self.person, self.most)
+        return PrivacyUnit(self.person, self.most_events)
 
     @property
     def least(self) -> int:
@@ -209,7 +209,7 @@ class HistorySchema:
 
     @cached_property
     def _first_columns(self) -> tuple[Column, ...]:
-        numbers = tuple(str(number) for number in range(self.least, self.most + 1))
+        numbers = tuple(str(number) for number in range(self.least, self.most_events + 1))
         first = (_rename_column(column, "first", self.least == 0) for column in self.time_varying)
         return (*self.static, Column(NUMBER, "categorical", categories=numbers, ordered=True), *first)
 
@@ -243,13 +243,19 @@ class HistorySchema:
     @cached_property
     def _next_columns(self) -> tuple[Column, ...]:
         last, following = ([_rename_column(column, word) for column in self.states] for word in ("last", "next"))
-        length = Column(LENGTH, "categorical", categories=_state_words(self.length_starts, self.most), ordered=True)
-        step = Column(STEP, "categorical", categories=_state_words(self.step_starts, self.most - 1), ordered=True)
+        length = Column(
+            LENGTH, "categorical", categories=_state_words(self.length_starts, self.most_events), ordered=True
+        )
+        step = Column(
+            STEP, "categorical", categories=_state_words(self.step_starts, self.most_events - 1), ordered=True
+        )
         return (*self.static, length, step, *self._memory_columns, *last, *following, *self._repeats, *self._gap())
 
     @property
     def _repeats(self) -> tuple[Column, ...]:
-        return tuple(Column(f"same {column.name}", "categorical", categories=REPEATS) for column in self.repeated)
+        return tuple(
+            Column(f"same {column.name}", "categorical", categories=REPEATS) for column in self.repeatable_columns
+        )
 
     @cached_property
     def _memory_columns(self) -> tuple[Column, ...]:
@@ -280,7 +286,7 @@ class HistorySchema:
         return {"": self.first_rows, NEXT: self.next_rows}
 
     @property
-    def written(self) -> dict[str, Schema]:
+    def table_schemas(self) -> dict[str, Schema]:
         """Schemas of both tables as they are written: each begins with the key."""
         key = Column(self.person, "integer", 1.0, 2.0**31)
         return {
@@ -291,12 +297,12 @@ class HistorySchema:
     @cached_property
     def length_starts(self) -> tuple[int, ...]:
         """The first number of events of each class of lengths."""
-        return tuple(_starts(2, self.most))
+        return tuple(_starts(2, self.most_events))
 
     @property
     def step_starts(self) -> tuple[int, ...]:
         """The first step of each class of steps: the one from the first event to the second, and all later ones."""
-        return (1, 2)[: self.most - 1]
+        return (1, 2)[: self.most_events - 1]
 
     def _gap(self) -> tuple[Column, ...]:
         """The distance of two events in the order: none below 0, since a history is ordered."""

@@ -107,5 +107,5 @@ def contact_sheet(table: "DataFrame", schema: Schema) -> list[tuple[str, str]]:
 def _classes(table: "DataFrame", schema: Schema) -> NDArray[np.int64]:
     """The class of each image by its number."""
     assert schema.label_column is not None  # the caller asked
-    typed = typed_again(table[[schema.label_column.name]], schema.part([schema.label_column.name]))
+    typed = typed_again(table[[schema.label_column.name]], schema.select([schema.label_column.name]))
     return schema.label_column.numbers(typed.iloc[:, 0]).astype(np.int64)

@@ -63,6 +63,6 @@ class ImageFiles(SourceFormat):
         return only_bytes(batch, name)
 
     @staticmethod
-    def decoded(cells: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
+    def decode_images(cells: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
         """Values of PNG and JPEG images."""
         return decode_images(cells, shape, where)

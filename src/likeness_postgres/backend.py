@@ -74,7 +74,7 @@ class PostgresCounts(CountBackend):
         manifest = manifest_of(params, ledger.id, summary.digest, summary.count, summary.whole, summary.held_out)
         ledger.check_owner(manifest["identity"], summary.digest, manifest["rows_digests"])
         manifest[COUNTED] = sha256_bytes("\n;\n".join(rows.survey_statements).encode())
-        for prefix, (schema, _) in self.model.encoded.items():
+        for prefix, (schema, _) in self.model.encodings.items():
             no_cells = pd.DataFrame({name: pd.Series(dtype=object) for name in schema.names})
             table = with_columns(
                 type_table(no_cells, schema, rows.database.name), {SPLIT_COLUMN: pd.Series(dtype=object)}
@@ -115,8 +115,8 @@ class PostgresCounts(CountBackend):
         from likeness_postgres.rows import RemoteRows
         from likeness_postgres.statements import People
 
-        databases = [one for one in self.sources.places if isinstance(one, Database)]
-        if (events := self.model.of_events) is not None:
+        databases = [one for one in self.sources.all_sources if isinstance(one, Database)]
+        if (events := self.model.event_schema) is not None:
             return RemoteHistories.from_databases(events, databases, self._split(), place)
         unit = self.sources.ingest.unit
         people = None if unit is None else People(unit.column, unit.max_rows)

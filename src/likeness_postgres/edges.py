@@ -19,9 +19,9 @@ _EDGES = 8  # of which all neighbors are tried at once
 class Axis(Hashable, Protocol):
     """The cells of one column, as maps of cells have them.
 
-    ``start`` is the first coordinate of the column in the dense row, and ``size`` the number of cells. ``places`` gives
-    the cell of each row, shape (n,), from dense rows (n, d): it never falls as the coordinate of a number rises. An
-    axis whose cell falls has a method ``expression``, which gives SQL from the name of the coordinate.
+    ``start`` is the first coordinate of the column in the dense row, and ``size`` the number of cells. ``cell_indices``
+    gives the cell of each row, shape (n,), from dense rows (n, d): it never falls as the coordinate of a number rises.
+    An axis whose cell falls has a method ``expression``, which gives SQL from the name of the coordinate.
     """
 
     start: int
@@ -31,7 +31,7 @@ class Axis(Hashable, Protocol):
         """Number of cells."""
         ...
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Cell of each row."""
         ...
 
@@ -71,11 +71,11 @@ def _bin_starts(column: Column, axis: Axis) -> list[int] | list[float] | None:
     inner = axis.size - int(column.nullable)
     wanted = np.arange(1, inner)
 
-    def places(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    def find_cells(keys: NDArray[np.int64]) -> NDArray[np.int64]:
         values = keys.astype(np.float64) if column.is_integral else _floats(keys)
         x = np.zeros((len(keys), 2))
-        x[:, 0] = column.type.encode(column.typed(values), column)
-        return axis.places(x)
+        x[:, 0] = column.type.encode(column.to_typed(values), column)
+        return axis.cell_indices(x)
 
     ends = (
         np.array([math.ceil(lower), math.floor(upper)]) if column.is_integral else _keys(np.array([lower, upper]) + 0.0)
@@ -85,12 +85,12 @@ def _bin_starts(column: Column, axis: Axis) -> list[int] | list[float] | None:
         middle = (low >> 1) + (high >> 1) + (low & high & 1)  # a difference could overflow
         inside = (middle > low) & (middle < high)
         reached = np.zeros(len(middle), bool)
-        reached[inside] = places(middle[inside]) >= wanted[inside]
+        reached[inside] = find_cells(middle[inside]) >= wanted[inside]
         high, low = np.where(inside & reached, middle, high), np.where(inside & ~reached, middle, low)
     for start in range(0, 0 if column.transform == "none" else len(high), _EDGES):
         near = high[start : start + _EDGES, None] + np.arange(-_NEIGHBORS, _NEIGHBORS + 1)
         keys = np.unique(near.clip(*ends))
-        if (places(keys) != np.searchsorted(high, keys, side="right")).any():
+        if (find_cells(keys) != np.searchsorted(high, keys, side="right")).any():
             return None
     firsts = high.astype(np.float64) if column.is_integral else _floats(high)
     return [int(first) for first in high.tolist()] if column.is_integral else firsts.tolist()

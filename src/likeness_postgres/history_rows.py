@@ -30,7 +30,7 @@ class RemoteHistories(RemoteRows):
     history: EventSchema = field(kw_only=True)
     place: int = field(kw_only=True)
     tables: Sequence[RemoteRows] = field(kw_only=True)
-    by_person = True
+    is_per_person = True
 
     @classmethod
     def from_databases(
@@ -49,7 +49,7 @@ class RemoteHistories(RemoteRows):
             RemoteRows(database, schema, split, People(name, 0))
             for database, schema in zip(databases, schemas, strict=True)
         ]
-        schema, unit = list(history.row_sets.values())[place], People(name, history.most)
+        schema, unit = list(history.row_sets.values())[place], People(name, history.most_events)
         return cls(databases[0], schema, split, unit, history=history, place=place, tables=tables)
 
     @cached_property
@@ -68,7 +68,7 @@ class RemoteHistories(RemoteRows):
             DataError: the rows must come.
         """
         self.check_reasons()
-        return HistoryStatements.for_row_set(self.history, self.place, [table.statements for table in self.tables])
+        return HistoryStatements.from_row_set(self.history, self.place, [table.statements for table in self.tables])
 
     @property
     def survey_statements(self) -> list[str]:

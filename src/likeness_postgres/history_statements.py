@@ -40,7 +40,7 @@ Steps = list[tuple[str, str]]
 
 def reasons_against(history: EventSchema) -> list[str]:
     """Why a database cannot make the row sets as Python does; empty where it can."""
-    return [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained)]
+    return [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained_table)]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class HistoryStatements(Statements):
     group = "m"
 
     @classmethod
-    def for_row_set(cls, history: EventSchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
+    def from_row_set(cls, history: EventSchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
         """The statements that count one of both row sets.
 
         Args:
@@ -107,7 +107,7 @@ class HistoryStatements(Statements):
     @cached_property
     def _table_statements(self) -> list[Statements]:
         """The statements about the tables, whose steps have names of their own. Those about events may bound them."""
-        most = self.history.most if self.history.which == "hash" else 0
+        most = self.history.most_events if self.history.which_events == "hash" else 0
         return [
             replace(table, mark=mark, unit=table.unit and replace(table.unit, max_rows=rows))
             for table, mark, rows in zip(self.tables, (_EVENTS, _PEOPLE), (most, 0), strict=False)
@@ -118,7 +118,7 @@ class HistoryStatements(Statements):
         steps += [*self._row_steps(), *self._event_steps(), *self._usual_steps(), *self._part_steps()]
         for mark, schema in zip(_MARKS, self.history.row_sets.values(), strict=True):
             mapped, names = Statements.transform_steps(replace(self, schema=schema, complete=schema, mark=mark))
-            row = " || ".join(columns.row_text(column, names[column.name]) for column in schema.modeled.columns)
+            row = " || ".join(columns.row_text(column, names[column.name]) for column in schema.model_schema.columns)
             steps += [*mapped, (f"{mark}_hashed", f"SELECT m, L_SHA({row}) AS h FROM {mark}_units")]
         first, following = (f"FROM {mark}_hashed" for mark in _MARKS)
         return [*steps, ("likeness_hashes", f"SELECT 0 AS m, h {first} UNION ALL SELECT m, h {following}")]
@@ -151,7 +151,7 @@ class HistoryStatements(Statements):
         if history.order is not None:
             last, following, earlier = (self._event_column(word, history.order) for word in "vnb")
             gaps = [f"{following} - {last} AS gap", f"{last} - {earlier} AS gap_before"]
-        counted = f"WHERE i <= {history.most} AND ended = 0 AND u = {history.least}"
+        counted = f"WHERE i <= {history.most_events} AND ended = 0 AND u = {history.least}"
         return [
             ("likeness_placed", f"SELECT *, {', '.join(placed)} FROM likeness_together"),
             ("likeness_ended", f"SELECT *, SUM(e) {_IN_ORDER} - e AS ended FROM likeness_placed"),

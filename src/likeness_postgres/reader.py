@@ -38,9 +38,9 @@ class PostgresReader:
         return 0 if self.rows.unit is None else self.rows.unit.max_rows
 
     @property
-    def by_person(self) -> bool:
+    def is_per_person(self) -> bool:
         """Whether the rows of a person share one contribution."""
-        return self.rows.by_person
+        return self.rows.is_per_person
 
     def counts(
         self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool

@@ -77,7 +77,7 @@ class RemoteRows:
     split: Split
     unit: People | None = None
     complete: Schema | None = None
-    by_person: ClassVar[bool] = False
+    is_per_person: ClassVar[bool] = False
     """Whether the rows of a person share one contribution, so that they are counted by the number of these rows."""
 
     @cached_property
@@ -110,7 +110,7 @@ class RemoteRows:
             many.append(
                 f"{self.database.key} has a name that begins with likeness_, as steps here. Name a view otherwise"
             )
-        many += rules.reasons_against(self.schema.constrained)
+        many += rules.reasons_against(self.schema.constrained_table)
         return [*many, *(f"column '{name}': {reason}" for name, reason in reasons if reason)]
 
     def check_reasons(self) -> None:

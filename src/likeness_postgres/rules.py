@@ -56,7 +56,7 @@ def reasons_against(table: ConstrainedTable) -> list[str]:
         and rule.difference.is_integral
         and not all(column.is_integral for column in rule.columns.values())
     ]
-    for rule in table.on_modeled:
+    for rule in table.modeled_rules:
         if isinstance(rule, Equal):
             listed = [rule.columns[part] for part in rule.parts if isinstance(part, str)]
             if rule.operation in ("product", "ratio") and not all(column.is_integral for column in listed):
@@ -91,14 +91,14 @@ def transform(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) 
     """
     names, settled = dict(values), dict[int, list[str]]()
     for _ in range(PASSES):
-        for rule in table.on_modeled:
+        for rule in table.modeled_rules:
             if settled.get(rule.number) == [names[name] for name in rule.columns]:
                 continue
             for name, expression in _projections(rule, names):
                 names[name] = steps.add(expression)
             settled[rule.number] = [names[name] for name in rule.columns]
     for computing in table.computing:
-        for column, expression in zip(computing.modeled, _stand_ins(computing, names, steps), strict=True):
+        for column, expression in zip(computing.stand_in_columns, _stand_ins(computing, names, steps), strict=True):
             names[column.name] = steps.add(expression)
     for column in table.columns:
         if names[column.name] != values[column.name] and not column.is_categorical:
@@ -106,11 +106,11 @@ def transform(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) 
             if column.is_integral:  # an order may raise it to a number with decimals
                 value = steps.add(f"L_WHOLE({value})")
             names[column.name] = steps.add(columns.typed_value(column, f"{value} IS NULL", value))
-    return {column.name: names[column.name] for column in table.modeled}
+    return {column.name: names[column.name] for column in table.modeled_columns}
 
 
 def _projections(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Columns that a rule changes, in order, as :meth:`Rule.mended`; ``names`` has the new name of each after it."""
+    """Columns that a rule changes, in order, by :meth:`Rule.project_on_rule`; ``names`` gets the new name of each."""
     given = dict(names)
     if isinstance(rule, IfThen):
         broken = _condition(rule.given, rule.columns, given)
@@ -122,7 +122,7 @@ def _projections(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, st
                 f"CASE WHEN {wrong} THEN {_nearest_allowed(allowed, column, given[name])} ELSE {given[name]} END",
             )
     elif isinstance(rule, Never):
-        name, rest = rule.last
+        name, rest = rule.last_condition
         broken, nearest = (
             _condition(rule.conditions, rule.columns, given),
             _nearest_allowed(rest, rule.columns[name], given[name]),

@@ -187,7 +187,7 @@ class Statements:
         for column in self.schema.open_columns:
             text = values[column.name]
             values[column.name] = mapped.add(columns.released_category_index(self.complete.column(column.name), text))
-        modeled = rules.transform(self.complete.constrained, values, mapped) if self.schema.rules else values
+        modeled = rules.transform(self.complete.constrained_table, values, mapped) if self.schema.rules else values
         added = [*mapped.steps, ["0 AS x", *self._units(modeled)]]
         names = ["train", *(f"rules_{k}" for k in range(1, len(added))), "units"]
         steps += [
@@ -273,7 +273,7 @@ class Statements:
     def _units(self, values: Mapping[str, str]) -> list[str]:
         """``x_..``: a number on its column's unit scale, as :meth:`likeness.data.schema.kinds.Kind.encode`."""
         units = []
-        for column in self.complete.modeled.columns:
+        for column in self.complete.model_schema.columns:
             if not column.is_categorical and column.transform == "none":
                 value, (lower, upper) = values[column.name], column.bounds
                 above, width = f"({value} - {columns.float_literal(lower)})", columns.float_literal(upper - lower)
@@ -283,8 +283,8 @@ class Statements:
 
     def _cell(self, axis: Axis, values: Mapping[str, str]) -> str:
         """The cell of an axis, from the names of modeled values by column."""
-        starts = {start: name for name, start in Layout.from_schema(self.complete.modeled).starts.items()}
-        column = self.complete.modeled.column(starts[axis.start])
+        starts = {start: name for name, start in Layout.from_schema(self.complete.model_schema).starts.items()}
+        column = self.complete.model_schema.column(starts[axis.start])
         value = values[column.name]
         if column.is_categorical:
             return f"COALESCE({value}, {len(column.categories)})"

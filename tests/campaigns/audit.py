@@ -115,14 +115,14 @@ class Canary:
     like: FeatureMap
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """Those of the other map."""
-        return tuple(self.like.parts)
+        return tuple(self.like.bounded_parts)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Map inputs (n, d) to features (n, width)."""
         second, blocks = x[:, 0] >= 0.5, []
-        for part in self.parts:
+        for part in self.bounded_parts:
             block = x.new_zeros(len(x), part.width)
             length = math.sqrt(part.norm_bound_squared)
             block[~second, 0] = length
@@ -141,9 +141,9 @@ class Canary:
 class CanaryCells(Canary):
     """The same for maps that name cells; a place outside its part counts nothing."""
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Coordinate within each part, shape (n, parts)."""
-        return np.repeat((x[:, :1] >= 0.5).astype(np.int64), len(self.parts), axis=1)
+        return np.repeat((x[:, :1] >= 0.5).astype(np.int64), len(self.bounded_parts), axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Case:
     @property
     def unit(self) -> PrivacyUnit | None:
         """The unit of privacy, where a person may have several rows."""
-        return UNIT if getattr(self.query, "by_person", False) else None
+        return UNIT if getattr(self.query, "is_per_person", False) else None
 
     @property
     def canary(self) -> "Case":
@@ -261,11 +261,11 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
 
 def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> list[Query]:
     """Every query of a method about some rows; those of the auxiliary stage are answered on the way."""
-    adjacency, unit = Adjacency(asked.context.adjacency), UNIT if asked.by_person else None
+    adjacency, unit = Adjacency(asked.context.adjacency), UNIT if asked.is_per_person else None
     plan = make_plan(
         method=name,
         identity="people",
-        shares=asked.shares(method) if asked.by_person else method.shares(asked.context),
+        shares=asked.shares(method) if asked.is_per_person else method.shares(asked.context),
         epsilon=EPSILON,
         delta=DELTA,
         adjacency=adjacency,
@@ -276,19 +276,19 @@ def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> li
     with temporary_ledger(adjacency, unit) as ledger:
 
         def answer(query: Query) -> Released:
-            queries.append(asked.scoped(query))
+            queries.append(asked.scope(query))
             data = door.Door(plan, ledger, Dataset("people", "rows", unit=unit), lambda: [records]).release(queries[-1])
             return from_bytes(data, query.name)
 
         auxiliary = method.ask(asked.context, answer)
-    return [*queries, asked.scoped(method.embedding_query(asked.context, auxiliary))]
+    return [*queries, asked.scope(method.embedding_query(asked.context, auxiliary))]
 
 
 def history_cases() -> Iterator[Case]:
     """The queries about people with histories. Only people who come or go are protected, so there is one adjacency."""
     section = defaults(METHODS["marginals"])
     section["privatize"]["workload"] = [{"columns": ["a", "last c", "next c"]}]
-    adjacency, method = Adjacency.ADD_REMOVE_ONE, build(METHODS["marginals"], section, "marginals").for_histories()
+    adjacency, method = Adjacency.ADD_REMOVE_ONE, build(METHODS["marginals"], section, "marginals").adapt_to_histories()
     histories = MODELS["histories"].schema_from(HISTORIES, "audit.yaml")
     remembering = MODELS["histories"].schema_from({**HISTORIES, "memory": MEMORY}, "audit.yaml")
     row_sets = [
@@ -297,7 +297,7 @@ def history_cases() -> Iterator[Case]:
         (" and memory", "next_", remembering.row_sets["next_"]),
     ]
     for words, prefix, schema in row_sets:
-        asked = RowSet(Context(schema, str(adjacency), None, seed=0), "", prefix=prefix, by_person=True)
+        asked = RowSet(Context(schema, str(adjacency), None, seed=0), "", prefix=prefix, is_per_person=True)
         most = UNIT.max_rows - 1 if prefix else 1
         for query in queries_of("marginals", method, asked, _of_people(table(200, 0, schema))):
             yield Case(f"marginals with histories{words} {query.name}", adjacency, query, query, schema, most)

@@ -57,7 +57,7 @@ def seal(folder: Path, level: Seal) -> None:
 
 def _seal_records(folder: Path, records: list[Json]) -> None:
     """Digests of releases and files as they are now."""
-    digests = {one.receipt.key: _digest(folder, name) for name, one in Bundle(folder).released.items()}
+    digests = {one.receipt.key: _digest(folder, name) for name, one in Bundle(folder).released_files.items()}
     for record in records:
         body = record.get("body", {})
         if record.get("kind") == "commit":
@@ -68,7 +68,7 @@ def _seal_records(folder: Path, records: list[Json]) -> None:
 
 def _seal_texts(folder: Path) -> None:
     """Digests in the account, and the texts that are written from it."""
-    digests = {one.receipt.query: _digest(folder, name) for name, one in Bundle(folder).released.items()}
+    digests = {one.receipt.query: _digest(folder, name) for name, one in Bundle(folder).released_files.items()}
 
     def change(privacy: Json) -> None:
         for query in privacy["queries"]:
@@ -292,7 +292,7 @@ def redraw(
     """
     bundle = Bundle(folder)
     sample = bundle.sample
-    table = Published.of_checked_folder(folder).tables(*sample)[stem]
+    table = Published.from_checked_folder(folder).tables(*sample)[stem]
     changed = change(table)
     (folder / f"{stem}.csv").write_bytes(csv_bytes(changed, bundle.model.tables[stem], bundle.params.ingest.format))
     outputs = json.loads((folder / names.PRIVACY).read_text())["outputs"]

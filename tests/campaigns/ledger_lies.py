@@ -98,7 +98,7 @@ def cheaper(factor: float, body: Json) -> None:
 def right(body: Json, **changes: Any) -> None:
     """Change what was asked, with the numbers that are right for it at this noise multiplier."""
     body |= changes
-    receipt = Receipt.of(body, "", 0, "")
+    receipt = Receipt.from_reservation(body, "", 0, "")
     adjacency = Adjacency(receipt.adjacency)
     query = query_again(receipt)
     squared = query.sensitivity_squared(adjacency, receipt.unit)

@@ -29,7 +29,7 @@ SCHEMA = schema_with(
 def test_every_method_leaves_a_share_for_categories(name: str) -> None:
     params = replace(load_params(ROOT / "params.yaml"), method=name)
     project = Project(ROOT, params, SCHEMA)
-    plan, listed = project.plan, replace(project, given_schema=SCHEMA.planned(params.categories.most)).plan
+    plan, listed = project.plan, replace(project, given_schema=SCHEMA.with_stand_ins(params.categories.most)).plan
     assert [query.query for query in plan.queries[:2]] == ["categories_1", "categories_2"]
     assert [query.query for query in plan.queries[2:]] == [query.query for query in listed.queries]
     for own, other in zip(plan.queries[2:], listed.queries, strict=True):
@@ -43,9 +43,9 @@ def test_every_method_leaves_a_share_for_categories(name: str) -> None:
 def test_every_method_asks_and_draws_whatever_was_released(name: str, released: list[str]) -> None:
     params = replace(load_params(ROOT / "params.yaml"), method=name)
     project = Project(ROOT, params, SCHEMA)
-    facts, recipe = project.context_of(SCHEMA.completed({"b": released, "c": released})), project.method
+    facts, recipe = project.context_of(SCHEMA.with_categories({"b": released, "c": released})), project.method
     assert facts.layout.width == 1 + (len(released) + 2) + (len(released) + 1)
-    foreseen = recipe.planned_queries(project.context_of(SCHEMA.planned(params.categories.most)))
+    foreseen = recipe.planned_queries(project.context_of(SCHEMA.with_stand_ins(params.categories.most)))
     most = {query.name: query.width for query in foreseen}
     for query in recipe.planned_queries(facts):
         assert 0 < query.width <= most[query.name]  # what was planned for is enough

@@ -132,11 +132,11 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
     feature, inputs = EXAMPLES[name]
     assert isinstance(feature, CellMap)
     x = cube(37, inputs, 6)
-    places = feature.places(x)
-    assert np.array_equal(np.concatenate([feature.places(row[None]) for row in x]), places)
-    assert np.array_equal(feature.places(x[::-1])[::-1], places)
+    places = feature.cell_indices(x)
+    assert np.array_equal(np.concatenate([feature.cell_indices(row[None]) for row in x]), places)
+    assert np.array_equal(feature.cell_indices(x[::-1])[::-1], places)
     dense, start = features_of(feature, x), 0
-    for part, place in zip(feature.parts, places.T, strict=True):
+    for part, place in zip(feature.bounded_parts, places.T, strict=True):
         found = dense[:, start : start + part.width]
         assert np.array_equal(found.argmax(axis=1), place)
         assert ((found != 0).sum(axis=1) == 1).all()

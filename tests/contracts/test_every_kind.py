@@ -112,7 +112,7 @@ def test_each_kind_has_an_example_and_a_schema_reads_back(schema: Schema) -> Non
     assert Schema.from_dict(schema.to_dict(), "again") == schema
     for column in schema.columns:
         words = column.type.sdv(column)
-        first = next(kind.name for kind in KINDS.values() if kind.of_sdv(words) is not None)
+        first = next(kind.name for kind in KINDS.values() if kind.from_sdv(words) is not None)
         assert first == {"clock": "categorical"}.get(column.kind, column.kind)
 
 

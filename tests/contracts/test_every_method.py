@@ -80,7 +80,7 @@ def test_without_classes_a_query_about_all_records_keeps_its_key(name: str) -> N
 
 @pytest.mark.long
 def test_the_generator_learns_from_the_answer_to_its_question_and_no_other(trial: Trial) -> None:
-    auxiliary, embedding = trial.released(Adjacency.ADD_REMOVE_ONE)
+    auxiliary, embedding = trial.release(Adjacency.ADD_REMOVE_ONE)
     trial.check_question(auxiliary)
     trial.check_training(auxiliary, embedding)
 

@@ -130,8 +130,8 @@ def everything() -> list[Asked]:
             # Where noise hides cells, the second release of marginals repeats the products.
             queries += [dataclasses.replace(query, name="second") for query in queries if query.name == "products"]
             found += [asked(query, method.name, adjacency) for query in queries]
-    shared = RowSet(context(Adjacency.ADD_REMOVE_ONE), "", by_person=True)
-    queries = [shared.scoped(query) for query in first.planned_queries(shared.context)]
+    shared = RowSet(context(Adjacency.ADD_REMOVE_ONE), "", is_per_person=True)
+    queries = [shared.scope(query) for query in first.planned_queries(shared.context)]
     return [*found, *(asked(query, "people", Adjacency.ADD_REMOVE_ONE) for query in queries)]
 
 

@@ -54,7 +54,7 @@ def schemas(draw: st.DrawFn, nullable: bool | None = None) -> Schema:
 def column_values(column: Column, values: list[Any]) -> pd.Series:
     """A column of a typed table from plain values, None for missing; days or seconds for dates."""
     places = {text: place for place, text in enumerate(column.categories)}
-    return column.typed([np.nan if value is None else places.get(value, value) for value in values])
+    return column.to_typed([np.nan if value is None else places.get(value, value) for value in values])
 
 
 def objects(cells: list[Any]) -> "pd.Series[Any]":

@@ -78,9 +78,9 @@ def test_a_difference_to_the_date_is_modeled_beside_it() -> None:
 
 
 def test_bins_begin_with_a_year_where_there_are_few() -> None:
-    assert schema().modeled.column("year of came").cuts == (2020, 2021, 2022, 2023)
+    assert schema().model_schema.column("year of came").cuts == (2020, 2021, 2022, 2023)
     long = schema({**COLUMNS, "came": {"kind": "date", "lower": "1900-01-01", "upper": "2023-12-31"}})
-    assert long.modeled.column("year of came").cuts == ()
+    assert long.model_schema.column("year of came").cuts == ()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_condition_on_whole_years_draws_these_years(days: tuple[str, str], yea
     """The model knows years, so no row needs to be rejected. Ends of the bounds count as ends of years."""
     ends = np.array(days, dtype="datetime64[D]").astype(float).tolist()
     given = {"came": Allowed(ranges=((ends[0], ends[1]),), missing=True)}
-    exact, rest = schema().constrained.translated(given)
+    exact, rest = schema().constrained_table.translate(given)
     if years is None:
         assert (exact, rest) == ({}, given)
     else:

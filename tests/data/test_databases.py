@@ -174,7 +174,7 @@ def test_duckdb_says_which_name_it_does_not_know(tmp_path: Path) -> None:
         ),
     ):
         with pytest.raises(DataError, match=rf"refuses ingest\.query.*\. {words}") as caught:
-            Database(f"duckdb:///{tmp_path}/t.duckdb", query).first(1)
+            Database(f"duckdb:///{tmp_path}/t.duckdb", query).read_first_rows(1)
         assert SECRET not in str(caught.value)
 
 
@@ -326,10 +326,10 @@ def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path, mo
                     ask()
         made = """SELECT query_to_xml('SELECT "8675309" FROM visits', true, false, '')::text"""  # by a function
         with pytest.raises(DataError, match=r"\(UndefinedColumn\)\. Run the query there"):
-            Database(url, made).first(1)
+            Database(url, made).read_first_rows(1)
         monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=20ms")
         with pytest.raises(DataError, match=r"\(QueryCanceled\)\. The server ended the query: by its statement_time"):
-            Database(url, "SELECT pg_sleep(5) AS a").first(1)
+            Database(url, "SELECT pg_sleep(5) AS a").read_first_rows(1)
         monkeypatch.delenv("PGOPTIONS")
         assert len(database.columns()) == 6
         no_row_can_come = Database(
@@ -341,6 +341,6 @@ def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path, mo
         monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=5s -c default_transaction_read_only=off -c jit=on")
         names = ("statement_timeout", "default_transaction_read_only", "jit")
         settings = Database(url, "SELECT " + ", ".join(f"current_setting('{name}') AS {name}" for name in names))
-        assert settings.first(1) == [("5s", "on", "off")]
+        assert settings.read_first_rows(1) == [("5s", "on", "off")]
     with pytest.raises(DataError, match="postgres: cannot be reached: "):
         database.columns()

@@ -21,11 +21,11 @@ def encoder_of(column: Column) -> Encoder:
 
 def units(column: Column, values: np.ndarray) -> np.ndarray:
     encoder = encoder_of(column)
-    return encoder.expand(encoder.encode(pd.DataFrame({"v": column.typed(values)})))
+    return encoder.expand(encoder.encode(pd.DataFrame({"v": column.to_typed(values)})))
 
 
 def bin_of(grid: Grid, x: np.ndarray) -> np.ndarray:
-    return Cells(0, grid.size, grid.inner).places(x)
+    return Cells(0, grid.size, grid.inner).cell_indices(x)
 
 
 @st.composite
@@ -59,7 +59,7 @@ def test_edges_ascend_and_no_bin_is_empty(column: Column, bins: int) -> None:
 @given(column=columns(), bins=st.integers(2, 40), times=st.integers(1, 20))
 def test_bins_are_made_of_whole_cells_where_these_are_a_multiple(column: Column, bins: int, times: int) -> None:
     wide, fine = grid_of(column, bins), grid_of(column, bins * times)
-    joined = fine.joined([0, *(int(np.abs(np.subtract(fine.edges, edge)).argmin()) for edge in wide.inner)])
+    joined = fine.join_bins([0, *(int(np.abs(np.subtract(fine.edges, edge)).argmin()) for edge in wide.inner)])
     np.testing.assert_allclose(joined.edges, wide.edges, atol=1e-12)
     np.testing.assert_allclose([*joined.lows, *joined.highs], [*wide.lows, *wide.highs], atol=1e-12)
 

@@ -110,7 +110,7 @@ def test_text_and_number_are_inverse_over_all_years(kind: str, data: st.DataObje
     lowest, highest = map(int, column.bounds)
     number = data.draw(st.integers(lowest, highest) | st.sampled_from([lowest, highest]))
     assert column.type.number(column.type.text(number)) == number
-    back = column.numbers(column.typed([number, np.nan]))
+    back = column.numbers(column.to_typed([number, np.nan]))
     assert back[0] == number and np.isnan(back[1])
 
 
@@ -219,8 +219,8 @@ def test_bins_of_dates_hold_whole_days_or_seconds(kind: str) -> None:
     grid = grid_of(column, 4)
     encoder = Encoder(Schema("t", "made up", "none", None, (column,)))
     values = np.arange(column.bounds[0], column.bounds[1] + 1, 1 if kind == "date" else 3600)
-    x = encoder.expand(encoder.encode(pd.DataFrame({"d": column.typed(values)})))
-    found = Cells(0, grid.size, grid.inner).places(x)
+    x = encoder.expand(encoder.encode(pd.DataFrame({"d": column.to_typed(values)})))
+    found = Cells(0, grid.size, grid.inner).cell_indices(x)
     assert np.bincount(found).tolist() == ([2, 3, 2, 3] if kind == "date" else [60, 60, 60, 60])
 
 

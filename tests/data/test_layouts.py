@@ -73,7 +73,7 @@ def test_tables_in_any_dtype_read_back(kind: str, layout: str, dtype: str) -> No
     numbers = np.linspace(*column.bounds, 40).round()
     if kind == "datetime" and dtype.startswith("date32"):
         numbers -= numbers % 86_400
-    table = pd.DataFrame({"d": column.typed(np.append(numbers, np.nan))})
+    table = pd.DataFrame({"d": column.to_typed(np.append(numbers, np.nan))})
     shown = to_dtypes(table, schema)
     assert shown["d"].isna().sum() == 1
     pd.testing.assert_frame_equal(typed_again(shown, schema), table)

@@ -191,7 +191,7 @@ def test_settings_and_questions_name_columns_in_any_form() -> None:
     method = method_from(params)
     assert isinstance(method, Marginals) and method.privatize.workload == ({"columns": ["größe"]},)
     assert params.ingest.source == SHARP  # a path stays as it is
-    assert Question.of([SHARP], "o\u200brt") == Question(("größe",), ("ort",))
+    assert Question.from_columns([SHARP], "o\u200brt") == Question(("größe",), ("ort",))
 
 
 def test_a_value_that_looks_like_another_shows_its_signs() -> None:

@@ -164,7 +164,7 @@ def test_digests_tell_texts_apart_and_rows_do_not_depend_on_others() -> None:
 
 def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
     written = schema()
-    made = written.completed({"job": ["clerk", "nurse"]})
+    made = written.with_categories({"job": ["clerk", "nurse"]})
     assert made.column("job").categories == ("clerk", "nurse", "other") and not made.open_columns
     table = read_frame(pd.DataFrame({"x": [1] * 4, "job": ["nurse", "Xq7Secret", None, "other"]}), written)
     own = apply_released_categories(table, written, made)
@@ -172,15 +172,15 @@ def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
     assert Encoder(made).encode(own)["job"].tolist() == [1, 2, 3, 2]
     assert Schema.from_dict(made.to_dict(), "again") == made and "nurse" in schema_text(made)
     with pytest.raises(SchemaError, match="not those of the schema"):
-        written.completed({})
+        written.with_categories({})
     with pytest.raises(SchemaError, match=r"are not released yet\. Run: likeness run"):
         Layout.from_schema(written)
 
 
 def test_stand_ins_are_as_many_as_asked_for_and_no_public_word() -> None:
     job = {"kind": "categorical", "categories": "private", "other": "category 1", "missing_values": ["category 3"]}
-    made = schema({**job, "nullable": True}).planned(3)
+    made = schema({**job, "nullable": True}).with_stand_ins(3)
     assert made.column("job").categories == ("category 2", "category 4", "category 5", "category 1")
     plain = schema({"kind": "categorical", "categories": ["a"]})
-    assert plain.planned(3) is not None and plain.planned(3) == plain
+    assert plain.with_stand_ins(3) is not None and plain.with_stand_ins(3) == plain
     assert isinstance(made.column("job"), Column)

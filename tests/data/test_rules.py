@@ -32,7 +32,7 @@ def test_rules_belong_to_the_encoding_and_no_rules_leave_it() -> None:
     plain, other = ruled(rules=[], derived={}), ruled(derived={})
     assert len({encoding_digest(schema) for schema in (SCHEMA, plain, other)}) == 3
     assert encoding_digest(plain) == "4ca1d466a5505fc3cd028b8dd3965d8cdff72283b646f1f62ecf4ad361cb8e47"
-    assert plain.modeled is plain
+    assert plain.model_schema is plain
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_a_column_equals_what_the_rule_says(rule: dict[str, Any], expected: list
     columns: dict[str, Any] = {"x": {**whole, "kind": "numeric"}, "whole": whole, "a": whole, "b": whole}
     schema = schema_with({**columns, "begin": day, "end": day, "y": YES}, "y", rules=[rule])
     values = {"a": np.array([6.0, 1, 6]), "b": np.array([2.0, np.nan, 0]), "begin": np.array([10.0, 20, 30])}
-    (computing,) = schema.constrained.computing
-    np.testing.assert_allclose(computing.computed(values)[rule["equal"][0]], expected)
+    (computing,) = schema.constrained_table.computing
+    np.testing.assert_allclose(computing.compute(values)[rule["equal"][0]], expected)
 
 
 @pytest.mark.parametrize("column", [NUMBERS, WHOLE, CENTS, WORDS])
@@ -143,12 +143,12 @@ def test_complement_and_intersection_are_those_of_values(column: Column) -> None
         words = [3, "3..5", "< 3", "<= 3", "> 3", ">= 3", [1, "4..6", "> 8"], "..", ["2..3", "4..5"]]
         values = np.array([np.nan, *(np.arange(11) if column.is_integral else np.arange(101) / 10)])
         values = values if column.nullable else values[1:]
-    conditions = [read(one, column, "key").within(column) for one in words]
+    conditions = [read(one, column, "key").restrict_to(column) for one in words]
     for given in conditions:
         holds, rest = given.holds(values, column), given.complement(column)
         assert (rest.holds(values, column) == ~holds).all() and rest.complement(column) == given
         for other in conditions:
-            both = given.both(other, column)
+            both = given.intersect(other, column)
             assert (both.holds(values, column) == (holds & other.holds(values, column))).all()
 
 
@@ -163,10 +163,12 @@ def test_private_rows_keep_the_rules_after_the_map_and_others_do_not_change() ->
     values = values_of(table, SCHEMA.columns)
     assert all(rule.violations(values).any() for rule in SCHEMA.rules)
     mapped = forward_transform(table, SCHEMA)
-    assert list(mapped) == list(SCHEMA.modeled.names)
-    after = values_of(mapped, SCHEMA.modeled.columns)
-    assert len(SCHEMA.modeled.rules) == 3 and not any(rule.violations(after).any() for rule in SCHEMA.modeled.rules)
-    innocent = ~np.logical_or.reduce([rule.violations(values) for rule in SCHEMA.modeled.rules])
+    assert list(mapped) == list(SCHEMA.model_schema.names)
+    after = values_of(mapped, SCHEMA.model_schema.columns)
+    assert len(SCHEMA.model_schema.rules) == 3 and not any(
+        rule.violations(after).any() for rule in SCHEMA.model_schema.rules
+    )
+    innocent = ~np.logical_or.reduce([rule.violations(values) for rule in SCHEMA.model_schema.rules])
     both = [name for name in SCHEMA.names if name in mapped]
     assert innocent.any() and mapped.loc[innocent, both].equals(table.loc[innocent, both])
 
@@ -209,12 +211,14 @@ def test_a_row_beyond_the_bounds_of_a_computed_column_is_rejected() -> None:
 
 
 def test_a_bin_begins_where_a_rule_begins_to_hold() -> None:
-    column = SCHEMA.modeled.column("age")
+    column = SCHEMA.model_schema.column("age")
     assert column.cuts == (3.0, 15.0)
     lows = grid_of(column, 7).lows
     assert unit_of(column, 15) in lows and unit_of(column, 15) not in grid_of(SCHEMA.column("age"), 7).lows
     columns = {**COLUMNS, "share": {"kind": "numeric", "lower": 0, "upper": 1}}
-    share = ruled(columns=columns, rules=[{"if": {"share": "< 0.3"}, "then": {"sex": "F"}}]).modeled.column("share")
+    share = ruled(columns=columns, rules=[{"if": {"share": "< 0.3"}, "then": {"sex": "F"}}]).model_schema.column(
+        "share"
+    )
     assert 0.3 in grid_of(share, 7).edges
 
 
@@ -225,6 +229,6 @@ def test_a_rule_cannot_name_private_categories() -> None:
 
 
 def test_encoded_rows_are_those_of_the_modeled_schema() -> None:
-    encoder = Encoder(SCHEMA.modeled)
+    encoder = Encoder(SCHEMA.model_schema)
     codes = encoder.encode(forward_transform(rows(200), SCHEMA))
     assert encoder.decode_codes(codes).equals(forward_transform(rows(200), SCHEMA))

@@ -31,7 +31,7 @@ GRID = pd.DataFrame({"v": pd.array([0, 1, None], dtype="Int64")})  # all rows th
 
 def split(hashes: Hashes, fraction: float = 0.5, seed: int = 0, chunk: int = 1000) -> list[str]:
     rule = SplitByContent(fraction, seed)
-    return [part for start in range(0, len(hashes), chunk) for part in rule.parts(hashes[start : start + chunk])]
+    return [part for start in range(0, len(hashes), chunk) for part in rule.assign_parts(hashes[start : start + chunk])]
 
 
 @pytest.mark.long
@@ -108,11 +108,11 @@ def test_split_by_position_has_an_exact_size_and_knows_no_content(count: int, fr
     assert len(parts) == count
     assert parts.count("test") == round(count * fraction)
     rule, rows = SplitByPosition(count, fraction, seed), np.empty((count, 32), np.uint8)
-    assert parts == [part for start in range(0, count, 7) for part in rule.parts(rows[start : start + 7])]
+    assert parts == [part for start in range(0, count, 7) for part in rule.assign_parts(rows[start : start + 7])]
 
 
 def by_position(count: int, fraction: float, seed: int) -> list[str]:
-    parts: list[str] = SplitByPosition(count, fraction, seed).parts(np.empty((count, 32), np.uint8)).tolist()
+    parts: list[str] = SplitByPosition(count, fraction, seed).assign_parts(np.empty((count, 32), np.uint8)).tolist()
     return parts
 
 

@@ -79,7 +79,7 @@ def test_any_parts_add_up_to_the_sum(rows: EncodedRows, name: str) -> None:
     whole = exact_sum(query, rows)
     assert whole.records == ROWS and whole.total.any()
     for most in (1, 2, 7, 25, 1000):
-        parts = rows.parts(most)
+        parts = rows.split(most)
         assert len(parts) == min(most, 25)
         assert sum(len(chunk.x) for part in parts for chunk in part()) == whole.records
     divided = exact_sum(query, rows, Threefold())
@@ -152,8 +152,8 @@ class OfPeople:
             yield replace(one, persons=np.arange(start, start + len(one.x)) // 3)
             start += len(one.x)
 
-    def parts(self, most: int) -> list["OfPeople"]:
-        return [OfPeople(part) for part in self.rows.parts(most)]
+    def split(self, most: int) -> list["OfPeople"]:
+        return [OfPeople(part) for part in self.rows.split(most)]
 
 
 def test_threads_give_the_same_bytes_of_people_with_histories(rows: EncodedRows) -> None:

@@ -180,8 +180,8 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     whole, column, _ = read_source(path, SCHEMA, split.column)
     expected = {
         "column": lambda _: np.asarray(column, dtype=str),
-        "content": SplitByContent(0.3, 1).parts,
-        "position": SplitByPosition(60, 0.3, 1).parts,
+        "content": SplitByContent(0.3, 1).assign_parts,
+        "position": SplitByPosition(60, 0.3, 1).assign_parts,
     }[rule](row_hashes(whole, SCHEMA))
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
     monkeypatch.setattr(tables, "_ROW_GROUP", 16)
@@ -303,7 +303,7 @@ def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> 
     raw(60).to_pandas().to_csv(path, index=False)
     params = settings_of(path, "replace_one")
     rows = joined(typed_rows(Sources(tmp_path, params), SCHEMA, IngestedRows(params, SCHEMA)))
-    assert rows[SPLIT].tolist() == SplitByPosition(60, 0.3, 1).parts(np.empty((60, 32), np.uint8)).tolist()
+    assert rows[SPLIT].tolist() == SplitByPosition(60, 0.3, 1).assign_parts(np.empty((60, 32), np.uint8)).tolist()
 
 
 @pytest.mark.parametrize("size", [5, 16, 60])

@@ -188,7 +188,7 @@ def test_a_derived_column_has_its_synthetic_mean() -> None:
     schema = schema_with(columns, None, derived={"stay": stay})
     rows = pd.DataFrame({"age": [1, 2, 3, 9], "left": [3, 5, 7, 19]})
     modeled = forward_transform(rows, schema)
-    released = sums_of(schema.modeled, modeled)
-    numbers = table_section(schema, released, None, rows, encoded_chunks(modeled, schema.modeled))["numbers"]
+    released = sums_of(schema.model_schema, modeled)
+    numbers = table_section(schema, released, None, rows, encoded_chunks(modeled, schema.model_schema))["numbers"]
     (found,) = [one for one in numbers["columns"] if one["name"] == "stay"]
     assert found["numbers"][0][3] == "4.75"

@@ -33,7 +33,7 @@ WHERE: list[dict[str, Any]] = [
 
 def mixture(schema: Schema, seed: int = 0) -> SavedGenerator:
     """Three random products over the modeled columns."""
-    modeled = schema.modeled
+    modeled = schema.model_schema
     layout, columns = Encoder(modeled).layout, []
     for column in modeled.feature_columns:
         start = layout.starts[column.name]
@@ -60,30 +60,30 @@ def drawn() -> DrawnRows:
 @pytest.mark.parametrize("where", WHERE)
 def test_no_row_breaks_a_rule_under_any_condition(drawn: DrawnRows, where: dict[str, Any]) -> None:
     given = allowed_values(where, SCHEMA)
-    table = drawn.where(700, 1, given)
+    table = drawn.draw_where(700, 1, given)
     assert len(table) == 700 and list(table) == list(SCHEMA.names)
     assert set(violation_counts(table, SCHEMA).values()) == {0}
     for name, allowed in given.items():
         column = SCHEMA.column(name)
         values = column.numbers(table[name])
         assert allowed.holds(np.asarray(values, dtype=float), column).all()
-    assert table.equals(drawn.where(700, 1, given))
+    assert table.equals(drawn.draw_where(700, 1, given))
 
 
 def test_a_rule_that_rejects_no_row_suits_all_weights_of_classes() -> None:
     """Weights that sum to less than 1 by rounding: their share is 1.0000000000000002."""
     schema = ruled(rules=[RULES[-1]], derived={})
-    table = DrawnRows(replace(mixture(schema), class_weights=(0.01, 0.04)), schema).where(50, 0, {})
+    table = DrawnRows(replace(mixture(schema), class_weights=(0.01, 0.04)), schema).draw_where(50, 0, {})
     assert len(table) == 50 and set(violation_counts(table, schema).values()) == {0}
 
 
 @pytest.mark.long
 def test_rows_are_those_of_each_class_that_keep_the_rules_and_classes_have_their_shares(drawn: DrawnRows) -> None:
     """Beside a plain rejection of many rows of each class. Alarms by chance: below 1e-6."""
-    table = drawn.where(20_000, 3, {})
+    table = drawn.draw_where(20_000, 3, {})
     shares = (table["sick"] == "yes").mean()
     assert abs(shares - 0.7) < 5 * np.sqrt(0.21 / 20_000)
-    encoder = Encoder(SCHEMA.modeled)
+    encoder = Encoder(SCHEMA.model_schema)
     for label, name in enumerate(["no", "yes"]):
         labels = np.full(60_000, label)
         plain, rejected = inverse_transform(
@@ -102,14 +102,14 @@ def test_rules_that_reject_nearly_all_are_refused_by_their_words() -> None:
     rules = [*RULES, {"if": {"a": ".."}, "then": {"both": 5.55}}]
     schema = ruled(rules=rules, derived={})
     with pytest.raises(ParamsError) as error:
-        DrawnRows(mixture(schema), schema).where(10, 0, {})
+        DrawnRows(mixture(schema), schema).draw_where(10, 0, {})
     assert "less than a thousandth" in str(error.value) and "rule 8 (" in str(error.value)
 
 
 @pytest.mark.long
 def test_a_rare_condition_on_a_computed_column_is_refused(drawn: DrawnRows) -> None:
     with pytest.raises(ParamsError, match=r"rejected by sample\.where\.both"):
-        drawn.where(1, 0, allowed_values({"a": 5, "both": 0.01}, SCHEMA))
+        drawn.draw_where(1, 0, allowed_values({"a": 5, "both": 0.01}, SCHEMA))
 
 
 @pytest.mark.long
@@ -126,7 +126,7 @@ def test_without_rules_rows_are_those_of_the_generator() -> None:
     schema = ruled(rules=[], derived={})
     saved = mixture(schema)
     x, labels = saved.draw(100, 5)
-    assert DrawnRows(saved, schema).where(100, 5, {}).equals(Encoder(schema).decode(x, labels))
+    assert DrawnRows(saved, schema).draw_where(100, 5, {}).equals(Encoder(schema).decode(x, labels))
 
 
 @pytest.mark.long
@@ -142,7 +142,7 @@ def test_without_rules_rows_are_those_of_the_generator() -> None:
 def test_a_learned_function_is_kept_also_under_a_condition_on_its_value(where: dict[str, Any]) -> None:
     """The value is that which the mixture has most often beside the other."""
     saved = mixture(LEARNED, seed=1)
-    table = DrawnRows(saved, LEARNED).where(600, 2, allowed_values(where, LEARNED))
+    table = DrawnRows(saved, LEARNED).draw_where(600, 2, allowed_values(where, LEARNED))
     assert set(violation_counts(table, LEARNED).values()) == {0}
     for one, other in (("school", "grade"), ("floor", "wing")):
         assert table.groupby(one, observed=True)[other].nunique(dropna=False).max() == 1
@@ -178,7 +178,7 @@ def test_a_function_is_read_off_the_released_cells_where_they_stand_out_of_the_n
 def test_a_learned_function_may_be_the_only_rule() -> None:
     grades = {"kind": "categorical", "categories": ["a", "b", "c"]}
     alone = ruled(columns={**COLUMNS, "grade": grades}, derived={}, rules=[{"determines": ["school", "grade"]}])
-    table = DrawnRows(mixture(alone), alone).where(300, 2, {})
+    table = DrawnRows(mixture(alone), alone).draw_where(300, 2, {})
     assert len(table) == 300 and table.groupby("school", observed=True)["grade"].nunique().max() == 1
 
 

@@ -90,7 +90,7 @@ def loss(made: MarginalObjective, model: ProductMixture) -> float:
 
 def sums(feature: PairMarginals, x: np.ndarray) -> np.ndarray:
     """The feature, summed over rows."""
-    counts = zip(feature.parts, feature.places(x).T, strict=True)
+    counts = zip(feature.bounded_parts, feature.cell_indices(x).T, strict=True)
     return np.concatenate([float(p.norm_bound_squared) ** 0.5 * np.bincount(at, minlength=p.width) for p, at in counts])
 
 
@@ -177,7 +177,7 @@ def test_the_loss_counts_pairs_and_tables_each_with_its_weight(
     columns = [MixtureColumn(Cells(start, size)) for start, size in zip((0, 2, 5, 7), sizes, strict=True)]
     asked = (3, 1, 4, 1, 5, 9)[: len(pairs)]
     feature = PairMarginals(tuple(column.cells for column in columns), asked, tables, 0.7, pairs)
-    values = np.random.default_rng(0).random((2, sum(part.width for part in feature.parts)))
+    values = np.random.default_rng(0).random((2, sum(part.width for part in feature.bounded_parts)))
     model = started(ProductMixture(columns, num_classes=2, num_components=5, width=11))
     made = with_tables(feature, values, sizes, 100, share=0.7, noise_std=4.0)
     probabilities, weights = exact(model)
@@ -231,7 +231,7 @@ def test_a_value_lies_in_the_pieces_of_its_bin_as_often_as_they_say() -> None:
     assert list(np.histogram(values[:100], edges)[0]) == [50, 0, 50, 0, 0]
     found = np.histogram(values[100:300], edges)[0]
     assert abs(found[3] - 180) <= 2 and found[3] + found[4] == 200
-    assert list(column.cells.places(x)) == chosen[:, 0].tolist()
+    assert list(column.cells.cell_indices(x)) == chosen[:, 0].tolist()
 
 
 def test_values_are_multiples_of_the_step_where_a_condition_holds_one() -> None:
@@ -287,13 +287,13 @@ def test_rows_with_equal_given_cells_are_alike_and_other_values_stay_in_their_ce
     model = mixture(components=5)
     x, _ = SavedGenerator(model, (0.7, 0.3), {}).draw(500, seed=0)
     one = model.conditional([0, 2])
-    cells = np.stack([column.cells.places(x) for column in model.columns], axis=1)
+    cells = np.stack([column.cells.cell_indices(x) for column in model.columns], axis=1)
     numbers = one.alike(x)
     assert len(np.unique(numbers)) == len(np.unique(cells[:, [0, 2]], axis=0)) > 3
     assert len(np.unique(np.column_stack([numbers, cells[:, [0, 2]]]), axis=0)) == len(np.unique(numbers))
-    again = one.within(x, seeded(0))
+    again = one.draw_within(x, seeded(0))
     drawn = [place for place in range(len(model.columns)) if place not in (0, 2)]
-    assert all((model.columns[place].cells.places(again) == cells[:, place]).all() for place in drawn)
+    assert all((model.columns[place].cells.cell_indices(again) == cells[:, place]).all() for place in drawn)
     present = cells[:, 1] < 2
     assert (again[present, 3] != x[present, 3]).mean() > 0.9
 
@@ -411,5 +411,5 @@ def test_cells_of_another_release_have_the_shares_of_the_pieces_within_them() ->
     edges, lows = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0), (0.0, 0.1, 0.2, 0.5, 0.9)
     highs = (0.1, 0.2, 0.5, 0.8, 0.9)
     column = MixtureColumn(Cells(0, 3, (0.5,), missing=True), edges, lows, highs, (0, 3), (0.5, 0.2, 0.3, 0.4, 0.6))
-    found = column.refined(np.array([[0.5, 0.3, 0.2]]), Cells(0, 4, (0.15, 0.85), missing=True))
+    found = column.refine(np.array([[0.5, 0.3, 0.2]]), Cells(0, 4, (0.15, 0.85), missing=True))
     assert found[0] == pytest.approx([0.5 * 0.6, 0.5 * 0.4 + 0.3 * 0.4, 0.3 * 0.6, 0.2])

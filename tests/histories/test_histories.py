@@ -174,7 +174,7 @@ def test_people_from_their_events_for_the_noise_of_one_record() -> None:
 def _parts(released: Any) -> Any:
     from likeness.methods.maps import from_spec
 
-    return from_spec({key: value for key, value in released.receipt.feature.items() if key != "terms"}).parts
+    return from_spec({key: value for key, value in released.receipt.feature.items() if key != "terms"}).bounded_parts
 
 
 def test_a_table_of_histories_alone_is_about_the_same_people() -> None:
@@ -291,7 +291,7 @@ def test_estimates_of_people_and_of_pairs_of_events() -> None:
     share, question = weights["b", "a"] / weights.xs("a", level="last").sum(), ("next state", "last state")
     assert model.estimate(*question).loc[("b", "a"), "estimate"] == pytest.approx(share, abs=1e-3)
     assert abs(share - (pairs[pairs["last"] == "a"]["state"] == "b").mean()) > 0.02
-    counts = Question.of("next state", statistic="count")
+    counts = Question.from_columns("next state", statistic="count")
     counted = estimate(HistorySchema.from_dict({**SPEC, **AGE}), model.releases_.values(), counts, total=800)
     assert counted["estimate"].sum() == pytest.approx((lengths > 1).sum(), abs=1)
     held = [row["low"] <= share <= row["high"] for row in (noisy(model, *question).loc[("b", "a")] for _ in range(60))]
@@ -310,7 +310,7 @@ def noisy(model: Synthesizer, columns: str, by: str) -> pd.DataFrame:
         noise = add_discrete_gaussian(np.zeros(one.lattice.size, dtype=np.int64), scale).reshape(one.lattice.shape)
         receipt = replace(one.receipt, noise_scale=scale)
         released.append(replace(one, lattice=one.lattice + noise, receipt=receipt))
-    return estimate(HistorySchema.from_dict({**SPEC, **AGE}), released, Question.of(columns, by))
+    return estimate(HistorySchema.from_dict({**SPEC, **AGE}), released, Question.from_columns(columns, by))
 
 
 def test_the_page_shows_released_shares_beside_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,7 +390,7 @@ def test_memory_carries_on_what_no_column_says() -> None:
 
 
 def typed(schema: HistorySchema, drawn: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    return {name: read_frame(drawn[name], one) for name, one in schema.written.items()}
+    return {name: read_frame(drawn[name], one) for name, one in schema.table_schemas.items()}
 
 
 def test_a_history_that_is_too_long_is_pressed_together_evenly() -> None:
@@ -403,8 +403,8 @@ def test_a_history_that_is_too_long_is_pressed_together_evenly() -> None:
 
 
 def test_numbers_of_histories_have_few_cells() -> None:
-    recipe = Marginals().for_histories()
-    assert recipe.privatize.bins == 10 and recipe.by_person and recipe.for_histories() == recipe
+    recipe = Marginals().adapt_to_histories()
+    assert recipe.privatize.bins == 10 and recipe.is_per_person and recipe.adapt_to_histories() == recipe
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,7 @@ def test_no_warning_and_no_missing_number_depends_on_a_row(kind: str) -> None:
     assert rows.transitions["next count"].between(3, 9).all()
     whole = HistorySchema.from_dict({**SPEC, "events": events, "rules": [rule]}).parsed_rules[0]
     assert isinstance(whole, NextEqual)
-    mended = whole.mended({"last size": np.array([0.0, 1e200, 1.0])})["next count"]
+    mended = whole.project_on_rule({"last size": np.array([0.0, 1e200, 1.0])})["next count"]
     assert mended.tolist() == [3.0, 3.0, 3.0]
 
 

@@ -75,7 +75,7 @@ def test_every_name_works_in_histories() -> None:
         tables = generator.tables(5, 0, {one: "b"})
         assert list(tables["people"]) == [person, one] and list(tables["events"]) == [person, other, "day"]
         assert (tables["people"][one] == "b").all() and set(tables["events"][person]) <= {1, 2, 3, 4, 5}
-        typed = rows_of_tables(written, *(typed_again(tables[name], written.written[name]) for name in tables))
+        typed = rows_of_tables(written, *(typed_again(tables[name], written.table_schemas[name]) for name in tables))
         assert list(typed.transitions) == list(written.next_rows.names)
 
 

@@ -62,11 +62,11 @@ def records(schema: HistorySchema, tables: Tables) -> dict[str, Records]:
 
 
 def queries(schema: HistorySchema) -> dict[str, list[Query]]:
-    method = Marginals().for_histories()
+    method = Marginals().adapt_to_histories()
     asked = {}
     for prefix, rows in schema.row_sets.items():
-        of = RowSet(Context(rows, "add_remove_one", None, 0), "", prefix=prefix, by_person=True)
-        asked[prefix] = [of.scoped(query) for query in method.planned_queries(of.context)]
+        of = RowSet(Context(rows, "add_remove_one", None, 0), "", prefix=prefix, is_per_person=True)
+        asked[prefix] = [of.scope(query) for query in method.planned_queries(of.context)]
     return asked
 
 

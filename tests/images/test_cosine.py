@@ -55,7 +55,7 @@ def test_no_pixel_is_on_a_level_by_rounding() -> None:
     for level in range(1, 5):
         byte = 255 * level // 5
         x = np.array([[byte / 255], [(byte + 1) / 255]])
-        assert counts.places(x)[:, 0].tolist() == [level, min(level + 1, 4)]
+        assert counts.cell_indices(x)[:, 0].tolist() == [level, min(level + 1, 4)]
         rounded = np.rint(x * 2.0**24) * 2.0**-24
         assert (feature(rounded) > 0).sum(axis=1).tolist() == [level, level + 1]
 
@@ -79,9 +79,9 @@ def test_the_cell_of_an_image_does_not_depend_on_how_many_there_are(
     rows as they are encoded, v/255, in blocks of any size, and matrix products round by the size of the block."""
     norms = CosineNorms(shape, count, cells)
     grays = np.arange(0, 256)[:, None] / 255 * np.ones((1, math.prod(shape)))
-    alone = np.concatenate([norms.places(row[None]) for row in grays])
+    alone = np.concatenate([norms.cell_indices(row[None]) for row in grays])
     for size in (2, 3, 4, 5, 100):
-        blocks = np.concatenate([norms.places(grays[start : start + size]) for start in range(0, 256, size)])
+        blocks = np.concatenate([norms.cell_indices(grays[start : start + size]) for start in range(0, 256, size)])
         assert np.array_equal(blocks, alone)
     assert alone.min() == 0 and alone.max() == cells - 1
 
@@ -130,7 +130,7 @@ def test_from_gray_an_even_gray_is_nothing_and_black_is_as_far_as_white() -> Non
     assert np.allclose(black_u, -white_u, atol=1e-12) and np.linalg.norm(black_u) == pytest.approx(1, abs=1e-12)
     norms = CosineNorms(SHAPE, 20, 10, gray=True)
     assert norms.cell_width == pytest.approx(math.sqrt(54) / 20)
-    shades = [norms.places(np.full((1, 54), value)).item() for value in (0.5, 0.57, 0.93, 1.0, 0.0)]
+    shades = [norms.cell_indices(np.full((1, 54), value)).item() for value in (0.5, 0.57, 0.93, 1.0, 0.0)]
     assert shades == [0, 1, 8, 9, 9]
 
 
@@ -139,7 +139,7 @@ def test_from_gray_levels_are_distances_from_even_shares() -> None:
     counts, levels = LevelCounts((2, 2), 4, 64, gray=True), CosineLevels((2, 2), 4, 4, 0.01, gray=True)
     x = np.array([[0.0] * 4, [1.0] * 4, [0.0, 0.3, 0.6, 1.0]])
     squares = np.array([30 / 64, 14 / 64, (30 + 6 + 6 + 14) / 256])
-    assert counts.places(x)[:, 0].tolist() == [30, 14, 14]
+    assert counts.cell_indices(x)[:, 0].tolist() == [30, 14, 14]
     brighter = np.stack([x > level / 4 for level in range(4)], axis=1) - (1 - np.arange(4) / 4)[None, :, None]
     assert (brighter**2).mean(axis=(1, 2)).tolist() == pytest.approx(squares.tolist())
     expected = (brighter @ cosine_basis((2, 2), 4).T).reshape(3, -1) / np.sqrt(16 * squares)[:, None]

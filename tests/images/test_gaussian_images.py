@@ -231,4 +231,4 @@ def test_a_class_splits_where_its_directions_exceed_the_noise_of_a_cluster() -> 
     x = images(50, 4)
     u = CosineMoments(SHAPE, 20, 2.4, 0.3).factors(x)[0][0]
     sides = (u[:, [3, 5]] > 0.1).astype(int) @ [1, 2]
-    assert np.array_equal(found.places(x), np.stack([sides, sides % 2, 0 * sides], axis=1))
+    assert np.array_equal(found.cell_indices(x), np.stack([sides, sides % 2, 0 * sides], axis=1))

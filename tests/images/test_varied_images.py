@@ -63,7 +63,7 @@ def test_down_and_across_are_apart_and_low_cosines_move_most() -> None:
 def test_the_settings_reach_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     label = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
     context = Context(schema_with(label, "y", image={"shape": [6, 9]}), "add_remove_one", None, 0)
-    monkeypatch.setattr(Answers, "bound", 1.0)  # which a release says
+    monkeypatch.setattr(Answers, "norm_bound", 1.0)  # which a release says
     method = Moments(train=TrainMoments(warp=0.05, variety=0.3), privatize=Privatize(num_coefficients=20))
     spec = method.build_generator(context, {}).spec()
     assert (spec["warp"], spec["variety"]) == (0.05, 0.3)

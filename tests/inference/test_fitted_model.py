@@ -63,7 +63,7 @@ def test_a_table_of_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_model_without_tables_is_refused_by_the_name_of_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
     saved: SavedGenerator = fitted().saved
-    monkeypatch.setattr(type(saved.network), "tabled", Generator.tabled)
+    monkeypatch.setattr(type(saved.network), "table_cells", Generator.table_cells)
     other = replace(fitted(), saved=replace(saved, provenance={**saved.provenance, "method": "merf"}))
     with pytest.raises(ParamsError, match=r"merf has no tables.*Use method marginals"):
         other.marginal("c")

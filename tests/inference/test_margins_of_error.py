@@ -168,7 +168,7 @@ def test_cells_are_named_in_units_of_the_column() -> None:
         axis, cells = axes[name], measured.cells[name]
         for values in (axis.lows, axis.highs):
             rows = pd.concat([table().iloc[:1]] * len(values)).assign(**{name: values.astype(table()[name].dtype)})
-            places = cells.places(encoder.expand(encoder.encode(rows)))
+            places = cells.cell_indices(encoder.expand(encoder.encode(rows)))
             # A range's end is written as the next one's beginning.
             assert (np.abs(places - np.arange(len(values))) <= (values is axis.highs)).all()
         assert axis.lows[0] == 0 and 4 <= len(axis.lows) <= 6
@@ -208,7 +208,7 @@ def test_a_pair_that_was_not_released_is_refused_by_name() -> None:
 )
 def test_a_question_that_nobody_can_answer_is_refused(given: dict[str, Any], rule: str) -> None:
     with pytest.raises(ParamsError, match=rule):
-        estimate(SCHEMA, exact(), Question.of(**given))
+        estimate(SCHEMA, exact(), Question.from_columns(**given))
 
 
 def test_a_ratio_of_an_empty_group_may_be_anything() -> None:
@@ -273,5 +273,5 @@ def test_files_of_another_schema_are_refused() -> None:
     other = replace(SCHEMA, columns=SCHEMA.columns[1:])
     with pytest.raises(ReleaseError, match="about another schema"):
         estimate(other, exact(), Question(("d",)))
-    axis = Axis.of(SCHEMA.column("y"))
+    axis = Axis.from_column(SCHEMA.column("y"))
     assert axis.labels == ("No", "Yes") and axis.size == 2

@@ -202,5 +202,5 @@ def test_both_row_sets_of_histories_get_their_own_noise() -> None:
     for prefix in ("", "next_"):
         source = _Source(method(), ROW_SETS[0], list(released.values()), saved, Compute())
         source.prefix = prefix
-        noise.append(source.again(0, 7).network.arrays()["logits"])
+        noise.append(source.redraw(0, 7).network.arrays()["logits"])
     assert not np.array_equal(noise[0], noise[1])

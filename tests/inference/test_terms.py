@@ -95,4 +95,4 @@ def test_fine_cells_are_least_squares(total: bool) -> None:
 
 def test_what_no_table_holds_is_not_measured() -> None:
     terms, _, _ = released(False)
-    assert terms.measured(("a", "d")) and terms.measured(()) and not terms.measured(("a", "b", "d"))
+    assert terms.is_measured(("a", "d")) and terms.is_measured(()) and not terms.is_measured(("a", "b", "d"))

@@ -101,4 +101,4 @@ def test_many_edges_side_by_side_give_the_cells_of_a_search() -> None:
     edges = tuple(sorted({*np.linspace(0, 1, 9)[1:-1].tolist(), *(0.3 + np.arange(500) * 1e-8).tolist()}))
     values = np.array([*edges, *np.random.default_rng(0).random(500), -0.1, 1.1])
     rows, cells = values[:, None], Cells(0, len(edges) + 1, edges)
-    assert cells.places(rows).tolist() == np.searchsorted(edges, values, side="right").tolist()
+    assert cells.cell_indices(rows).tolist() == np.searchsorted(edges, values, side="right").tolist()

@@ -71,9 +71,9 @@ def test_no_neighbor_of_any_table_of_three_records_is_farther_than_stated(featur
 def test_counts_of_cells_give_the_sum_of_products_of_integers(feature: PairProducts) -> None:
     query = Query("q", "auxiliary", feature)
     rows = tuple(np.random.default_rng(1).integers(0, len(GRID), 50).tolist())
-    _, features = feature.paired(np.array([GRID[row] for row in rows]))
-    signs = [bool(feature.parts[0].nonnegative)] * 2
-    lattice = paired_lattice(features, signs, feature.parts[0].lattice_bound_squared(query.lattice_bits))
+    _, features = feature.paired_features(np.array([GRID[row] for row in rows]))
+    signs = [bool(feature.bounded_parts[0].nonnegative)] * 2
+    lattice = paired_lattice(features, signs, feature.bounded_parts[0].lattice_bound_squared(query.lattice_bits))
     joint = (lattice.T @ lattice)[: feature.column_sizes[0], feature.column_sizes[0] :]
     assert np.array_equal(counted(query, rows)[0], joint.ravel())
 
@@ -197,7 +197,7 @@ def test_products_see_a_single_value_in_the_cell_of_the_columns(lower: float) ->
     cells = (cells_of_number(column, 0, grid), Cells(1, 2))
     units = [unit_of(column, value) for value in (lower, 0.0, 10.0, 3.0, -1e-4 if lower else 1e-4)]
     x = np.array([[unit, 1, 0] for unit in units])
-    places = cells[0].places(x)
+    places = cells[0].cell_indices(x)
     feature = PairProducts(cells, (tuple(range(grid.size)), (0, 1)), ((1.0,) * grid.size, (1.0, 1.0)))
     sums = lattice_sum(Query("q", "auxiliary", feature), [Records(x, np.zeros(5, dtype=np.int64))])
     assert np.flatnonzero(sums.reshape(grid.size, 2)[:, 0]).tolist() == sorted(set(places.tolist()))

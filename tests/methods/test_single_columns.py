@@ -162,7 +162,7 @@ def test_the_step_of_nearly_all_values_is_learned_and_none_from_noise(values: An
     feature = ColumnSteps((Steps(0, *column.bounds, steps),))
     for _ in range(20):
         rows = np.append(values(random), [math.pi] * 3)  # one in a thousand has no step
-        places = feature.places(rows[:, None] / 300)[:, 0]
+        places = feature.cell_indices(rows[:, None] / 300)[:, 0]
         counts = np.bincount(places, minlength=len(steps) + 2) + 10 * random.standard_normal(len(steps) + 2)
         assert learned_step(steps, counts.tolist(), 10.0, len(rows)) == believed
 
@@ -171,7 +171,7 @@ def test_a_value_counts_at_its_largest_step_and_zero_and_missing_apart() -> None
     steps = Steps(0, -5.0, 15.0, (5.0, 1.0, 0.5, 0.1), missing=True)
     values = [10.0, 3.0, -2.5, 0.1 + 0.2, 0.37, 0.0, 7.5]
     rows = np.array([[(value + 5) / 20, 0.0] for value in values] + [[0.5, 1.0]])
-    assert steps.places(rows).tolist() == [1, 2, 3, 4, 5, 0, 3, 0]
+    assert steps.cell_indices(rows).tolist() == [1, 2, 3, 4, 5, 0, 3, 0]
 
 
 def test_public_steps_follow_from_bounds_decimals_and_spikes() -> None:
@@ -210,7 +210,7 @@ def test_odd_bounds_have_grids_after_every_release(facts: dict[str, Any], seed: 
     (column,) = schema_with({"x": facts}).columns
     random, steps = np.random.default_rng(seed), public_steps(column)
     if steps:
-        assert ColumnSteps((Steps(0, *column.bounds, steps),)).parts[0].width == len(steps) + 2
+        assert ColumnSteps((Steps(0, *column.bounds, steps),)).bounded_parts[0].width == len(steps) + 2
     units = random.random(2_000)
     units[:1_000] = unit_of(column, column.spikes[0]) if column.spikes else 0.4
     for step in {step_of(column), *steps[:1], *steps[-1:]}:
@@ -224,7 +224,12 @@ def test_odd_bounds_have_grids_after_every_release(facts: dict[str, Any], seed: 
             bins = bins_of(column, single, 16)
             pieces, firsts, shares = pieces_of(column, single, bins)
             MixtureColumn(
-                cells_of_number(column, 0, grid.joined(bins)), pieces.edges, pieces.lows, pieces.highs, firsts, shares
+                cells_of_number(column, 0, grid.join_bins(bins)),
+                pieces.edges,
+                pieces.lows,
+                pieces.highs,
+                firsts,
+                shares,
             )
             assert pieces.edges[0] <= 0 and pieces.edges[-1] >= 1
             grid = next_grid(column, step, grid, found, 2_000, 5.0)

@@ -12,7 +12,7 @@ from likeness.methods.marginals.release_state import ReleaseState
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
 
-CONTEXT = Context(SCHEMA.modeled, "add_remove_one", None, 0)
+CONTEXT = Context(SCHEMA.model_schema, "add_remove_one", None, 0)
 METHOD = Marginals()
 
 
@@ -22,13 +22,13 @@ def test_no_row_that_keeps_the_rules_lies_in_a_forbidden_cell() -> None:
     zeros, encoder = StructuralZeros(SCHEMA.modeled, columns), Encoder(SCHEMA.modeled)
     codes = encoder.encode(forward_transform(rows(20_000), SCHEMA))
     x, labels = encoder.expand(codes), encoder.labels(codes)
-    places = [cells.places(x) for cells, _ in columns]
-    names = [column.name for column in SCHEMA.modeled.feature_columns]
+    places = [cells.cell_indices(x) for cells, _ in columns]
+    names = [column.name for column in SCHEMA.model_schema.feature_columns]
     forbidden = {}
     for i in range(len(names)):
         for j in range(i + 1, len(names)):
             sizes = columns[i][0].size, columns[j][0].size
-            mask = np.broadcast_to(zeros.of(i, j), (2, *sizes))
+            mask = np.broadcast_to(zeros.forbidden_cells(i, j), (2, *sizes))
             assert not mask[labels, places[i], places[j]].any()
             forbidden[names[i], names[j]] = mask
     age, state, place = (names.index(name) for name in ("age", "state", "place"))

@@ -87,7 +87,7 @@ def test_pairs_that_show_something_or_are_named_have_three_quarters_of_the_budge
 def test_the_sensitivity_does_not_depend_on_what_was_chosen(workload: list[Any], hidden: bool) -> None:
     for strengths in (NOTHING, [0.9, 0.0, 0.5, 0.3, 0.02, 0.001], [np.inf] * 6):
         feature = chosen(*workload, strengths=strengths, hidden=hidden)
-        assert sum(part.norm_bound_squared for part in feature.parts) == 6_000
+        assert sum(part.norm_bound_squared for part in feature.bounded_parts) == 6_000
         assert from_spec(feature.spec()) == feature
         singles = [
             weight for table, weight in zip(feature.tables, feature.table_weights, strict=True) if len(table) < 2
@@ -109,7 +109,7 @@ def test_counts_by_table_are_those_of_the_rows() -> None:
     records = rows(200)
     values = feature(records.x).sum(axis=0, keepdims=True)
     counts = dict(feature.table_counts(values))
-    expected, cells = np.zeros((4, 4, 3)), [column.places(records.x) for column in feature.columns]
+    expected, cells = np.zeros((4, 4, 3)), [column.cell_indices(records.x) for column in feature.columns]
     np.add.at(expected, (cells[0], cells[1], cells[3]), 1)
     assert counts[0, 1, 3][0] == pytest.approx(expected)
     assert counts[3,][0] == pytest.approx(expected.sum(axis=(0, 1)))
@@ -212,7 +212,7 @@ def test_a_specification_of_other_pairs_weights_or_tables_is_refused(change: dic
 def test_weights_of_histories_count_where_their_columns_are() -> None:
     sets = [["a", "b"], ["a", "c", "d"]]
     wanted = [of("c", weight=3), of("a", "d", weight=2), of("a", "b")]
-    method = build(Marginals, {"privatize": {"workload": wanted}}, "marginals").for_histories(sets)
+    method = build(Marginals, {"privatize": {"workload": wanted}}, "marginals").adapt_to_histories(sets)
     found = []
     for names in sets:
         columns = tuple(Cells(2 * place, 2) for place in range(len(names)))
@@ -222,4 +222,4 @@ def test_weights_of_histories_count_where_their_columns_are() -> None:
     assert found == [[1.0], [1.5, 1.0, 1.5]]
     for wrong in (of("x", weight=2), of("b", "c")):
         with pytest.raises(PlanError, match=r"workload\[0\]: .* must be columns of one row set. .* people: a, b"):
-            build(Marginals, {"privatize": {"workload": [wrong]}}, "marginals").for_histories(sets)
+            build(Marginals, {"privatize": {"workload": [wrong]}}, "marginals").adapt_to_histories(sets)

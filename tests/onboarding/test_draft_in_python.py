@@ -161,7 +161,7 @@ def test_a_draft_takes_rules() -> None:
     assert "rules" not in draft.to_dict() and "schema.rules" not in str(draft)
     draft.rules, draft.derived = [{"never": {"ward": "surgery", "code": 0}}], {"older": "cost - age"}
     schema = draft.complete()
-    assert len(schema.rules) == 2 and "older" in schema.modeled.names
+    assert len(schema.rules) == 2 and "older" in schema.model_schema.names
     assert "schema.rules = " in str(draft) and "schema.derived = " in str(draft)
     draft.rules = [{"never": {"ward": "Zork", "code": 0}}]
     with pytest.raises(SchemaError, match="rule 1"):

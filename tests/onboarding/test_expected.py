@@ -20,7 +20,7 @@ def test_a_small_survey_of_many_questions_is_never_called_ok() -> None:
     """A thousand answers to 24 questions, whose relations of medium strength noise hides."""
     report = survey().check(1_000)
     (found,) = report.forecast.expected
-    assert found.pairs == found.lost == 276 and found.detectable > 0.5 and not report.passed
+    assert found.pairs == found.lost == 276 and found.detectable > 0.5 and not report.passes
     sigma = 31  # of a cell of 24 columns at about a third of the budget
     assert found.column_distance == pytest.approx(0.22 * 5 * sigma / 1_000, rel=0.1)
     text = str(report)
@@ -34,7 +34,7 @@ def test_many_records_keep_every_relation_and_few_pairs_lost_are_named() -> None
     columns = {**{name: LIKERT[name] for name in ("q00", "q01", "q02", "q03")}, "town": wide, "job": wide}
     report = survey(columns=columns).check(30_000)
     (found,) = report.forecast.expected
-    assert 0 < found.lost < found.pairs / 2 and set(found.hardest_pair) == {"town", "job"} and report.passed
+    assert 0 < found.lost < found.pairs / 2 and set(found.hardest_pair) == {"town", "job"} and report.passes
     assert "IN PART: 30,000 records" in str(report) and "as town and job" in str(report)
 
 

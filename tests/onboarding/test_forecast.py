@@ -83,9 +83,9 @@ def test_an_evaluation_takes_its_time_on_few_rows_too() -> None:
 def test_a_verdict_says_the_epsilon_that_would_do() -> None:
     project = Project(Path(), settings_of("adult", "marginals"))
     forecasted = forecast(project, 2_000)
-    text = Report((), (), forecasted).in_short()
+    text = Report((), (), forecasted).summarize()
     assert f"raise privacy.epsilon to about {forecasted.records / 2_000:.2g}, merge" in text
-    assert "raise privacy.epsilon" not in Report((), (), forecast(project, 1_000)).in_short()  # 4.8 is no promise
+    assert "raise privacy.epsilon" not in Report((), (), forecast(project, 1_000)).summarize()  # 4.8 is no promise
 
 
 @pytest.mark.long

@@ -18,9 +18,9 @@ def test_inner_product_is_the_sum_of_two_kernels() -> None:
 
 def test_tables_of_one_kind_only() -> None:
     numeric = MixedFourierFeatures(10, 0.5, 0, numeric=(0,), categorical=(), num_categorical=0)
-    assert numeric(torch.zeros(2, 1)).shape == (2, 20) and len(numeric.parts) == 1
+    assert numeric(torch.zeros(2, 1)).shape == (2, 20) and len(numeric.bounded_parts) == 1
     categorical = MixedFourierFeatures(10, 0.5, 0, numeric=(), categorical=(0, 1), num_categorical=1)
-    assert categorical(torch.zeros(2, 2)).shape == (2, 2) and categorical.parts[0].nonnegative
+    assert categorical(torch.zeros(2, 2)).shape == (2, 2) and categorical.bounded_parts[0].nonnegative
 
 
 SEVERAL = MixedFourierFeatures(9_000, (0.1, 0.5, 3.0, 3.0), 0, (0, 1), (2, 3), 1)

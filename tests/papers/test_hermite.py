@@ -70,14 +70,14 @@ def test_one_kernel_alone(changes: dict[str, object], kept: str) -> None:
     start = MIXED.sum_width
     expected = MIXED(x)[:, :start] / 0.25**0.5 if kept == "sum" else MIXED(x)[:, start:] / 0.75**0.5
     torch.testing.assert_close(alone(x), expected, rtol=0, atol=1e-12)
-    assert sum(part.norm_bound_squared for part in alone.parts) == 1
+    assert sum(part.norm_bound_squared for part in alone.bounded_parts) == 1
 
 
 def test_bounds_are_exact_and_know_which_parts_are_not_negative() -> None:
-    bounds = [part.norm_bound_squared for part in MIXED.parts]
+    bounds = [part.norm_bound_squared for part in MIXED.bounded_parts]
     assert bounds == [Fraction(1, 8), Fraction(1, 8), *[Fraction(3, 16)] * 4]
-    assert [part.nonnegative for part in MIXED.parts] == [False, True, False, False, True, False]
-    assert [part.width for part in MIXED.parts] == [26 * 2 + 1, 5, 26 * 27, 26 * 3, 6, 26 * 27 * 2]
+    assert [part.nonnegative for part in MIXED.bounded_parts] == [False, True, False, False, True, False]
+    assert [part.width for part in MIXED.bounded_parts] == [26 * 2 + 1, 5, 26 * 27, 26 * 3, 6, 26 * 27 * 2]
 
 
 @pytest.mark.parametrize("order", [0, 2, 5])

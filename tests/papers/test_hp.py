@@ -69,7 +69,7 @@ def test_products_of_a_discretized_table_are_its_marginals() -> None:
     """With categories alone, products count combinations: exact up to the door's truncation of √weight."""
     own = context({"a": CATEGORY, "b": CATEGORY, "c": CATEGORY})
     query = hp(kernel="product", product_dimension=3).embedding_query(own, {})
-    assert query.width == 27 and all(part.nonnegative for part in query.parts)
+    assert query.width == 27 and all(part.nonnegative for part in query.bounded_parts)
     places = np.random.default_rng(0).integers(0, 3, (500, 3))
     x = np.concatenate([np.eye(3)[places[:, d]] for d in range(3)], axis=1)
     counts = lattice_sum(query, [Records(x, np.zeros(500, dtype=np.int64))])[0] * 2.0**-query.lattice_bits

@@ -114,7 +114,9 @@ def test_a_network_s_loss_is_that_of_its_features_also_when_the_target_changes(c
     stream = torch.Generator().manual_seed(2)
     x = torch.rand(sum(counts), 3, generator=stream)
     weights, scale = torch.tensor([0.6, 0.4]), torch.tensor([1.0, 2.0])
-    made = EmbeddingObjective(feature, torch.rand(2, feature.parts[0].width, generator=stream) / 10, weights, scale)
+    made = EmbeddingObjective(
+        feature, torch.rand(2, feature.bounded_parts[0].width, generator=stream) / 10, weights, scale
+    )
     for factor in (1.0, 1.0, 3.0):
         made.target = factor * made.target
         made = made.to(CPU)

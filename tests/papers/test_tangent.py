@@ -77,7 +77,7 @@ def test_class_distances_and_their_gradients_are_those_of_the_features(
     feature: NetworkTangent, counts: list[int]
 ) -> None:
     """Few rows go through the products of rows with each other, many through the mean itself."""
-    target = torch.randn(3, feature.parts[0].width, generator=torch.Generator().manual_seed(6)).double() / 10
+    target = torch.randn(3, feature.bounded_parts[0].width, generator=torch.Generator().manual_seed(6)).double() / 10
     scale = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
     found = []
     for closed in (True, False):

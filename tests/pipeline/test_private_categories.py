@@ -106,7 +106,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
     synthesizer.save("saved")
     loaded = Synthesizer.load("saved")
     assert (
-        loaded.schema_ == synthesizer.schema_.published == Project.load().schema.published
+        loaded.schema_ == synthesizer.schema_.published_schema == Project.load().schema.published_schema
         and loaded.schema.open_columns
     )
     assert loaded.sample(5).equals(synthesizer.sample(5)) and Published.read(Path("saved")).tables(5, 0, {})[

@@ -59,7 +59,7 @@ def test_two_projects_take_turns_and_the_current_directory_stays_empty(roots: tu
         paths = ProjectPaths(root)
         privacy = read_json(paths.privacy)
         assert (privacy["identity"], privacy["ledger"]["id"]) == (root.name, ledger_id)
-        assert {*map(Path, privacy["outputs"])} == {*map(Outputs.place, Table.outputs.files)}
+        assert {*map(Path, privacy["outputs"])} == {*map(Outputs.project_path, Table.outputs.files)}
         assert {path.stem for path in paths.markers.iterdir()} == set(STAGES)
         assert read_json(paths.tracking)["uri"] == f"sqlite:///{root}/runs.db" and (root / "runs.db").exists()
         write_bundle(Project.load(root), root / "bundle.zip")

@@ -28,7 +28,7 @@ class Coordinates(Map):
     size: int
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         return (Part(self.size, Fraction(self.size), nonnegative=True),)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:

@@ -168,9 +168,9 @@ def asked(
     """A query about pairs of all columns, of each row set."""
     draw, numbers = np.random.default_rng(seed), (np.arange(len(rows.people)), rows.numbers)
     for there, one, table, persons in zip(theres, schema.row_sets.values(), rows[:2], numbers, strict=True):
-        encoder, cells = Encoder(one.modeled), []
+        encoder, cells = Encoder(one.model_schema), []
         for name, start in encoder.layout.starts.items():
-            column = one.modeled.column(name)
+            column = one.model_schema.column(name)
             if column.is_categorical:
                 cells.append(Cells(start, column.width))
             else:

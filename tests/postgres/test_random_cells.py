@@ -68,7 +68,7 @@ def test_the_sums_of_random_rows_are_those_of_python(url: str) -> None:
         frame, schema = pd.DataFrame({"c": cells}), schema_with({"c": column})
         write(url, name, frame)
         hashes = row_hashes(read_frame(frame, schema), schema)
-        parts = SplitByContent(SPLIT.fraction, SPLIT.seed).parts(hashes)
+        parts = SplitByContent(SPLIT.fraction, SPLIT.seed).assign_parts(hashes)
         expected = [hashes[parts == part] for part in ("train", "test")]
         found = RemoteRows(Database(url, name), schema, SPLIT).count_rows()
         assert found == tuple(Sums(len(some), _sum(some)) for some in expected), name

@@ -228,7 +228,7 @@ def database_makes(database: Database, places: list[int], kinds: list[str]) -> d
 def compare(url: str, table: str, kinds: list[str]) -> int:
     """Compare what SQL and Python make of each cell of a table in a column of each kind; the number of comparisons."""
     database = Database(url, f"SELECT id, c FROM {table}")
-    raw = database.first(1_000)
+    raw = database.read_first_rows(1_000)
     missing = {kind: tuple(columns_of([kind])[f"c_{kind}"]["missing_values"]) for kind in kinds}
     python = {
         (at, kind): python_makes(kind, missing[kind], type(cell), repr(cell), cell)
@@ -281,7 +281,10 @@ def test_texts_and_lists_are_read_whatever_the_client_says(url: str, monkeypatch
 def test_a_date_without_end_is_refused(kind: str, word: str, cell: str, url: str) -> None:
     """As Python, whose dates have none."""
     database = Database(url, f"SELECT CAST('{cell}' AS {word}) AS c")
-    for ask in (RemoteRows(database, schema_with({"c": KINDS[kind]}), ALL).count_rows, lambda: database.first(1)):
+    for ask in (
+        RemoteRows(database, schema_with({"c": KINDS[kind]}), ALL).count_rows,
+        lambda: database.read_first_rows(1),
+    ):
         with pytest.raises(DataError):
             ask()
 
@@ -317,7 +320,7 @@ class Rows:
         counts, sums = self.there.counts(tables, num_groups, by_class)
         return counts, sums.count
 
-    backend, by_person = None, False
+    backend, is_per_person = None, False
 
 
 COLUMNS_OF_VISITS: dict[str, dict[str, Any]] = {
@@ -360,7 +363,7 @@ def visits(url: str) -> Rows:
     there = RemoteRows(Database(url, "visits"), VISITS, Split(0.25, 7))
     typed_rows = read_frame(table, VISITS)
     hashes = row_hashes(typed_rows, VISITS)
-    is_train = SplitByContent(0.25, 7).parts(hashes) == "train"
+    is_train = SplitByContent(0.25, 7).assign_parts(hashes) == "train"
     return Rows(there, typed_rows[is_train].reset_index(drop=True), hashes[is_train])
 
 
@@ -370,11 +373,11 @@ def test_private_categories_are_counted_by_their_hashes(url: str) -> None:
     table = pd.DataFrame({"c": draw.choice([*TEXTS, None, "-9"], 900), "n": draw.integers(0, 9, 900)})
     write(url, "texts", table)
     schema = schema_with({"c": KINDS["open"] | {"missing_values": ["-9"]}, "n": {**KINDS["integer"], "lower": 0}})
-    complete = schema.completed({"c": ("u", "\\", "o''k", "1", "${env:HOME}")})
+    complete = schema.with_categories({"c": ("u", "\\", "o''k", "1", "${env:HOME}")})
     there = RemoteRows(Database(url, "texts"), schema, Split(0.25, 7), complete=complete)
     typed_rows = read_frame(table, schema)
     hashes = row_hashes(typed_rows, schema)
-    train = typed_rows[SplitByContent(0.25, 7).parts(hashes) == "train"]
+    train = typed_rows[SplitByContent(0.25, 7).assign_parts(hashes) == "train"]
     expected = {sha256_bytes(text.encode()): (text, count) for text, count in train["c"].value_counts().items()}
     counts, sums = there.texts("c")
     assert counts == {key: count for key, (_, count) in expected.items()} and sums.count == len(train)
@@ -483,11 +486,11 @@ def test_rows_that_break_all_rules_are_mapped_as_python_maps_them(url: str) -> N
     statement = there.statements._statement(steps, f"SELECT {', '.join(names.values())} FROM likeness_units")
     found = pd.DataFrame(there.database.answers([statement])[0])
     found = found.astype("float64").set_axis([*names], axis=1).sort_values("row", ignore_index=True)
-    assert [*found] == [*RULED.modeled.names] and len(found) == 400
-    for name, numbers in values_of(expected, RULED.modeled.columns).items():
+    assert [*found] == [*RULED.model_schema.names] and len(found) == 400
+    for name, numbers in values_of(expected, RULED.model_schema.columns).items():
         same = (found[name] == numbers) | (found[name].isna() & np.isnan(numbers))
         assert same.all(), (url, name, found[name][~same].tolist()[:3], numbers[~same][:3])
-    encoder = Encoder(RULED.modeled)
+    encoder = Encoder(RULED.model_schema)
     codes = encoder.encode(expected)
     starts = encoder.layout.starts
     axes = [

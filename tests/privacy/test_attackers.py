@@ -26,11 +26,13 @@ def test_the_gain_at_epsilon_1_is_that_of_the_best_test_between_two_gaussians() 
 def test_results_beyond_epsilon_are_bounded_by_the_curve_of_tests() -> None:
     """At the bound p = e^ε q = G(q). It is more than the tail of one Gaussian, and that is more than δ."""
     attackers = Attackers(RHO, 1.0)
-    assert attackers.beyond == pytest.approx(attackers.success(attackers.beyond / math.e), rel=1e-6)
+    assert attackers.excess_probability == pytest.approx(
+        attackers.success(attackers.excess_probability / math.e), rel=1e-6
+    )
     tail = NormalDist().cdf(attackers.mu / 2 - 1 / attackers.mu)
-    assert 1e-5 < tail < attackers.beyond < 5 * tail
-    assert Attackers(RHO, 1.0, 1e-6).beyond == pytest.approx(attackers.beyond + 1e-6)
-    assert (Attackers(0.0, 0.0).beyond, Attackers(math.inf, math.inf).beyond) == (0.0, 1.0)
+    assert 1e-5 < tail < attackers.excess_probability < 5 * tail
+    assert Attackers(RHO, 1.0, 1e-6).excess_probability == pytest.approx(attackers.excess_probability + 1e-6)
+    assert (Attackers(0.0, 0.0).excess_probability, Attackers(math.inf, math.inf).excess_probability) == (0.0, 1.0)
 
 
 def account(rho: float, epsilon: float) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def test_costs_add_up_for_each_person_and_the_dearest_person_counts(costs: list[
 
 def test_the_tree_covers_all_people_once_and_each_person_in_few_nights() -> None:
     """Cohorts of 200 nights: all nights until each one are a disjoint union of few; a person is in few of them."""
-    nights = {t: Cohort.of_night(t, range(t)) for t in range(1, 201)}
+    nights = {t: Cohort.from_night(t, range(t)) for t in range(1, 201)}
     for t in nights:
         ends = [*accumulate(range(20), lambda end, _: nights[end].first - 1 if end else 0, initial=t)]
         chain = [nights[end] for end in ends if end]
@@ -104,10 +104,10 @@ def test_the_tree_covers_all_people_once_and_each_person_in_few_nights() -> None
         assert len(chain) == t.bit_count()
     seen = Counter(f for one in nights.values() for f in range(one.first, one.last + 1))
     assert max(seen.values()) == (200).bit_length()
-    assert Cohort.of_night(6, {0, 1, 2, 3}) == Cohort(4, 6)  # night 4 broke: its people are in the next one
+    assert Cohort.from_night(6, {0, 1, 2, 3}) == Cohort(4, 6)  # night 4 broke: its people are in the next one
     for wrong in ("5-4", "0-1", "1", f"1-{MOST_NIGHTS + 1}"):
         with pytest.raises(ValueError, match=wrong):
-            Cohort.of(wrong)
+            Cohort.from_group(wrong)
 
 
 def test_a_ledger_takes_one_night_after_the_other(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_no_person_moves_the_first_night_of_another(tmp_path: Path, monkeypatch:
 
     everybody = asked("")
     for person in (nights[0][0], nights[-1][0]):
-        held = [Cohort.of(group) for group, members in everybody if person in members]
+        held = [Cohort.from_group(group) for group, members in everybody if person in members]
         sizes = [cohort.last - cohort.first for cohort in held if cohort is not None]
         assert len(sizes) == len({*sizes})  # at most one cohort of each size
         assert asked(person) == [(group, members - {person}) for group, members in everybody]
@@ -232,7 +232,7 @@ def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: pytest.Monke
         ):
             tonight(ledger, ["ann"])
     assert tonight(ledger, ["ann"], "2").group == "1-1"
-    assert Series.on_record(ledger.records(), "people", "1~2").night is not None
+    assert Series.from_records(ledger.records(), "people", "1~2").night is not None
 
 
 @pytest.mark.long
@@ -248,7 +248,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
     digests = []
     for day, group, count in ((1, "1-1", 3), (2, "1-2", 3), (3, "3-3", 0), (5, "1-4", 3), (7, "5-5", 0)):
         on_day(monkeypatch, day)
-        memory = model.in_memory({"synthetic": rows}, params, ledger)
+        memory = model.read_frames({"synthetic": rows}, params, ledger)
         project.paths.table.parent.mkdir(parents=True, exist_ok=True)
         model.ingest(project.sources, ledger, project.paths)
         dataset, _ = dataset_of(params, project.paths.table, ledger.id, {})

@@ -152,7 +152,7 @@ def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="Restore it"):
         Ledger.create(home)
     home.database.write_bytes(kept)
-    anchor_path(home.anchor, home.place).unlink()
+    anchor_path(home.anchor, home.location).unlink()
     with pytest.raises(LedgerError, match="reanchor"):
         Ledger.open(home)
     with pytest.raises(LedgerError, match="not the newest"):
@@ -177,7 +177,7 @@ def test_a_moved_ledger_says_how_it_goes_on(ledger: Ledger, tmp_path: Path, monk
 
 
 def test_an_anchor_one_append_behind_is_healed_two_are_not(ledger: Ledger) -> None:
-    path = anchor_path(locate().anchor, locate().place)
+    path = anchor_path(locate().anchor, locate().location)
     anchors = [path.read_bytes()]
     for place in range(2):
         ledger.reserve(request(f"k{place}", CAP / 8))

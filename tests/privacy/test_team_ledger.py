@@ -125,7 +125,7 @@ def test_a_writer_needs_only_to_read_and_insert(
     own = Ledger.open(locate())
     own.reserve(request("k", CAP / 2))
     own.commit("k", "00", b"bytes")
-    assert own.released("k") == b"bytes"
+    assert own.released_bytes("k") == b"bytes"
     assert cohort_members(own, "people", "1", ["ann"]).members == {"ann"}
     for forbidden in ("DROP TRIGGER records_append_only ON records", "ALTER TABLE records DISABLE TRIGGER ALL"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -164,7 +164,7 @@ def test_a_machine_joins_with_key_and_head_and_keeps_an_anchor_of_its_own(
     for place in range(3):
         ledger.reserve(request(f"more{place}", CAP / 8))
     assert Ledger.open(second).head().count == 6
-    assert '"count": 6' in anchor_path(second.anchor, second.place).read_text()
+    assert '"count": 6' in anchor_path(second.anchor, second.location).read_text()
     with pytest.raises(LedgerError, match=r"hmac.key is missing. Copy it from another machine"):
         Ledger.open(machine("third", key=False))
 
@@ -259,7 +259,7 @@ def test_bytes_and_commit_are_there_together_or_not_at_all(ledger: Ledger, url: 
     without_triggers(url, "CREATE UNIQUE INDEX planted ON releases ((1)); INSERT INTO releases VALUES ('x', 'y')")
     with pytest.raises(LedgerError, match="cannot be used"):
         ledger.commit("k", "00", b"bytes")
-    assert [r.kind for r in ledger.records()][-1] == "reserve" and ledger.released("k") is None
+    assert [r.kind for r in ledger.records()][-1] == "reserve" and ledger.released_bytes("k") is None
     assert Ledger.open(locate()).head() == ledger.head()
 
 
@@ -312,7 +312,7 @@ def test_a_server_that_is_not_there_and_a_driver_that_is_not_there(
     monkeypatch.setenv("LIKENESS_LEDGER_URL", f"postgresql+psycopg://someone@/ledger?host={tmp_path}")
     with pytest.raises(LedgerError, match=r"cannot be used: .* Is the server running") as told:
         Ledger.open(locate())
-    assert "hunter2" not in str(told.value) and "someone" not in locate().place
+    assert "hunter2" not in str(told.value) and "someone" not in locate().location
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(LedgerError, match=r"pip install 'likeness-dp\[postgres\]'"):
         Ledger.open(locate())

@@ -105,7 +105,9 @@ def test_every_query_holds_with_its_own_map(every_case: list[Case]) -> None:
 
 def canary_of(case: Case) -> object:
     """What its canary hangs on: the parts of a map count by their bounds and signs, and not by what else it is."""
-    parts = Counter((part.width > 1, part.nonnegative, part.norm_bound_squared) for part in case.query.feature.parts)
+    parts = Counter(
+        (part.width > 1, part.nonnegative, part.norm_bound_squared) for part in case.query.feature.bounded_parts
+    )
     terms = repr(case.query.contributions), case.query.num_groups, type(case.canary.query.feature)
     return frozenset(parts.items()), *terms, case.schema, case.adjacency, case.most
 
@@ -115,14 +117,14 @@ def kind_of(case: Case) -> object:
 
     Adjacencies share the noise, and differ in the sensitivity, which the test above sees under both.
     """
-    parts, terms = case.query.feature.parts, case.query.contributions
+    parts, terms = case.query.feature.bounded_parts, case.query.contributions
     signs, norms = {(part.width > 1, part.nonnegative) for part in parts}, {part.norm_bound_squared for part in parts}
     ways = type(terms), type(getattr(terms, "contributions", None)), type(case.canary.query.feature)
     return frozenset(signs), len(norms) > 1, len(parts) > 1, *ways, case.most
 
 
 def size_of(case: Case) -> int:
-    return len(case.query.feature.parts)
+    return len(case.query.feature.bounded_parts)
 
 
 def check_reached(found: Finding) -> None:
@@ -141,8 +143,8 @@ def canary_of_few_parts(case: Case) -> Case:
     if size_of(case) < 3:
         return canary
     feature = canary.query.feature
-    each = {(part.nonnegative, part.norm_bound_squared): part for part in feature.parts}
-    few = SimpleNamespace(parts=(feature.parts[0], *each.values()), spec=feature.spec)
+    each = {(part.nonnegative, part.norm_bound_squared): part for part in feature.bounded_parts}
+    few = SimpleNamespace(parts=(feature.bounded_parts[0], *each.values()), spec=feature.spec)
     query = dataclasses.replace(canary.query, feature=type(feature)(few))
     return dataclasses.replace(canary, query=query, twin=query)
 

@@ -48,7 +48,7 @@ def table(n: int, seed: int, classes: int = 2) -> Records:
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 60))
 def test_counting_gives_the_sum_of_the_dense_features(feature: PairMarginals, seed: int, n: int) -> None:
     query, records = Query("q", "privatize", feature, num_groups=2), table(n, seed)
-    dense = to_lattice(feature(records.x), feature.parts, query.lattice_bits)
+    dense = to_lattice(feature(records.x), feature.bounded_parts, query.lattice_bits)
     expected = np.stack([dense[records.labels == group].sum(axis=0) for group in range(2)])
     found = lattice_sum(query, [records])
     # The dense path shortens a vector of irrational length in steps; here the length is the largest integer.
@@ -88,7 +88,7 @@ def test_columns_give_the_sum_of_dense_rows(feature: Any, contributions: EachRec
     rows = table(400, 5, 3)
     rows = Records(rows.x, rows.labels - 1, np.sort(np.random.default_rng(6).integers(0, 90, 400)))
     query = Query("q", "privatize", feature, num_groups=2, contributions=contributions)
-    if query.by_person and not isinstance(feature, CellMap):
+    if query.is_per_person and not isinstance(feature, CellMap):
         return
     chunks = [coded(rows)[:150], coded(rows)[150:]]
     assert np.array_equal(lattice_sum(query, chunks), lattice_sum(query, [rows]))
@@ -100,7 +100,7 @@ def test_columns_give_the_sum_of_dense_rows(feature: Any, contributions: EachRec
 def test_bins_are_those_of_a_search(edges: tuple[float, ...]) -> None:
     at = np.array([*edges, 0, 1, -0.0, 0.25, 1 / 4096])
     values = np.concatenate([at, np.nextafter(at, -1), np.nextafter(at, 2), [-1, 2, np.inf, -np.inf, -1e-20]])
-    places = Cells(0, len(edges) + 1, edges).places(values[:, None])
+    places = Cells(0, len(edges) + 1, edges).cell_indices(values[:, None])
     assert np.array_equal(places, np.searchsorted(edges, values, side="right"))
 
 
@@ -147,12 +147,12 @@ class Liar:
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    parts = (Part(3, Fraction(1), nonnegative=True), Part(2, Fraction(4), nonnegative=True))
+    bounded_parts = (Part(3, Fraction(1), nonnegative=True), Part(2, Fraction(4), nonnegative=True))
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         raise AssertionError("the dense path is not for cell maps")
 
-    def places(self, x: np.ndarray) -> Any:
+    def cell_indices(self, x: np.ndarray) -> Any:
         return self.answer
 
     def spec(self) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]
     query = Query("q", "privatize", Liar(np.array(answer)), num_groups=2)
     assert isinstance(query.feature, CellMap)
     found = lattice_sum(query, [Records(np.zeros((1, 1)), np.array([label]))])
-    own = [0 <= place < part.width for place, part in zip(answer[0], Liar.parts, strict=True)]
-    expected = sum(int(part.norm_bound_squared) for part, inside in zip(Liar.parts, own, strict=True) if inside)
+    own = [0 <= place < part.width for place, part in zip(answer[0], Liar.bounded_parts, strict=True)]
+    expected = sum(int(part.norm_bound_squared) for part, inside in zip(Liar.bounded_parts, own, strict=True) if inside)
     if not 0 <= label < 2:
         expected = 0
     assert int((found.astype(object) ** 2).sum()) == expected * 4**query.lattice_bits
@@ -181,7 +181,7 @@ def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]
         np.array([[0, 1], [0, 1]]),
         np.array([[0, 1]], dtype=np.int8),
         np.array([[0, 1]], dtype=np.uint64),
-        "places",
+        "cell_indices",
     ],
 )
 def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:

@@ -103,7 +103,7 @@ def test_workers_share_no_person() -> None:
         def __call__(self) -> list[Records]:
             return [whole]
 
-        def parts(self, most: int) -> list[Callable[[], list[Records]]]:
+        def split(self, most: int) -> list[Callable[[], list[Records]]]:
             return [lambda: [whole[:3]], lambda: [whole[3:]]]
 
     class Two(Local):

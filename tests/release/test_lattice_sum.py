@@ -40,7 +40,7 @@ class Liar:
         self.nonnegative = nonnegative
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         return (Part(self.answer.shape[1], Fraction(1), self.nonnegative),)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -144,7 +144,7 @@ def test_every_row_obeys_the_integer_bound(values: list[float], bound: int, bits
 def test_clipping_does_nothing_to_an_honest_map() -> None:
     features = FEATURES[0](torch.from_numpy(table(50, 0).x)).numpy()
     bits = Query("q", "privatize", FEATURES[0]).lattice_bits
-    lattice = to_lattice(features, FEATURES[0].parts, bits)
+    lattice = to_lattice(features, FEATURES[0].bounded_parts, bits)
     assert float(np.abs(lattice - features * 2.0**bits).max()) < 2
 
 

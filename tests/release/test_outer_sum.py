@@ -40,7 +40,7 @@ class Liar:
         self.sizes = ((left.shape[1], right.shape[1]),) * blocks
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         return (Part(sum(a * b for a, b in self.sizes), self.bound),)
 
     def factors(self, x: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
@@ -178,7 +178,7 @@ def test_outer_products_and_vectors_are_clipped_alike() -> None:
     """The dense path and the one of factors agree on an honest map, up to their truncations."""
     x = table(20, 1).x
     for feature in FEATURES:
-        dense = to_lattice(evaluate(feature, feature, x), feature.parts, 30)
+        dense = to_lattice(evaluate(feature, feature, x), feature.bounded_parts, 30)
         factors = evaluate(feature, feature.factors, x)
         pairs = outer_lattice(factors, feature.parts[0].lattice_bound_squared(30), 30)
         vectors = outer_products(tuple((torch.from_numpy(left), torch.from_numpy(right)) for left, right in pairs))

@@ -68,7 +68,7 @@ class Liar:
         return tuple(own.shape[1] for own in self.columns)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         widths = [self.column_sizes[i] * self.column_sizes[j] for i, j in self.pairs]
         first = Part(self.column_sizes[0], Fraction(1, 7))
         products = (
@@ -122,7 +122,7 @@ def test_the_sum_is_that_of_the_features(feature: Any) -> None:
     found = lattice_sum(query, [records]) * unit
     features = feature(torch.from_numpy(records.x)).numpy()
     expected = np.stack([features[records.labels == group].sum(axis=0) for group in range(2)])
-    root = float(feature.parts[-1].norm_bound_squared) ** 0.25
+    root = float(feature.bounded_parts[-1].norm_bound_squared) ** 0.25
     assert found.shape == (2, query.width)
     assert float(np.abs(found - expected).max()) < 500 * root * 2.0**-15
     assert float(np.linalg.norm(found - expected) / np.linalg.norm(expected)) < 2e-4
@@ -198,7 +198,7 @@ def test_a_map_that_lies_about_its_bounds_does_not_pass(name: str, bound: Fracti
     query = Query("q", "privatize", feature, num_groups=2)
     total = lattice_sum(query, [table(1, 0)])
     start = 0
-    for part in feature.parts:
+    for part in feature.bounded_parts:
         own = total[:, start : start + part.width]
         start += part.width
         assert distance_squared(own, np.zeros_like(own)) <= part.lattice_bound_squared(query.lattice_bits)
@@ -265,7 +265,7 @@ def test_maps_that_do_not_return_what_they_declare_are_refused() -> None:
         lattice_sum(Query("q", "privatize", short), records)
     other = Liar([[1.0], [1.0, 0.0], [1.0]])
     other.pairs = ((0, 1), (0, 2), (0, 2))
-    parts = Liar([[1.0], [1.0, 0.0], [1.0]]).parts
+    parts = Liar([[1.0], [1.0, 0.0], [1.0]]).bounded_parts
     with pytest.raises(ReleaseError, match="widths of their columns"):
         lattice_sum(Query("q", "privatize", _with_parts(other, parts)), records)
     uneven = (*parts[:2], Part(parts[2].width, Fraction(1, 2)), parts[3])
@@ -279,6 +279,6 @@ def test_maps_that_do_not_return_what_they_declare_are_refused() -> None:
 
 
 def _with_parts(feature: Liar, parts: tuple[Part, ...]) -> Liar:
-    return type("Other", (Liar,), {"parts": parts, "pairs": feature.pairs})(
+    return type("Other", (Liar,), {"bounded_parts": parts, "pairs": feature.pairs})(
         [own[0].tolist() for own in feature.columns]
     )

@@ -67,7 +67,7 @@ def asked(own: Plan, rows: list[Partitions], most: int = 100, ledger: Ledger | N
 class Cut:
     """Counts of a database, whose connection breaks some times when it is asked for texts."""
 
-    max_rows, by_person = 0, False
+    max_rows, is_per_person = 0, False
 
     def __init__(self, breaks: int) -> None:
         self.breaks, self.asked = breaks, list[tuple[str, ...]]()
@@ -120,11 +120,11 @@ def test_neighbors_differ_by_no_more_than_the_sensitivity(table: list[str | None
     unit = PrivacyUnit("pid", len(own))
     moved = math.dist(*zip(*[(without.get(k, 0), added.get(k, 0)) for k in "abcd"], strict=True)) * L
     assert moved <= math.sqrt(asked.sensitivity_squared(ADD, unit)) == len(own) * L
-    assert sum(without.get(k, 0) != added.get(k, 0) for k in "abcd") <= asked.touched(ADD, unit)
+    assert sum(without.get(k, 0) != added.get(k, 0) for k in "abcd") <= asked.changed_counts(ADD, unit)
     first, second = (count_partitions(asked, [Partitions([*table, row])])[0] for row in (own[0], own[-1]))
     moved = math.dist(*zip(*[(first.get(k, 0), second.get(k, 0)) for k in "abcd"], strict=True)) * L
     assert moved <= math.sqrt(asked.sensitivity_squared(REPLACE)) == pytest.approx(math.sqrt(2) * L)
-    assert sum(first.get(k, 0) != second.get(k, 0) for k in "abcd") <= asked.touched(REPLACE) == 2
+    assert sum(first.get(k, 0) != second.get(k, 0) for k in "abcd") <= asked.changed_counts(REPLACE) == 2
 
 
 def test_the_sensitivities_are_reached() -> None:

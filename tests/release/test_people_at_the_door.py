@@ -161,9 +161,9 @@ def test_a_receipt_whose_rows_are_no_whole_number_is_refused(ledger: Ledger, row
 
 def test_what_is_not_proved_is_refused() -> None:
     with pytest.raises(PlanError, match="max_rows must be at least 1"):
-        lattice_sensitivity_squared(QUERY.parts, 8, Stability.ONE_APPEARS, rows=0)
+        lattice_sensitivity_squared(QUERY.bounded_parts, 8, Stability.ONE_APPEARS, rows=0)
     with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
-        lattice_sensitivity_squared(QUERY.parts, 8, Stability.ONE_REPLACED, rows=2)
+        lattice_sensitivity_squared(QUERY.bounded_parts, 8, Stability.ONE_REPLACED, rows=2)
     shares = [QueryShare("q", "privatize", 1.0)]
     with pytest.raises(PlanError, match=r"Set privacy\.adjacency: add_remove_one"):
         make_plan(

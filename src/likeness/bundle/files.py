@@ -153,7 +153,7 @@ class Bundle:
         return self.project.context_of(self.schema)
 
     @cached_property
-    def released(self) -> dict[str, Released]:
+    def released_files(self) -> dict[str, Released]:
         """Released files by their name in the bundle."""
         paths = sorted((self.folder / names.RELEASED).glob("*.safetensors"))
         require(bool(paths), f"{names.RELEASED} is empty: nothing is released")
@@ -162,7 +162,7 @@ class Bundle:
     @property
     def answers(self) -> list[Released]:
         """All releases."""
-        return list(self.released.values())
+        return list(self.released_files.values())
 
     @property
     def auxiliary(self) -> dict[str, Released]:
@@ -329,7 +329,7 @@ def form(bundle: Bundle) -> str:
     texts = {
         names.SETTINGS: json_text(settings_of(bundle.project)),
         names.PLAN_FILE: json_text(bundle.plan.to_dict()),
-        names.SCHEMA: schema_text(bundle.public_schema.published),
+        names.SCHEMA: schema_text(bundle.public_schema.published_schema),
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
         names.LEDGER: chain_text(bundle.chain),
     }
@@ -337,7 +337,7 @@ def form(bundle: Bundle) -> str:
     require(plain, f"{names.SETTINGS} has a number that is larger than Likeness needs one")
     for name, text in texts.items():
         require(bundle.text(name) == text, f"{name} is not written as this version writes it")
-    for name, one in bundle.released.items():
+    for name, one in bundle.released_files.items():
         require((bundle.folder / name).read_bytes() == to_bytes(one), f"{name} holds more than values and a receipt")
         named = name == f"{names.RELEASED}/{one.receipt.query}.safetensors"
         require(named, f"{name} has the answer to {one.receipt.query}")

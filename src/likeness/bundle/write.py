@@ -107,10 +107,10 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         write_json(folder / contents.SETTINGS, settings_of(project))
         write_json(folder / contents.PLAN_FILE, project.written_plan.to_dict())
         write_json(folder / contents.PRIVACY, privacy)
-        spec = project.root / Outputs.place(project.outputs.generator_files[0])
+        spec = project.root / Outputs.project_path(project.outputs.generator_files[0])
         releases = read_json(spec)["provenance"]["releases"]
         # Without comments and dropped columns, which nobody can check.
-        (folder / contents.SCHEMA).write_bytes(schema_text(schema.published).encode())
+        (folder / contents.SCHEMA).write_bytes(schema_text(schema.published_schema).encode())
         (folder / contents.STATEMENT).write_bytes(statement(privacy).encode())
         (folder / contents.CARD).write_bytes(data_card(privacy, project.written_schema).encode())
         files = {name: sha256_bytes((folder / name).read_bytes()) for name in contents.recorded_files(project.outputs)}
@@ -135,7 +135,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
 def _copy(project: Project, folder: Path) -> None:
     """Copy the artifacts that may be published."""
     sources = {
-        **{name: project.root / Outputs.place(name) for name in project.outputs.files},
+        **{name: project.root / Outputs.project_path(name) for name in project.outputs.files},
         **{f"{contents.RELEASED}/{path.name}": path for path in project.paths.released_files},
     }
     for name, source in sources.items():

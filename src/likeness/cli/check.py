@@ -32,7 +32,7 @@ def check(
         raise ParamsError(no_project(ProjectPaths.params))
     report = report_of(rows)
     say_json(report.to_dict()) if as_json else say(report.text())
-    if not report.passed:
+    if not report.passes:
         raise typer.Exit(1)
 
 
@@ -93,11 +93,11 @@ def _queries(project: Project) -> Iterator[tuple[int, Query]]:
     for place, row_set in enumerate(project.row_sets):
         released: dict[str, Released] = {}
         for query in project.method.auxiliary_queries(row_set.context, released):
-            asked = row_set.scoped(query)
+            asked = row_set.scope(query)
             yield place, asked
             if asked.name not in answers:
                 say(f"\n-- Later queries depend on the answer of {asked.name}.")
                 break
             released[query.name] = answers[asked.name]
         else:
-            yield place, row_set.scoped(project.method.embedding_query(row_set.context, released))
+            yield place, row_set.scope(project.method.embedding_query(row_set.context, released))

@@ -31,11 +31,11 @@ class App(typer.Typer):
         """Register a function, as typer does."""
         register = super().command(name, cls=_Command, **options)
 
-        def documented(function: Any) -> Any:
+        def decorate(function: Any) -> Any:
             doc_of(function)
             return register(function)
 
-        return documented
+        return decorate
 
 
 class _Command(TyperCommand):

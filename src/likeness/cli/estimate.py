@@ -44,7 +44,7 @@ def estimate(
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
     words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
     words |= {"max_cv": max_cv}
-    question = Question.of(filter(None, pieces(columns)), filter(None, pieces(by)), **words)
+    question = Question.from_columns(filter(None, pieces(columns)), filter(None, pieces(by)), **words)
     with open_bundle(path) as folder:
         published = Published.read(folder)
     schema = published.model.schema

@@ -147,7 +147,7 @@ def init(
         return
     if nullable is not None:
         draft.nullable = parse_columns(
-            nullable, list(draft), [each for each in draft.able() if not draft[each].settled]
+            nullable, list(draft), [each for each in draft.able() if not draft[each].is_settled]
         )
     if private_categories and not (ask and draft.label is None):
         draft.make_private()
@@ -315,7 +315,7 @@ def _complete(interview: Interview, target: Path, settings: Callable[..., str], 
     if report.faults:
         say(report.text())
         return
-    say(report.in_short())
+    say(report.summarize())
     if not report.refusal:
         _offer_run(Path(f"{interview.draft.name}.zip"))
 

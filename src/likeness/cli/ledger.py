@@ -46,7 +46,7 @@ def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a le
         ) is not None:  # else nothing was released
             Project.load().ledger_session.refuse_other(ledger)
     if ledger is not None:
-        say(f"ledger at {home.place}")
+        say(f"ledger at {home.location}")
         return
     ledger = Ledger.create(home)
     say(ledger.welcome)
@@ -113,7 +113,7 @@ def ledger_verify(
 ) -> None:
     """Check chain, anchor, every released file and outside witnesses. Print the head for an outside witness."""
     ledger = _open()
-    lost, given_up = [], ledger.lost()
+    lost, given_up = [], ledger.lost_keys()
     commits = ledger.commits()
     for key, (seq, digest) in commits.items():
         data = stored_bytes(ledger, key)
@@ -131,7 +131,7 @@ def ledger_verify(
         if receipt.ledger_id == ledger.id:
             check_against(commits, path, receipt, ledger.id)
     if lost:
-        place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
+        place = ledger.home.location if ledger.keeps_bytes else ledger.home.releases
         names = ", ".join(lost[:_MOST_NAMES]) + (f" and {len(lost) - _MOST_NAMES} more" if lost[_MOST_NAMES:] else "")
         raise LikenessError(f"released bytes are lost or altered: {names}. Restore {place} from a backup.")
     head = ledger.head()
@@ -268,7 +268,7 @@ def _cap_after(budget: Budget, cost: Cost) -> dict[str, Any]:
         "cap": {"epsilon": budget.cap_epsilon, "delta": budget.cap_delta},
         "spent_rho": budget.spent_rho,
         "spent_delta_keys": budget.spent_delta,
-        "remaining_rho": budget.after(cost).remaining_rho,
+        "remaining_rho": budget.add_cost(cost).remaining_rho,
     }
 
 

@@ -101,7 +101,7 @@ class LedgerSettings(Section):
         """Check names that the ledger writes."""
         require("~" not in self.attempt, "ledger.attempt", self.attempt, "free of '~', which marks a redraw")
 
-    def place(self, root: Path) -> tuple[str | None, str | None]:
+    def location(self, root: Path) -> tuple[str | None, str | None]:
         """Folder and database of the ledger of a project, whose folder is ``root``."""
         return str(root / expand_home(self.home)) if self.home else None, self.url
 

@@ -52,7 +52,7 @@ class Outputs:
         return (*sorted(self.generator_files), *tables)
 
     @staticmethod
-    def place(name: str) -> Path:
+    def project_path(name: str) -> Path:
         """Where a project has one of these files or folders."""
         return Path("data/models" if name.startswith("generator") else "data/synthetic", name)
 

@@ -48,12 +48,12 @@ class Wings(Mapping[str, T]):
         self._group, self._core = group, dict(core)
 
     @cached_property
-    def _declared(self) -> dict[str, EntryPoint]:
+    def _entry_points(self) -> dict[str, EntryPoint]:
         return _entry_points(self._group)
 
     @cached_property
     def _names(self) -> list[str]:
-        here = [name for name, point in self._declared.items() if find_spec(_package(point)) is not None]
+        here = [name for name, point in self._entry_points.items() if find_spec(_package(point)) is not None]
         return sorted({*self._core, *here})
 
     def __iter__(self) -> Iterator[str]:
@@ -69,12 +69,12 @@ class Wings(Mapping[str, T]):
         if name not in self._names:
             raise KeyError(name)
         if name not in self._core:
-            self._core[name] = self._declared[name].load()
+            self._core[name] = self._entry_points[name].load()
         return self._core[name]
 
     def is_ours(self, name: str) -> bool:
         """Whether core or a wing offers a name, and be it a wing that is not installed."""
-        return name in self._core or name in self._declared
+        return name in self._core or name in self._entry_points
 
     def check_installed(self, name: str, what: str) -> None:
         """Refuse a name whose wing is not installed.
@@ -92,7 +92,7 @@ class Wings(Mapping[str, T]):
     @property
     def absent(self) -> list[str]:
         """The packages that are not installed."""
-        return sorted({_package(point) for name, point in self._declared.items() if name not in self})
+        return sorted({_package(point) for name, point in self._entry_points.items() if name not in self})
 
     @property
     def remedy(self) -> str:

@@ -21,12 +21,12 @@ class FeatureMap(Protocol):
     """A map from inputs (n, d) to features (n, width).
 
     The same object is called by the door on private rows (float64) and by the objective on generated rows (float32,
-    with gradients). Its ``parts`` are proved in its docstring and enforced by the door. A map that a network is trained
-    on takes and gives tensors, others arrays (:func:`evaluate`).
+    with gradients). Its ``bounded_parts`` are proved in its docstring and enforced by the door. A map that
+    trains a network takes and gives tensors, others arrays (:func:`evaluate`).
     """
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """Bounds of consecutive coordinates; their widths sum to the feature's width."""
         ...
 
@@ -43,7 +43,7 @@ class FeatureMap(Protocol):
 class CellMap(FeatureMap, Protocol):
     """A map with one cell in each part: the door counts places, and needs no vectors."""
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Coordinate within each part, shape (n, parts), each within 0 ... width of the part - 1.
 
         Rows come as they are encoded, not rounded to the door's grid, in blocks of any size. A map that does more than
@@ -109,10 +109,10 @@ class PairedMap(FeatureMap, Protocol):
 
     @property
     def column_sizes(self) -> tuple[int, ...]:
-        """Features of each column that :meth:`paired` returns."""
+        """Features of each column that :meth:`paired_features` returns."""
         ...
 
-    def paired(self, x: "Tensor") -> "tuple[Tensor, tuple[Tensor, ...]]":
+    def paired_features(self, x: "Tensor") -> "tuple[Tensor, tuple[Tensor, ...]]":
         """Coordinates of the parts before, shape (n, a), and features of each column, shapes (n, b), of norm at most 1.
 
         Coordinate i · b + j of a product's part is ``first[i] · second[j]`` times the root of the part's bound.
@@ -165,7 +165,7 @@ class Map(FeatureMap):
 class OneHotMap(CellMap, Map):
     """A map of cells: each part holds its unit at one place and 0 elsewhere.
 
-    ``takes_codes``: its ``places`` also take :class:`likeness.features.cells.CodedRows`.
+    ``takes_codes``: its ``cell_indices`` also take :class:`likeness.features.cells.CodedRows`.
     """
 
     takes_tensors: ClassVar[bool] = False
@@ -175,7 +175,7 @@ class OneHotMap(CellMap, Map):
         """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""
         features = np.zeros((len(x), width(self)))
         start, rows = 0, np.arange(len(x))
-        for part, places in zip(self.parts, self.places(x).T, strict=True):
+        for part, places in zip(self.bounded_parts, self.cell_indices(x).T, strict=True):
             features[rows, start + places] = part.unit
             start += part.width
         return features
@@ -227,7 +227,7 @@ def columns_of(x: "Tensor", places: tuple[int, ...]) -> "Tensor":
 
 def width(feature: FeatureMap) -> int:
     """Number of coordinates of a feature."""
-    return sum(part.width for part in feature.parts)
+    return sum(part.width for part in feature.bounded_parts)
 
 
 def blocks_of(parts: tuple[Part, ...], values: NDArray[Any]) -> Iterator[tuple[Part, NDArray[Any]]]:

@@ -128,7 +128,7 @@ class Cells:
         """One past the last coordinate."""
         return self.start + (self.size if self.edges is None else 1 + int(self.missing))
 
-    def places(self, x: Inputs) -> NDArray[np.int64]:
+    def cell_indices(self, x: Inputs) -> NDArray[np.int64]:
         """Cell of each row, shape (n,), from rows (n, d). Row by row; always within 0 ... size - 1."""
         if self.edges is not None:
             values, missing = number_of(x, self.start, self.missing)
@@ -181,7 +181,7 @@ def table_places(
         ReleaseError: a row is in no cell of a column, so its number could be that of another group.
     """
     columns = {id(column): column for column in chain.from_iterable(axes)}
-    cells = {key: column.places(x) for key, column in columns.items()}
+    cells = {key: column.cell_indices(x) for key, column in columns.items()}
     if len(x) and any(cells[key].min() < 0 or cells[key].max() >= column.size for key, column in columns.items()):
         raise ReleaseError("a row is in no cell of a column. Run: likeness run")
     groups = np.zeros(len(x), np.int64) if groups is None else groups

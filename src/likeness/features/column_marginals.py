@@ -44,7 +44,7 @@ class ColumnMarginals(OneHotMap):
             raise ReleaseError(f"{self.name} needs at least one column")
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One part for each of the :attr:`axes`."""
         widths = (math.prod(column.size for column in columns) for columns in self.axes)
         return tuple(Part(width, Fraction(1), nonnegative=True) for width in widths)
@@ -54,13 +54,13 @@ class ColumnMarginals(OneHotMap):
         """One column a part."""
         return tuple((column,) for column in self.columns)
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each part that a row stands in, shape (n, parts)."""
         return np.stack(list(table_places(self.axes, x)), axis=1)
 
     def blocks(self, values: NDArray[Any]) -> Iterator[tuple[Cells, NDArray[Any]]]:
         """Cells and counts (num_groups, size) of each column, from released sums (num_groups, width)."""
-        for column, (_, counts) in zip(self.columns, blocks_of(self.parts, values), strict=True):
+        for column, (_, counts) in zip(self.columns, blocks_of(self.bounded_parts, values), strict=True):
             yield column, counts
 
 
@@ -71,7 +71,7 @@ class Constant(OneHotMap):
     name: ClassVar[str] = "constant"
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One coordinate in [0, 1]."""
         return (Part(1, Fraction(1), nonnegative=True),)
 
@@ -80,6 +80,6 @@ class Constant(OneHotMap):
         """A table of no column."""
         return ((),)
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The only cell, shape (n, 1): counting needs no vectors."""
         return np.zeros((len(x), 1), dtype=np.int64)

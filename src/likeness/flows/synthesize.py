@@ -89,7 +89,7 @@ def synthesize(
     try:
         project = Project.load(Path(root))
         with ExitStack() as held:
-            patiently(lambda: held.enter_context(project.ledger_session.alone(wait)))
+            patiently(lambda: held.enter_context(project.ledger_session.exclusive_run(wait)))
             held.enter_context(_note_run(project.paths.flow_run))
             state = _stages(project.paths, stage_timeout, check_budget)
             publish(project.paths, account=state.is_completed())

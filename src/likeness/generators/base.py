@@ -72,7 +72,7 @@ class DrawsRest(Protocol):
         """A number for each row (n,); rows with equal numbers are drawn from equal distributions."""
         ...
 
-    def within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+    def draw_within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
         """Other values from the cells of drawn rows."""
         ...
 
@@ -122,12 +122,12 @@ class Generator(ABC):
         return np.ones(self.num_classes)
 
     @property
-    def tabled(self) -> tuple[Cells, ...]:
+    def table_cells(self) -> tuple[Cells, ...]:
         """Cells of each feature column, if :meth:`table` knows their joint probabilities. None by default."""
         return ()
 
     def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
-        """Probability of each cell of some :attr:`tabled` columns in each class, shape (num_classes, cells of each)."""
+        """Probability of each cell of some :attr:`table_cells` columns by class, shape (num_classes, cells of each)."""
         raise NotImplementedError
 
     @property
@@ -136,12 +136,12 @@ class Generator(ABC):
         return ()
 
     def pairs(self, places: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Expected counts of pairs of :attr:`tabled` columns, shapes (num_classes, cells, cells), of records by class.
+        """Expected counts of pairs of :attr:`table_cells` columns, shapes (num_classes, cells, cells), by class.
 
         By default one table after the other.
         """
         for i, j in places:
-            yield self.table((self.tabled[i], self.tabled[j])) * records[:, None, None]
+            yield self.table((self.table_cells[i], self.table_cells[j])) * records[:, None, None]
 
     @abstractmethod
     def draw(

@@ -37,7 +37,7 @@ class Axis:
         return np.array([label is not None for label in self.labels], dtype=np.float64)
 
     @classmethod
-    def of(cls, column: Column, cells: Cells | None = None) -> "Axis":
+    def from_column(cls, column: Column, cells: Cells | None = None) -> "Axis":
         """The axis of a column's cells; a class label needs none."""
         nothing = np.empty(0)
         if cells is None or cells.edges is None:

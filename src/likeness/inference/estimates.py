@@ -81,7 +81,9 @@ class Question:
     max_cv: float = 0.3
 
     @classmethod
-    def of(cls, columns: "str | Iterable[str]", by: "str | Iterable[str] | None" = None, **others: Any) -> "Question":
+    def from_columns(
+        cls, columns: "str | Iterable[str]", by: "str | Iterable[str] | None" = None, **others: Any
+    ) -> "Question":
         """A question whose columns may be one name or several."""
         return cls(_names(columns), () if by is None or by == "" else _names(by), **others)
 
@@ -173,7 +175,7 @@ class Answers:
                     f"the release counts no cells of '{name}', so it says nothing about it. It counts cells of: "
                     f"{', '.join(axes) or 'no column'}. A release with method {DEFAULT} counts those of all columns."
                 )
-        if not self.measured.terms.measured(names):
+        if not self.measured.terms.is_measured(names):
             raise ReleaseError(
                 f"the release has no joint counts of {', '.join(names)}, so they cannot be estimated together. Ask for "
                 "fewer columns, or name them as a table in the workload of the method before the next run."
@@ -186,27 +188,27 @@ class Answers:
         groups = {name: np.ones_like(form) if name in question.columns else form for name, form in cells.items()}
         ratio = self._ratio(cells, groups)
         if question.statistic == "share":
-            return self._framed(
+            return self._estimate_frame(
                 question, Ratio(ratio.x, ratio.y, ratio.noise, (0.0, 1.0, -1.0)), names, (0.0, 1.0), 1.0
             )
         records, nothing = max(self.measured.terms.total, 1.0), np.zeros_like(ratio.x)
         noise, sample = (ratio.noise[0], nothing, nothing), (0.0, 1.0, -1 / records)
         most = math.inf if self.measured.terms.total_variance else records
-        return self._framed(question, Ratio(ratio.x, nothing + 1, noise, sample), names, (0.0, most), records)
+        return self._estimate_frame(question, Ratio(ratio.x, nothing + 1, noise, sample), names, (0.0, most), records)
 
     def _mean(self, question: Question, column: str) -> "DataFrame":
         """Means of one number in each group."""
         axis, fine = self._axis(question, column)
         low, middle, high = (
-            self._of_number(question, column, values, fine)
+            self._sum_number(question, column, values, fine)
             for values in (axis.lows, (axis.lows + axis.highs) / 2, axis.highs)
         )
         bounds, z, spread = axis.column.bounds, _normal(question.level), np.zeros(())
         if question.sampling:
-            squares = self._of_number(question, column, (axis.lows + axis.highs) ** 2 / 4, fine).estimate
+            squares = self._sum_number(question, column, (axis.lows + axis.highs) ** 2 / 4, fine).estimate
             spread = np.clip(np.nan_to_num(squares - middle.estimate**2), 0, (bounds[1] - bounds[0]) ** 2 / 4)
         low, middle, high = (Ratio(one.x, one.y, one.noise, (spread, 0.0, 0.0)) for one in (low, middle, high))
-        frame = self._framed(question, middle, question.by, bounds)
+        frame = self._estimate_frame(question, middle, question.by, bounds)
         ends = low.interval(z)[0], high.interval(z)[1]
         error = self._flat(question.by, np.maximum(high.estimate - low.estimate, 0) / 2)
         frame.insert(frame.columns.tolist().index("low"), "cell_error", error)
@@ -220,8 +222,8 @@ class Answers:
         axis, fine = self._axis(question, column)
         count, q, z = len(axis.lows), question.quantile, _normal(question.level)
         below = np.tril(np.ones((count + 1, count)), -1)  # row k: the cells below edge k
-        ratio = self._of_number(question, column, below, fine)
-        place = 0 if fine else self.measured.terms.in_order((column, *question.by)).index(column)
+        ratio = self._sum_number(question, column, below, fine)
+        place = 0 if fine else self.measured.terms.axis_order((column, *question.by)).index(column)
         # One axis of edges first, then all groups.
         x, y, xx, xy, yy = (
             np.moveaxis(one, place, 0).reshape(count + 1, -1) for one in (ratio.x, ratio.y, *ratio.noise)
@@ -242,27 +244,27 @@ class Answers:
             part = min(max(-ordered[cell] / rise, 0.0), 1.0) if rise > 0 else 0.5
             value = axis.lows[cell] + part * (axis.highs[cell] - axis.lows[cell])
             values.append(round(value) if axis.column.is_integral else value)
-        shape = [self.measured.axes[name].size for name in self.measured.terms.in_order(question.by)]
+        shape = [self.measured.axes[name].size for name in self.measured.terms.axis_order(question.by)]
         estimates = np.where(y[0] > NOBODY, np.array(values, dtype=float), math.nan)  # nobody has a value
         answers = (estimates, axis.lows[first], axis.highs[last])
         estimates, *ends = (self._flat(question.by, numbers.reshape(shape)) for numbers in answers)
         judged = _judge_quality(question, estimates, ends, axis.column.bounds, _origin(axis))
-        return self._indexed(question.by, _column_values(axis, {"estimate": estimates, **judged}))
+        return self._indexed_frame(question.by, _column_values(axis, {"estimate": estimates, **judged}))
 
     def tails(self, column: str) -> "DataFrame":
         """The share of the records from the lowest value of each cell of a number on. They are not missing."""
         axis, question = self.measured.axes[column], Question((column,))
-        ratio = self._of_number(question, column, np.triu(np.ones((len(axis.lows),) * 2)), fine=False)
+        ratio = self._sum_number(question, column, np.triu(np.ones((len(axis.lows),) * 2)), fine=False)
         estimates = np.clip(ratio.estimate, 0.0, 1.0)
         judged = _judge_quality(question, estimates, ratio.interval(_normal(question.level)), (0.0, 1.0), 0.0)
-        return self._indexed((), {"from": axis.lows, "estimate": estimates, **judged})
+        return self._indexed_frame((), {"from": axis.lows, "estimate": estimates, **judged})
 
     def _axis(self, question: Question, column: str) -> tuple[Axis, bool]:
         """The cells of a number for this question, and whether they are the fine ones."""
         fine = not question.by and column in self.measured.fine
         return (self.measured.fine if fine else self.measured.axes)[column], fine
 
-    def _of_number(self, question: Question, column: str, values: Floats, fine: bool) -> Ratio:
+    def _sum_number(self, question: Question, column: str, values: Floats, fine: bool) -> Ratio:
         """Sums of values over cells of a number that are not missing, and the number of records in these.
 
         Args:
@@ -289,7 +291,7 @@ class Answers:
         noise = terms.covariance(left, left), terms.covariance(left, right), terms.covariance(right, right)
         return Ratio(x, np.broadcast_to(y, x.shape), noise)
 
-    def _framed(
+    def _estimate_frame(
         self,
         question: Question,
         ratio: Ratio,
@@ -318,16 +320,16 @@ class Answers:
             groups = math.prod(self.measured.axes[name].size for name in of_groups)
             estimates = nearest_distribution(values["unbiased"].reshape(-1, groups), total).reshape(-1)
         judged = _judge_quality(question, estimates, interval, possible, 0.0)
-        return self._indexed(names, {"estimate": estimates, **values, **judged})
+        return self._indexed_frame(names, {"estimate": estimates, **values, **judged})
 
     def _flat(self, names: Sequence[str], values: Floats) -> Floats:
         """Values along the axes of the terms, as one vector in the order of the names."""
-        order, axes = self.measured.terms.in_order(names), self.measured.axes
+        order, axes = self.measured.terms.axis_order(names), self.measured.axes
         values = values.reshape([axes[name].size for name in order])
         flat: Floats = values.transpose([order.index(name) for name in names]).reshape(-1)
         return flat
 
-    def _indexed(self, names: Sequence[str], values: dict[str, Any]) -> "DataFrame":
+    def _indexed_frame(self, names: Sequence[str], values: dict[str, Any]) -> "DataFrame":
         """A frame with the cells of the named columns as index."""
         labels = [self.measured.axes[name].labels for name in names]
         if not names:

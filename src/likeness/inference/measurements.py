@@ -105,7 +105,7 @@ def measurements_about(
     """
     releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
     row_sets = schema.row_sets
-    known = tuple(dict.fromkeys(name for rows in row_sets.values() for name in rows.modeled.names))
+    known = tuple(dict.fromkeys(name for rows in row_sets.values() for name in rows.model_schema.names))
     for name in names:
         check_allowed("columns", name, known)
     prefix = prefix_with(row_sets, names)
@@ -118,7 +118,7 @@ def measurements_about(
             "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
         )
     # Computed columns stand in no release.
-    return row_sets[prefix].modeled, releases, None if prefix else total
+    return row_sets[prefix].model_schema, releases, None if prefix else total
 
 
 def measurements(schema: Schema, released: Iterable[Released], total: float | None = None) -> Measurements:
@@ -153,10 +153,10 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
             counts = part.counts.sum(axis=0) if with_classes else part.counts
             if firsts is not None and name not in finer:
                 histogram = Histogram(firsts, counts, part.variance * (len(part.counts) if with_classes else 1))
-                finer[name] = histogram, Axis.of(schema.column(name), column)
-    axes = {name: Axis.of(schema.column(name), cells[name]) for name in schema.names if name in cells}
+                finer[name] = histogram, Axis.from_column(schema.column(name), column)
+    axes = {name: Axis.from_column(schema.column(name), cells[name]) for name in schema.names if name in cells}
     if label is not None and any(label in table.columns for table in tables):
-        axes = {label: Axis.of(schema.column(label)), **axes}
+        axes = {label: Axis.from_column(schema.column(label)), **axes}
     sizes = {name: axis.size for name, axis in axes.items()}
     histograms = {name: histogram for name, (histogram, _) in finer.items()}
     fine = {name: axis for name, (_, axis) in finer.items()}
@@ -183,7 +183,7 @@ def _release_tables(one: Released, schema: Schema, starts: Mapping[int, str]) ->
     feature, classes = _feature(one, schema), one.receipt.num_groups
     if not isinstance(feature, TablesMap):
         return
-    for columns, (part, block) in zip(feature.axes, blocks_of(tuple(feature.parts), one.values), strict=True):
+    for columns, (part, block) in zip(feature.axes, blocks_of(tuple(feature.bounded_parts), one.values), strict=True):
         named = {_name(cells, schema, starts, one.receipt.query): cells for cells in columns}
         unit = np.sqrt(float(part.norm_bound_squared))
         groups = (classes,) if classes > 1 else ()

@@ -50,19 +50,19 @@ class FittedModel:
             ParamsError: the method's model has no tables, a name is no modeled column, or there are too many cells.
         """
         names, network = (columns,) if isinstance(columns, str) else tuple(columns), self.saved.network
-        if not network.tabled:
+        if not network.table_cells:
             method = self.saved.provenance["method"]
             raise ParamsError(f"{method} has no tables: its model only draws rows. Use method {DEFAULT}.")
-        schema = self.schema.modeled  # the model has no computed columns
+        schema = self.schema.model_schema  # the model has no computed columns
         features = schema.feature_columns
-        cells = {column.name: one for column, one in zip(features, network.tabled, strict=True)}
+        cells = {column.name: one for column, one in zip(features, network.table_cells, strict=True)}
         label = schema.label if schema.label not in cells else None
         order = (*(() if label is None else (label,)), *cells)
         for name in names:
             check_allowed("columns", name, order)
         different = len(names) > 0 and len(set(names)) == len(names)
         require(different, "columns", ", ".join(map(str, names)), "different names, at least one")
-        axes = {name: Axis.of(schema.column(name), cells.get(name)) for name in names}
+        axes = {name: Axis.from_column(schema.column(name), cells.get(name)) for name in names}
         size = math.prod(axis.size for axis in axes.values())
         if size > MOST_CELLS:
             raise ParamsError(

@@ -110,7 +110,7 @@ def coefficients(measured: Measurements, model: Model) -> "DataFrame":
     """
     for place, name in enumerate(model.columns):
         for pair in ((name, model.outcome), *((name, other) for other in model.columns[:place])):
-            if not measured.terms.measured(pair):
+            if not measured.terms.is_measured(pair):
                 raise ReleaseError(f"the release has no joint counts of {', '.join(pair)}. Leave one of them out.")
     blocks: dict[str, tuple[tuple[tuple[str, str], ...], Floats]] = {"": (((INTERCEPT, ""),), np.ones((1, 1)))}
     blocks |= {name: _regressors(measured.axes[name]) for name in model.columns}
@@ -185,7 +185,7 @@ class _Moments:
             return np.asarray(sums, dtype=np.float64).reshape(len(left), len(right))
         forms = {name: values for name, values in ((first, left), (second, right)) if name}
         sums = self._terms.linear(forms)
-        turned = self._terms.in_order(list(forms))[0] != next(iter(forms))
+        turned = self._terms.axis_order(list(forms))[0] != next(iter(forms))
         return (sums.T if turned else sums).reshape(len(left), len(right))
 
     def covariance(self, beta: Floats, outcome: float = 1.0) -> Floats:
@@ -200,7 +200,7 @@ class _Moments:
 
     def _add(self, parts: dict[tuple[str, ...], Floats], first: str, left: Floats, second: str, right: Floats) -> None:
         """Add the sum of one column's regressors times a function of another to the rows of these regressors."""
-        columns = self._terms.in_order([name for name in (first, second) if name])
+        columns = self._terms.axis_order([name for name in (first, second) if name])
         block = left * right if first == second else left[:, :, None] * right
         if first != second and columns[0] == second:
             block = block.transpose(0, 2, 1)

@@ -74,7 +74,7 @@ class _Side:
     noise: float
 
     @classmethod
-    def of(cls, features: Floats, shares: Floats, spread: Floats) -> "_Side":
+    def from_shares(cls, features: Floats, shares: Floats, spread: Floats) -> "_Side":
         """From the shares of the cells, and the covariance of their noise."""
         mean = shares @ features
         covariance = (features * shares[:, None]).T @ features - np.outer(mean, mean)
@@ -91,7 +91,7 @@ class _Dependence:
     sides: tuple[_Side, _Side]
 
     @classmethod
-    def of(
+    def from_products(
         cls, joint: Floats, variance: float, freedom: int, sides: tuple[_Side, _Side], of_records: float
     ) -> "_Dependence":
         """From the mean products of both features.
@@ -135,7 +135,7 @@ class _Dependence:
         """Whether noise leaves a verdict: something is seen, or nothing that counts would have been missed."""
         return self.detectable <= SMALL or (self.detectable <= 1 and self.squares > self.least)
 
-    def of_model(self, table: Floats) -> Floats:
+    def model_dependence(self, table: Floats) -> Floats:
         """D of the model, from its shares of the cells."""
         first, second = (side.features for side in self.sides)
         joint, means = first.T @ table @ second, (table.sum(axis=1) @ first, table.sum(axis=0) @ second)
@@ -191,11 +191,11 @@ def relations(
     """
     answers, every = list(released), []
     for rows, saved in zip(row_sets, generators, strict=True):
-        schema = rows.context.schema.modeled
+        schema = rows.context.schema.model_schema
         pairs = [] if schema.image is not None else list(combinations(schema.names, 2))
         ruled = {frozenset(pair) for rule in schema.rules for pair in combinations(rule.columns, 2)}
         found: dict[tuple[str, str], tuple[Any, ...]] = {}
-        if pairs and saved.network.tabled:
+        if pairs and saved.network.table_cells:
             ours = [one for one in answers if rows_of(row_sets, one.receipt.query) is rows]
             total = None if rows.prefix else rows.context.num_records
             found = _verdicts(schema, measurements(schema, sorted(ours, key=_query), total), saved)
@@ -239,7 +239,7 @@ def _strongest(every: Sequence[Relation], verdict: str) -> list[list[str | float
 
 def _cut(rows: RowSet, saved: SavedGenerator) -> Iterator[dict[str, Any]]:
     """Numbers whose tails noise has cut off."""
-    columns = rows.context.schema.modeled.feature_columns
+    columns = rows.context.schema.model_schema.feature_columns
     for column, (low, high) in zip(columns, saved.network.support, strict=False):  # empty where a model knows none
         if not column.is_categorical and (low > _EDGE or high < 1 - _EDGE):
             ends = (value_of(column, low), value_of(column, high))
@@ -269,22 +269,24 @@ def _dependences(measured: Measurements) -> Iterator[tuple[tuple[str, str], _Dep
         eye = np.eye(axis.size)
         shares[name] = nearest_distribution(terms.linear({name: eye})[:, None] / records, 1.0)[:, 0]
         spreads[name] = terms.spread(name) / records**2
-        cells[name] = _Side.of(eye - 1 / axis.size, shares[name], spreads[name])
+        cells[name] = _Side.from_shares(eye - 1 / axis.size, shares[name], spreads[name])
     scores: dict[str, _Side] = {}
     of_records = terms.total_variance / records**2
     for first, second in combinations(measured.axes, 2):
         found, products = [], measured.products.get((first, second))
-        if terms.measured((first, second)):
+        if terms.is_measured((first, second)):
             values, variance = terms.interaction(first, second)
             freedom, sides = (values.shape[0] - 1) * (values.shape[1] - 1), (cells[first], cells[second])
             if freedom:
-                found.append(_Dependence.of(values / records, variance / records**2, freedom, sides, of_records))
+                found.append(
+                    _Dependence.from_products(values / records, variance / records**2, freedom, sides, of_records)
+                )
         if products is not None:
             for name, features in zip((first, second), products.features, strict=True):
                 if name not in scores:
-                    scores[name] = _Side.of(features, shares[name], spreads[name])
+                    scores[name] = _Side.from_shares(features, shares[name], spreads[name])
             sums, sides = products.sums / records, (scores[first], scores[second])
-            found.append(_Dependence.of(sums, products.variance / records**2, sums.size, sides, of_records))
+            found.append(_Dependence.from_products(sums, products.variance / records**2, sums.size, sides, of_records))
         if found:
             yield (first, second), min(found, key=lambda one: one.detectable)
 
@@ -297,12 +299,12 @@ def _model_tables(
     weights = np.array(saved.class_weights) / sum(saved.class_weights)
     places = {
         column.name: place
-        for place, (column, cells) in enumerate(zip(schema.feature_columns, network.tabled, strict=True))
+        for place, (column, cells) in enumerate(zip(schema.feature_columns, network.table_cells, strict=True))
         if measured.cells.get(column.name) == cells
     }
     judged = [pair for pair, one in known.items() if one.decides]
     for _, name in (pair for pair in judged if pair[0] == label and pair[1] in places):
-        yield (str(label), name), network.table((network.tabled[places[name]],)) * weights[:, None]
+        yield (str(label), name), network.table((network.table_cells[places[name]],)) * weights[:, None]
     pairs = [pair for pair in judged if set(pair) <= places.keys()]
     tables = network.pairs([(places[first], places[second]) for first, second in pairs], weights)
     for pair, table in zip(pairs, tables, strict=True):
@@ -311,7 +313,7 @@ def _model_tables(
 
 def _verdict(one: _Dependence, table: Floats) -> tuple[str, float, float, float]:
     """The verdict on a pair from the model's shares of its cells."""
-    model = one.of_model(table)
+    model = one.model_dependence(table)
     clear = one.squares - one.freedom * one.variance  # without what noise adds
     strength, synthetic = one.strength(clear), one.strength(float(np.square(model).sum()))
     if one.squares > one.least and max(strength, one.detectable) > SMALL:

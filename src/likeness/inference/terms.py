@@ -143,18 +143,18 @@ class Terms:
         self._by_column = {name: [table for table in tables if name in table.columns] for name in sizes}
         self._terms: dict[tuple[str, ...], _Term] = {}
         if total is None:
-            first = self._of_tables(())
+            first = self._mean_over_tables(())
             self.total, self.total_variance = float(first.values), first.variance
             self._correct_total()
         else:
             self.total, self.total_variance = float(total), 0.0
         self._terms[()] = _Term(np.array(self.total), self.total_variance)
 
-    def in_order(self, columns: Sequence[str]) -> tuple[str, ...]:
+    def axis_order(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Columns in the order of the axes."""
         return tuple(name for name in self.sizes if name in columns)
 
-    def measured(self, columns: Sequence[str]) -> bool:
+    def is_measured(self, columns: Sequence[str]) -> bool:
         """Whether a released table has all these columns."""
         return bool(self._holding(columns))
 
@@ -165,9 +165,9 @@ class Terms:
             forms: the functions.
 
         Returns:
-            one axis a column, in the order of :meth:`in_order`, as long as its matrix has rows.
+            one axis a column, in the order of :meth:`axis_order`, as long as its matrix has rows.
         """
-        columns, total = self.in_order(list(forms)), np.zeros(())
+        columns, total = self.axis_order(list(forms)), np.zeros(())
         for term in _subsets(columns):
             part = self._term(term).values
             for place, name in enumerate(term):
@@ -187,12 +187,12 @@ class Terms:
         Returns:
             as :meth:`linear`.
         """
-        columns, result = self.in_order(list(left)), np.zeros(())
+        columns, result = self.axis_order(list(left)), np.zeros(())
         for term in _subsets(columns):
             if term:
                 factors = [self._inner(term, name, left[name], right[name]) for name in columns]
                 result = result + reduce(np.multiply, map(_broadcast_axis, factors, columns, [columns] * len(columns)))
-        return result + self.total_variance * self._of_total(left, columns) * self._of_total(right, columns)
+        return result + self.total_variance * self._total_growth(left, columns) * self._total_growth(right, columns)
 
     def covariance_of_sums(self, parts: Mapping[tuple[str, ...], Floats]) -> Floats:
         """The covariance matrix of the noise in sums of linear functions of several tables.
@@ -221,7 +221,7 @@ class Terms:
 
     def interaction(self, first: str, second: str) -> tuple[Floats, float]:
         """The term of two columns, first axis first in the order of the axes, and τ²: its covariance is τ² C."""
-        term = self._term(self.in_order((first, second)))
+        term = self._term(self.axis_order((first, second)))
         return term.values, term.variance
 
     def spread(self, column: str) -> Floats:
@@ -259,7 +259,7 @@ class Terms:
         inner: Floats = (_center(left, 1) * _center(right, 1)).sum(axis=1)
         return inner * (estimate.variance if name == term[0] else 1.0)
 
-    def _of_total(self, forms: Forms, columns: tuple[str, ...]) -> Floats:
+    def _total_growth(self, forms: Forms, columns: tuple[str, ...]) -> Floats:
         """How much each function grows with the number of records."""
         means = {name: forms[name].mean(axis=1) for name in columns}
         result = reduce(np.multiply, [_broadcast_axis(means[name], name, columns) for name in columns], np.ones(()))
@@ -274,7 +274,7 @@ class Terms:
 
     def _term(self, columns: tuple[str, ...]) -> _Term:
         if columns not in self._terms:
-            term = self._of_tables(columns)
+            term = self._mean_over_tables(columns)
             self._terms[columns] = self._with_histogram(columns[0], term) if len(columns) == 1 else term
         return self._terms[columns]
 
@@ -283,7 +283,7 @@ class Terms:
         candidates = min((self._by_column.get(name, []) for name in columns), key=len, default=self._tables)
         return [table for table in candidates if set(columns) <= set(table.columns)]
 
-    def _of_tables(self, columns: tuple[str, ...]) -> _Term:
+    def _mean_over_tables(self, columns: tuple[str, ...]) -> _Term:
         """The weighted mean over the tables that hold these columns."""
         values, weights, exact = [], [], []
         for table in self._holding(columns):
@@ -302,7 +302,7 @@ class Terms:
         histogram, size = self.histograms.get(column), self.sizes[column]
         if histogram is None or histogram.variance == 0:
             return term
-        spread, solved = self._solved(histogram, term, size)
+        spread, solved = self._solve(histogram, term, size)
         sums = np.add.reduceat(histogram.counts, histogram.firsts)
         gain = np.linalg.solve(solved, spread).T  # τ² C S⁻¹: both are symmetric
         even = np.full(size, 1 / size)
@@ -316,15 +316,15 @@ class Terms:
             return
         weighted = self.total * precision
         for column, histogram in self.histograms.items():
-            term, size = self._of_tables((column,)), self.sizes[column]
+            term, size = self._mean_over_tables((column,)), self.sizes[column]
             even = np.full(size, 1 / size)
-            row = np.linalg.solve(self._solved(histogram, term, size)[1], even)
+            row = np.linalg.solve(self._solve(histogram, term, size)[1], even)
             sums = np.add.reduceat(histogram.counts, histogram.firsts)
             weighted, precision = weighted + float(row @ (sums - term.values)), precision + float(row @ even)
         self.total, self.total_variance = weighted / precision, 1 / precision
 
     @staticmethod
-    def _solved(histogram: Histogram, term: _Term, size: int) -> tuple[Floats, Floats]:
+    def _solve(histogram: Histogram, term: _Term, size: int) -> tuple[Floats, Floats]:
         """τ² C and S."""
         spread = term.variance * (np.eye(size) - 1 / size)
         return spread, np.diag(histogram.variance * histogram.sizes) + spread

@@ -86,7 +86,7 @@ class Budget:
         """Whether the cap allows what was spent, in ρ and in δ."""
         return self.delta_fits and self.spent_rho <= self.cap_rho * (1 + RELATIVE_TOLERANCE)
 
-    def after(self, cost: Cost) -> "Budget":
+    def add_cost(self, cost: Cost) -> "Budget":
         """The budget once a cost is added."""
         total = Cost.total([Cost(self.spent_rho, self.spent_delta), cost])
         return replace(self, spent_rho=total.rho, spent_delta=total.delta)
@@ -97,7 +97,7 @@ class Budget:
         Raises:
             BudgetError: the cap is too small.
         """
-        after = self.after(cost)
+        after = self.add_cost(cost)
         if after.fits:
             return
         if after.delta_fits:
@@ -154,7 +154,7 @@ def composition(records: Sequence[Record]) -> Composition:
     composed = Composition()
     for record in records:
         body = record.body
-        cohort = Cohort.of(str(body.get("group", "")))
+        cohort = Cohort.from_group(str(body.get("group", "")))
         series = "" if cohort is None else base_attempt(body["slot"])
         composed.add(float(body["rho"]), float(body["delta_keys"]), series, cohort)
     return composed
@@ -170,7 +170,7 @@ def added_cost(records: Sequence[Record], population: str, cost: Cost, attempt: 
         attempt: of the releases.
         group: their cohort; empty: everybody.
     """
-    composed, cohort = composition(costs_on_record(records, population)), Cohort.of(group)
+    composed, cohort = composition(costs_on_record(records, population)), Cohort.from_group(group)
     before = composed.total
     if cohort is None or math.inf in (*before, cost.rho):
         return cost
@@ -274,7 +274,7 @@ def costs_of_lost(
     unknown = sorted(heads.keys() - on_record - known.keys())
     if unknown:
         of = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
-        yield from (remainder(budget_on_record(records, name).after(spent[name]), of) for name in names)
+        yield from (remainder(budget_on_record(records, name).add_cost(spent[name]), of) for name in names)
 
 
 def remainder(budget: Budget, of: Mapping[str, Any]) -> dict[str, Any]:

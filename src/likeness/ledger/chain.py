@@ -61,7 +61,7 @@ def anchor_path(folder: Path, place: str) -> Path:
 
 def read_anchor(home: Home) -> Anchor | None:
     """Read the anchor of a ledger; None if there is none."""
-    path = anchor_path(home.anchor, home.place)
+    path = anchor_path(home.anchor, home.location)
     if not path.exists():
         return None
     try:
@@ -81,7 +81,7 @@ def anchors(folder: Path) -> Iterator[tuple[Path, Anchor]]:
 
 def copies_path(home: Home) -> Path:
     """The file beside the anchor with copies of all records, one JSON a line."""
-    return anchor_path(home.anchor, home.place).with_suffix(".jsonl")
+    return anchor_path(home.anchor, home.location).with_suffix(".jsonl")
 
 
 def copies_of(home: Home, head: str) -> list[Record]:
@@ -99,7 +99,7 @@ def copies_of(home: Home, head: str) -> list[Record]:
 
 
 @contextlib.contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def _pause_garbage_collection() -> Iterator[None]:
     """No search for cycles among objects: the records of years have none, and would start searches through all else."""
     enabled = gc.isenabled()
     gc.disable()
@@ -142,13 +142,13 @@ class Chain:
         make_folders(home)
         with lock_chain(home):
             if read_anchor(home) is not None:
-                there = f"{home.anchor} holds the anchor of a ledger at {home.place}."
+                there = f"{home.anchor} holds the anchor of a ledger at {home.location}."
                 if cls.exists(home):
                     raise LedgerError(f"{there} It is there: nothing is to be done. See it: likeness ledger budget")
                 raise LedgerError(f"{there} It was lost. Restore it from a backup.")
             if home.url is not None and home.database.exists():
                 raise LedgerError(
-                    f"{home.database} is a ledger already. A new one at {home.place} would forget what it spent. "
+                    f"{home.database} is a ledger already. A new one at {home.location} would forget what it spent. "
                     "Remove ledger.url, or set another LIKENESS_HOME if that ledger is about other people."
                 )
             if cls.exists(home):
@@ -171,12 +171,12 @@ class Chain:
             anchor = read_anchor(home)
             if anchor is not None:
                 raise LedgerError(
-                    f"{home.database if home.url is None else home.place} is missing, but its anchor counts "
+                    f"{home.database if home.url is None else home.location} is missing, but its anchor counts "
                     f"{anchor.count} records. Run: likeness ledger recover. Or restore the ledger from a backup: spent "
                     "budget stays spent."
                 )
             raise LedgerError(
-                f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
+                f"there is no ledger at {home.location}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
             )
         make_folders(home)
         with lock_chain(home):
@@ -191,9 +191,9 @@ class Chain:
             raise LedgerError(f"{home.key_file} is missing. {remedy}: without it no release can be recognized.")
         chain = cls(home, make_engine(home), home.key_file.read_bytes())
         with database_errors(home), chain._engine.connect() as connection:
-            check_version(connection, home.place)
+            check_version(connection, home.location)
         body = chain.records()[0].body
-        check_known(body, ("format",), f"the ledger at {home.place}", LedgerError)
+        check_known(body, ("format",), f"the ledger at {home.location}", LedgerError)
         if body.get("key_sha256") != sha256_bytes(chain.key):
             raise LedgerError(f"{home.key_file} is not the key of this ledger. Restore the right key.")
         return chain
@@ -234,9 +234,9 @@ class Chain:
         with database_errors(self.home), self._engine.connect() as connection:
             return self._read(connection)
 
-    @_without_garbage_collection()
+    @_pause_garbage_collection()
     def _read(self, connection: Connection) -> list[Record]:
-        place = self.home.database if self.home.url is None else self.home.place
+        place = self.home.database if self.home.url is None else self.home.location
         records = self._verified
         following = select(RECORDS).where(RECORDS.c.seq >= len(records)).order_by(RECORDS.c.seq)
         rows = connection.execute(following).yield_per(1000)
@@ -269,7 +269,7 @@ class Chain:
             records: all records; None: read them.
         """
         records = self.records() if records is None else records
-        return Anchor(str(records[0].body["ledger_id"]), self.home.place, len(records), records[-1].digest)
+        return Anchor(str(records[0].body["ledger_id"]), self.home.location, len(records), records[-1].digest)
 
     def check_anchor(self, records: list[Record]) -> None:
         """Compare with the anchor, and bring it up to date.
@@ -288,7 +288,7 @@ class Chain:
             self.write_anchor(records)
             return
         raise LedgerError(
-            f"the ledger at {self.home.place} has {len(records)} records. Its anchor counts {anchor.count}, "
+            f"the ledger at {self.home.location} has {len(records)} records. Its anchor counts {anchor.count}, "
             "with another head. The ledger was truncated, rewritten, or restored from an older copy. Run: likeness "
             "ledger recover. Or restore the newest copy."
         )
@@ -306,7 +306,7 @@ class Chain:
             last = before.count
         append_durably(copies_path(self.home), (json.dumps(row(record)) for record in records[last:]))
         head = json.dumps(asdict(self.head(records)), indent=1)
-        write_durably(anchor_path(self.home.anchor, self.home.place), head.encode())
+        write_durably(anchor_path(self.home.anchor, self.home.location), head.encode())
 
     @contextlib.contextmanager
     def appending(self, released: tuple[str, bytes] | None = None) -> Iterator[list[Record]]:
@@ -337,7 +337,7 @@ class Chain:
         """Let one process at a time draw the release of a key, on all machines that share the chain."""
         return holding(self.home, key)
 
-    def released(self, key: str) -> bytes | None:
+    def released_bytes(self, key: str) -> bytes | None:
         """Released bytes from a team's database; None if it has none of that key."""
         with database_errors(self.home), self._engine.connect() as connection:
             return connection.execute(select(RELEASES.c.data).where(RELEASES.c.key == key)).scalar_one_or_none()
@@ -358,7 +358,7 @@ class Chain:
         """
         if not cls.exists(home):
             raise LedgerError(
-                f"there is no ledger at {home.place}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
+                f"there is no ledger at {home.location}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
             )
         make_folders(home)
         with lock_chain(home):
@@ -368,8 +368,8 @@ class Chain:
             records = chain.records()
             if head not in {record.digest for record in (records if home.url is not None else records[-1:])}:
                 raise LedgerError(
-                    f"the head of the ledger at {home.place} is not the one given. This ledger is not the newest copy. "
-                    "Restore that one."
+                    f"the head of the ledger at {home.location} is not the one given. This ledger is not the newest "
+                    "copy. Restore that one."
                 )
             chain.write_anchor(records)
 
@@ -390,8 +390,8 @@ def anchor_missing(home: Home) -> str:
     """The message about a ledger without an anchor."""
     if home.url is not None:
         return (
-            f"this machine has no anchor of the ledger at {home.place}. If it is new to the team, run `likeness ledger "
-            "verify` on another machine, which prints a HEAD. Then run here: likeness ledger reanchor HEAD"
+            f"this machine has no anchor of the ledger at {home.location}. If it is new to the team, run `likeness "
+            "ledger verify` on another machine, which prints a HEAD. Then run here: likeness ledger reanchor HEAD"
         )
     return (
         f"the anchor of the ledger at {home.path} is missing from {home.anchor}. If your home folder moved, set "

@@ -96,7 +96,7 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
         )
     except ImportError:
         raise LedgerError(
-            f"ledger.url: the ledger at {home.place} needs psycopg. Run: pip install 'likeness-dp[postgres]'"
+            f"ledger.url: the ledger at {home.location} needs psycopg. Run: pip install 'likeness-dp[postgres]'"
         ) from None
 
 
@@ -173,7 +173,7 @@ def database_errors(home: Home) -> Iterator[None]:
             remedy = "Is the server running, and are host, user and password (PGPASSWORD, ~/.pgpass) right?"
         elif remedy is None:
             remedy = "The role needs SELECT and INSERT on the ledger's tables. Their owner runs: likeness ledger init"
-        refusal = LedgerError(f"the ledger at {home.place} cannot be used: {reason}. {remedy}")
+        refusal = LedgerError(f"the ledger at {home.location} cannot be used: {reason}. {remedy}")
         raise transient(refusal, inner) from None
 
 

@@ -57,13 +57,13 @@ def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable
     with lock_chain(ledger.home), database_errors(ledger.home), ledger._engine.begin() as connection:
         lock_database(connection)  # as each reservation, whose digest is that of the table
         records, first = ledger._read(connection), _series_first_nights(connection, name)
-        series = Series.on_record(records, population, attempt)
+        series = Series.from_records(records, population, attempt)
         night, last = series.night, 0 if series.night is None else series.night.cohort.last
         if night is not None and seal_digest(_digest(first, last), ledger.key, night.salt) != night.seal:
             raise LedgerError(
-                f"the ledger at {ledger.home.place} does not hold the first nights of people that night {last} of the "
-                "series had. They were lost, edited or restored from an older copy. Restore the newest copy. Without "
-                "one give ledger.attempt a new value: a new series begins, and costs beside this one."
+                f"the ledger at {ledger.home.location} does not hold the first nights of people that night {last} of "
+                "the series had. They were lost, edited or restored from an older copy. Restore the newest copy. "
+                "Without one give ledger.attempt a new value: a new series begins, and costs beside this one."
             )
         hashes = {one: _hash(ledger.key, population, one) for one in names}
         new = sorted({*hashes.values()} - first.keys())
@@ -72,7 +72,7 @@ def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable
             connection.execute(
                 insert(FIRST_NIGHTS), [{"series": name, "person": one, "night": last + 1} for one in new]
             )
-        cohort = series.next(moment(records))
+        cohort = series.next_cohort(moment(records))
     members = frozenset(one for one, hashed in hashes.items() if cohort.first <= first[hashed] <= cohort.last)
     return Tonight(str(cohort), _digest(first, cohort.last), members)
 

@@ -29,7 +29,7 @@ class Home:
         return self.path / "ledger.sqlite"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Name of the ledger's place in messages and in its anchor, without user and password."""
         if self.url is None:
             return str(self.path)

@@ -82,7 +82,7 @@ class Ledger(Chain):
 
     def __repr__(self) -> str:
         """Where it is. A backup needs both places."""
-        return f"ledger {self.id} at {self.home.place}, anchor in {self.home.anchor}"
+        return f"ledger {self.id} at {self.home.location}, anchor in {self.home.anchor}"
 
     @property
     def id(self) -> str:
@@ -220,7 +220,7 @@ class Ledger(Chain):
                 )
             check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
             check_night(records, request, moment(records))
-            cohort = Cohort.of(request.group)
+            cohort = Cohort.from_group(request.group)
             if cohort is not None and request.first_nights != first_nights_until(
                 self, request.population, request.attempt, cohort.last
             ):
@@ -254,7 +254,7 @@ class Ledger(Chain):
         """Whether released bytes lie in a team's database; else they are files in the home."""
         return self.home.url is not None
 
-    def lost(self) -> set[str]:
+    def lost_keys(self) -> set[str]:
         """Keys of releases that a person declared lost. A new draw of them costs the full price."""
         return {str(record.body["key"]) for record in self.records() if record.kind == "lost"}
 
@@ -375,7 +375,7 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
         ledger = Ledger._connect(home)
         if ledger.id != anchor.ledger_id:
             raise LedgerError(
-                f"{home.place} is ledger {ledger.id}, and its anchor names {anchor.ledger_id}. Restore that."
+                f"{home.location} is ledger {ledger.id}, and its anchor names {anchor.ledger_id}. Restore that."
             )
         heads = {anchor.head: anchor.count}
         heads |= {one.digest: one.seq for one in witnesses if one.digest and one.ledger_id == ledger.id}

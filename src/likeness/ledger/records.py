@@ -46,7 +46,7 @@ class Body(Mapping[str, Any]):
         self.text = text
 
     @cached_property
-    def _whole(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, Any]:
         return dict(json.loads(self.text))
 
     def __getitem__(self, key: str) -> Any:
@@ -56,15 +56,15 @@ class Body(Mapping[str, Any]):
             at = self.text.rfind(mark)
             if at >= 0 and self.text.find(mark) == at:
                 return _VALUE(self.text, at + len(mark))[0]
-        return self._whole[key]
+        return self._content[key]
 
     def __iter__(self) -> Iterator[str]:
         """Keys, in order."""
-        return iter(self._whole)
+        return iter(self._content)
 
     def __len__(self) -> int:
         """Number of keys."""
-        return len(self._whole)
+        return len(self._content)
 
 
 class Record(NamedTuple):

@@ -40,12 +40,12 @@ class Series:
     """The nights of a series, up to one of its records.
 
     A night has one cohort, one day and one version of the rows. Nights follow each other by one, each on another day.
-    The cohort follows from the nights before (:meth:`likeness.privacy.cohorts.Cohort.of_night`). So nobody chooses it,
-    and no record can claim a smaller one.
+    The cohort follows from the nights before (:meth:`likeness.privacy.cohorts.Cohort.from_night`). So nobody chooses
+    it, and no record can claim a smaller one.
 
     Attributes:
         night: the newest; None before the first.
-        ends: last nights of cohorts, see :meth:`likeness.privacy.cohorts.Cohort.of_night`.
+        ends: last nights of cohorts, see :meth:`likeness.privacy.cohorts.Cohort.from_night`.
         waiting: releases of the newest night without a commit, from key to stage.
         complete: whether the last stage of the newest night has a commit.
     """
@@ -56,7 +56,7 @@ class Series:
     complete: bool = False
 
     @classmethod
-    def on_record(cls, records: Iterable[Record], population: str, attempt: str) -> Self:
+    def from_records(cls, records: Iterable[Record], population: str, attempt: str) -> Self:
         """The series of an attempt: another attempt is another series.
 
         Args:
@@ -73,7 +73,7 @@ class Series:
                 series.reserve(record)
         return series
 
-    def next(self, day: str) -> Cohort:
+    def next_cohort(self, day: str) -> Cohort:
         """The cohort of a day: that of the newest night if it is of this day, else the one that follows.
 
         Args:
@@ -87,7 +87,7 @@ class Series:
     def following(self) -> Cohort:
         """The cohort of the next night."""
         last = 0 if self.night is None else self.night.cohort.last
-        return Cohort.of_night(last + 1, self.ends | self._newest_end())
+        return Cohort.from_night(last + 1, self.ends | self._newest_end())
 
     def _newest_end(self) -> set[int]:
         """The last night of the newest cohort, if it is released and goes on where another one ends."""
@@ -111,7 +111,7 @@ class Series:
     def reserve(self, record: Record) -> None:
         """Take a reservation of the series; one about everybody is none."""
         body = record.body
-        cohort = Cohort.of(str(body.get("group", "")))
+        cohort = Cohort.from_group(str(body.get("group", "")))
         if cohort is None:
             return
         if self.night is None or self.night.cohort != cohort:
@@ -137,7 +137,10 @@ def check_night(records: Sequence[Record], request: Reservation, day: str) -> No
         BudgetError: the night has another cohort, or its rows are on record already.
     """
     if request.group:
-        series, cohort = Series.on_record(records, request.population, request.attempt), Cohort.of(request.group)
+        series, cohort = (
+            Series.from_records(records, request.population, request.attempt),
+            Cohort.from_group(request.group),
+        )
         if request.unit is None or cohort is None or not series.allows(cohort, request.digest, day):
             raise BudgetError(
                 f"a night of the series about '{request.population}' is on record, and this release is about other "

@@ -152,15 +152,15 @@ class Method(ABC):
             yield Measured(of, sigma, 1 / classes, True)
         elif isinstance(query.feature, CellMap):
             # A cell of its part: a record in it counts the part's bound.
-            for part in query.parts:
+            for part in query.bounded_parts:
                 noise = sigma / math.sqrt(part.norm_bound_squared)
                 yield Measured(f"share in one of {part.width} cells{by_class}", noise, 1 / (classes * part.width), True)
         else:
-            size = min(math.sqrt(part.norm_bound_squared / part.width) for part in query.parts)
+            size = min(math.sqrt(part.norm_bound_squared / part.width) for part in query.bounded_parts)
             of = f"coordinate of the mean embedding{by_class}, in units of its size"
             yield Measured(of, sigma / size, 1 / classes, True)
 
-    def expected(
+    def forecast_accuracy(
         self, context: Context, sigmas: Mapping[str, float], rows: int, private: Collection[str]
     ) -> Expected | None:
         """What noise leaves of relations and shares; None without a forecast.
@@ -224,11 +224,11 @@ class Method(ABC):
         """
         return frozenset()
 
-    def unpenalized(self) -> Self:
+    def drop_penalty(self) -> Self:
         """The recipe without a pull of the fit towards independence: estimates have less bias and more variance."""
         return self
 
-    def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> Self:
+    def adapt_to_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> Self:
         """The recipe for people with histories, whose generator knows a row given a part of it.
 
         Args:

@@ -54,8 +54,8 @@ def fit_all(
     """
     answers, generators, curves = list(released), [], []
     for rows in row_sets:
-        auxiliary, embedding, others = rows.parts(answers)
-        generator, curve = fit(method, rows.context, auxiliary, embedding, compute, others, rows.scoped)
+        auxiliary, embedding, others = rows.sort_releases(answers)
+        generator, curve = fit(method, rows.context, auxiliary, embedding, compute, others, rows.scope)
         generators.append(generator)
         curves.append(curve)
     return generators, curves

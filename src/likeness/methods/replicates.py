@@ -6,7 +6,7 @@ as many as the table has, so an analysis of them has the usual sampling error to
 releases are drawn again, each from its own generator. A histogram that bins come from stays as it is released.
 
 The penalty that serves synthetic rows pulls estimates towards independence, and hides how much. So replicates are
-fitted without one (:meth:`likeness.methods.base.Method.unpenalized`). So is the first model, the base, to the real
+fitted without one (:meth:`likeness.methods.base.Method.drop_penalty`). So is the first model, the base, to the real
 release. Noise in nearly empty cells moves base and replicates alike, because both laws have such cells. A law that was
 fitted without a penalty has none left, so replicates from it would hide that error.
 :func:`likeness.inference.combine.combine` takes it off.
@@ -68,7 +68,7 @@ def replicates(
     yield [source.base() for source in sources], rng.public_seed(seed, "replicates.rows")
     with progress("replicates", count) as step:
         for place in range(count):
-            models = [source.again(place, seed) for source in sources]
+            models = [source.redraw(place, seed) for source in sources]
             step(place + 1, "")
             yield models, rng.public_seed(seed, f"replicates.rows.{place}")
 
@@ -79,19 +79,21 @@ class _Source:
     def __init__(
         self, method: Method, rows: RowSet, released: Sequence[Released], saved: SavedGenerator, compute: "Compute"
     ) -> None:
-        parts = rows.parts(released)
-        self.context = replace(rows.context, schema=rows.context.schema.modeled)  # a method sees no computed columns
+        parts = rows.sort_releases(released)
+        self.context = replace(
+            rows.context, schema=rows.context.schema.model_schema
+        )  # a method sees no computed columns
         self.auxiliary, self.embedding = dict(sorted(parts.auxiliary.items())), parts.embedding
         records = number_of_records(self.context, self.auxiliary[CLASS_COUNTS])
         self.counts = records * np.array(saved.class_weights)
         self.model: Any = method.replicable(saved.network)
-        self.method, self.saved, self.compute, self.prefix = method.unpenalized(), saved, compute, rows.prefix
+        self.method, self.saved, self.compute, self.prefix = method.drop_penalty(), saved, compute, rows.prefix
 
     def base(self) -> SavedGenerator:
         """Fitted to the real releases."""
-        return self._fitted(self.auxiliary, self.embedding)
+        return self._fit(self.auxiliary, self.embedding)
 
-    def again(self, place: int, seed: int) -> SavedGenerator:
+    def redraw(self, place: int, seed: int) -> SavedGenerator:
         """Fitted to releases with new noise."""
         random = rng.public(seed, f"replicates.{self.prefix}{place}")
         fixed = self.method.fixed_answers(self.context)
@@ -101,10 +103,10 @@ class _Source:
             if name == CLASS_COUNTS or name not in fixed
         }
         auxiliary = {name: one if name in fixed else drawn[name] for name, one in self.auxiliary.items()}
-        again = self._fitted(auxiliary, redrawn(self.embedding, self.model, self.counts, random))
+        again = self._fit(auxiliary, redrawn(self.embedding, self.model, self.counts, random))
         return replace(again, class_weights=tuple(class_weights(drawn[CLASS_COUNTS]).tolist()))
 
-    def _fitted(self, auxiliary: Mapping[str, Released], embedding: Released) -> SavedGenerator:
+    def _fit(self, auxiliary: Mapping[str, Released], embedding: Released) -> SavedGenerator:
         network = self.method.refit(self.context, auxiliary, embedding, self.saved.network, self.compute)
         return replace(self.saved, network=network)
 
@@ -122,11 +124,11 @@ def redrawn(one: Released, model: "Generator", counts: NDArray[np.float64], rand
     together = spec.pop("terms") == "all_records"
     feature: Any = from_spec(spec)
     if isinstance(feature, TablesMap):
-        parts = zip(feature.axes, feature.parts, strict=True)
+        parts = zip(feature.axes, feature.bounded_parts, strict=True)
         tables = [model.table(columns).reshape(len(counts), -1) * part.unit for columns, part in parts]
         values = np.concatenate(tables, axis=1) * counts[:, None]
     else:
-        values = feature.expected(model.table) * counts[:, None]
+        values = feature.expected_means(model.table) * counts[:, None]
     values = values.sum(axis=0, keepdims=True) if together else values
     values += one.noise_std * random.standard_normal(values.shape)
     return replace(one, lattice=np.rint(values * 2.0**one.receipt.lattice_bits).astype(np.int64))

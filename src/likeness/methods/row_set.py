@@ -37,7 +37,7 @@ class RowSet:
         generator: folder of their generator, as in a bundle.
         prefix: begins the names of their queries.
         share: of the budget.
-        by_person: whether the rows of a person share one contribution.
+        is_per_person: whether the rows of a person share one contribution.
     """
 
     context: Context
@@ -45,11 +45,11 @@ class RowSet:
     generator: str = "generator"
     prefix: str = ""
     share: float = 1.0
-    by_person: bool = False
+    is_per_person: bool = False
 
-    def scoped(self, query: Query) -> Query:
+    def scope(self, query: Query) -> Query:
         """A query of the method as it is asked about these rows."""
-        if not self.by_person:
+        if not self.is_per_person:
             return query
         return replace(query, name=f"{self.prefix}{query.name}", contributions=EachPerson())
 
@@ -68,14 +68,14 @@ class RowSet:
                 "table, or use method marginals."
             )
         shares = method.shares(self.context)
-        if not self.by_person:
+        if not self.is_per_person:
             return shares
         return [replace(one, query=f"{self.prefix}{one.query}", share=self.share * one.share) for one in shares]
 
     def queries(self, method: Method, auxiliary: Mapping[str, Released]) -> list[Query]:
         """Every query about these rows; ``auxiliary`` as in :class:`Parts`."""
         queries = [*method.auxiliary_queries(self.context, auxiliary), method.embedding_query(self.context, auxiliary)]
-        return [self.scoped(query) for query in queries]
+        return [self.scope(query) for query in queries]
 
     def auxiliary(self, released: Mapping[str, Released]) -> dict[str, Released]:
         """Answers of the auxiliary stage about these rows, by the names that the method gives their queries."""
@@ -85,7 +85,7 @@ class RowSet:
             if one.receipt.stage == "auxiliary" and name.startswith(self.prefix)
         }
 
-    def parts(self, released: Iterable[Released]) -> Parts:
+    def sort_releases(self, released: Iterable[Released]) -> Parts:
         """The releases of a run, sorted for the generator of these rows."""
         answers = {one.receipt.query: one for one in released}
         embedding = answers.pop(f"{self.prefix}{EMBEDDING}")

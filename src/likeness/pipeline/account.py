@@ -65,7 +65,7 @@ def account(project: Project) -> dict[str, Any]:
     for path, one in released.items():
         check_against(commits, path, one.receipt, ledger_id)
     check_run(project, plan, released)
-    generators = project.model.saved(project.paths.generator)
+    generators = project.model.load_generators(project.paths.generator)
     return account_of(project, plan, project.schema, list(released.values()), generators, with_table=True)
 
 

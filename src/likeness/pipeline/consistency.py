@@ -126,7 +126,7 @@ def queries_of(
 def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
     keys = sorted(one.receipt.key for one in released.values())
     for name in project.outputs.generators:
-        folder = project.root / Outputs.place(name)
+        folder = project.root / Outputs.project_path(name)
         provenance = read_json(folder / "spec.json").get("provenance", {})
         if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
             raise ReleaseError(

@@ -29,14 +29,14 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
             the key of another ledger.
         DataError: ``privacy.num_records`` is not the number of training rows.
     """
-    encoded = project.model.encoded
+    encoded = project.model.encodings
     prefix, (schema, encoding) = list(encoded.items())[place]
     table = row_set_file(project.paths.encoded, prefix)
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
         return dataset, project.backend.reader(dataset.digest, project.ledger.key, project.schema, place)
-    return dataset, EncodedRows(table.absolute(), manifest, schema.modeled)
+    return dataset, EncodedRows(table.absolute(), manifest, schema.model_schema)
 
 
 def door(project: Project, place: int = 0) -> "Door":

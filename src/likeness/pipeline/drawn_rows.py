@@ -48,7 +48,7 @@ class Rejected(NamedTuple):
     rows: int
 
     @property
-    def any(self) -> "NDArray[np.bool_]":
+    def mask(self) -> "NDArray[np.bool_]":
         """Rows that something rejects."""
         rejected: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(self.rows, dtype=bool), *self.by.values()])
         return rejected
@@ -74,7 +74,7 @@ class DrawnRows:
     saved: "SavedGenerator"
     schema: Schema
 
-    def where(self, rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
+    def draw_where(self, rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
         """Rows that meet conditions and keep all rules of the schema.
 
         A condition on a computed column becomes one on a modeled column where it can. Else it rejects rows.
@@ -90,12 +90,12 @@ class DrawnRows:
         """
         if 8 * rows * len(self.schema.columns) > machine_memory():  # else the system may end other programs, too
             raise MemoryError
-        exact, rest = self.schema.constrained.translated(given)
+        exact, rest = self.schema.constrained_table.translate(given)
         if any(values.is_nothing for values in exact.values()):
             raise ParamsError("sample.where: the rules of the schema leave no such row. Ask for other values.")
         if not self.schema.rules:
-            return self._modeled(self.saved, rows, seed, exact)
-        saved, share = self._balanced
+            return self._draw_modeled(self.saved, rows, seed, exact)
+        saved, share = self._balanced_generator
         share = 1.0 if given else share
         # Three standard deviations more than are expected to remain: one draw is mostly enough.
         batch = math.ceil((rows + 3 * math.sqrt(rows * (1 - share))) / share)
@@ -103,8 +103,8 @@ class DrawnRows:
         drawn, left = 0, rows
         for attempt in count():
             stream = rng.public_seed(seed, f"sample.rules.{attempt}") if attempt else seed
-            table, rejected = self._complete(self._modeled(saved, batch, stream, exact), rest)
-            pieces.append(table[~rejected.any].head(left))
+            table, rejected = self._complete(self._draw_modeled(saved, batch, stream, exact), rest)
+            pieces.append(table[~rejected.mask].head(left))
             drawn, left = drawn + batch, left - len(pieces[-1])
             if not left:
                 break
@@ -134,7 +134,7 @@ class DrawnRows:
         names = [normal_text(str(label)) for label in given.columns]
         for name in names:
             check_allowed("sample.where", name, schema.names)
-        part = schema.part(names)
+        part = schema.select(names)
         typed = read_frame(given, part, "where", exact=True)
         values = values_of(typed, part.columns)
         for rule in schema.rules:
@@ -151,7 +151,7 @@ class DrawnRows:
             }
             groups.append((alike, stream, wanted))
         if schema.rules:
-            pieces = [self.where(len(alike), stream, wanted).set_axis(alike) for alike, stream, wanted in groups]
+            pieces = [self.draw_where(len(alike), stream, wanted).set_axis(alike) for alike, stream, wanted in groups]
             table = pd.concat(pieces).sort_index()
         else:  # decoded at once, which is faster
             x, labels = np.empty((len(typed), self._encoder.layout.width)), np.empty(len(typed), dtype=np.int64)
@@ -164,12 +164,14 @@ class DrawnRows:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return Encoder(self.schema.modeled)
+        return Encoder(self.schema.model_schema)
 
-    def _modeled(self, saved: "SavedGenerator", rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
+    def _draw_modeled(
+        self, saved: "SavedGenerator", rows: int, seed: int, given: Mapping[str, Allowed]
+    ) -> pd.DataFrame:
         """Drawn rows of the modeled columns."""
-        x, labels = saved.draw(rows, seed, *split_conditions(given, self.schema.modeled))
-        return with_exact_ends(self._encoder.decode(x, labels), given, self.schema.modeled)
+        x, labels = saved.draw(rows, seed, *split_conditions(given, self.schema.model_schema))
+        return with_exact_ends(self._encoder.decode(x, labels), given, self.schema.model_schema)
 
     def _complete(self, modeled: pd.DataFrame, rest: Mapping[str, Allowed]) -> tuple[pd.DataFrame, Rejected]:
         """Rows with all columns of the table, and which of them are rejected."""
@@ -180,18 +182,18 @@ class DrawnRows:
         return table, Rejected(rejected, len(table))
 
     @cached_property
-    def _balanced(self) -> "tuple[SavedGenerator, float]":
+    def _balanced_generator(self) -> "tuple[SavedGenerator, float]":
         """The generator with class weights that rejection turns into the released ones, and the share that remains.
 
         The released shares of classes are more accurate than their shares among the rows that the rules leave.
         """
         weights = np.array(self.saved.class_weights)
         even = replace(self.saved, class_weights=(1 / len(weights),) * len(weights))
-        table, rejected = self._complete(self._modeled(even, _PILOT, 0, {}), {})
+        table, rejected = self._complete(self._draw_modeled(even, _PILOT, 0, {}), {})
         labels: NDArray[np.int64] = np.zeros(len(table), dtype=np.int64)
         if len(weights) > 1:
             labels = np.asarray(table[str(self.schema.label)].cat.codes, dtype=np.int64)
-        drawn, remain = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.any]))
+        drawn, remain = (np.bincount(rows, minlength=len(weights)) for rows in (labels, labels[~rejected.mask]))
         shares = (remain + 1) / (drawn + 1)  # of many classes each has few rows
         if (shares < _LEAST).any():
             raise rejected.refusal()

@@ -186,9 +186,9 @@ def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | Non
         return lambda _, column: split_by_column(column, split.train, split.test)  # type: ignore[arg-type]
     if params.privacy.adjacency == Adjacency.REPLACE_ONE:
         by_position = SplitByPosition(count, split.test_fraction, split.seed)
-        return lambda hashes, _: by_position.parts(hashes)
+        return lambda hashes, _: by_position.assign_parts(hashes)
     by_content = SplitByContent(split.test_fraction, split.seed)
-    return lambda hashes, _: by_content.parts(hashes)
+    return lambda hashes, _: by_content.assign_parts(hashes)
 
 
 def training_digest(params: Params, schema: Schema) -> TypedDigest:
@@ -315,15 +315,15 @@ def encoded_rows(
     Raises:
         ArtifactError: the table has another manifest.
     """
-    encoder = Encoder(schema.modeled)
+    encoder = Encoder(schema.model_schema)
 
-    def encoded(chunk: "DataFrame") -> "Iterator[DataFrame]":
+    def encode_chunk(chunk: "DataFrame") -> "Iterator[DataFrame]":
         chunk = chunk[(chunk[SPLIT] == "train").to_numpy()]
         beside = {PERSON: chunk[PERSON].to_numpy()} if PERSON in chunk else {}
         typed = forward_transform(apply_released_categories(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
 
-    return engine.stream(encoded, iter_private(table, None, _chunk_rows(schema), manifest=ingested))
+    return engine.stream(encode_chunk, iter_private(table, None, _chunk_rows(schema), manifest=ingested))
 
 
 def _chunk_rows(schema: Schema) -> int:

@@ -36,7 +36,7 @@ class LedgerSession:
     @property
     def home(self) -> Home:
         """The folders of the ledger of this machine or team."""
-        return locate(*self.params.ledger.place(self.root))
+        return locate(*self.params.ledger.location(self.root))
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -97,11 +97,11 @@ class LedgerSession:
             LedgerError: there is no ledger; or files of the project name another one.
         """
         with self.remedy_in_a_clone():
-            _ = sources.places
+            _ = sources.all_sources
         self.refuse_other(self.ledger)
 
     @contextmanager
-    def alone(self, seconds: float) -> Iterator[None]:
+    def exclusive_run(self, seconds: float) -> Iterator[None]:
         """Keep other runs of these people from starting while the block lasts.
 
         The ledger does not need it: it never exceeds a cap and never releases twice. But two plans that start together

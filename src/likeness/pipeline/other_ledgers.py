@@ -49,7 +49,7 @@ def sibling_ledgers(home: Home, population: str) -> list[Sibling]:
         home: whose folder of anchors names them.
         population: name of the people.
     """
-    path_of_this = anchor_path(home.anchor, home.place)
+    path_of_this = anchor_path(home.anchor, home.location)
     siblings = [_sibling(path, anchor, population) for path, anchor in anchors(home.anchor) if path != path_of_this]
     read = {one.ledger_id for one in siblings if one.answered is not None}
     return [one for one in siblings if one.answered is not None or one.ledger_id not in read]
@@ -146,7 +146,7 @@ def refuse_other_ledger(
     other = other_ledger(root, population, home, ledger, known)
     if other is None:
         return
-    here = f"there is no ledger at {home.place}" if ledger is None else f"this is ledger {ledger.id}"
+    here = f"there is no ledger at {home.location}" if ledger is None else f"this is ledger {ledger.id}"
     source, ledger_id = excerpt(other.source), excerpt(other.ledger_id)
     if other.ledger_id is None:
         raise LedgerError(

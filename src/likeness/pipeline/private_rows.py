@@ -118,7 +118,7 @@ class EncodedRows:
         for stored in iter_stored(self.path, rows, self.manifest, self.groups):
             yield _records(encoder, stored, stored.names)
 
-    def parts(self, most: int) -> "list[EncodedRows]":
+    def split(self, most: int) -> "list[EncodedRows]":
         """At most ``most`` parts with about equal numbers of row groups."""
         count = num_groups(self.path)
         most = min(most, count)

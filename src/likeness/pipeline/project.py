@@ -158,7 +158,7 @@ class Project:
         from likeness.methods.base import Context
 
         params = self.params
-        return Context(schema.modeled, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
+        return Context(schema.model_schema, params.privacy.adjacency, params.privacy.num_records, params.train.seed)
 
     @cached_property
     def row_sets(self) -> "tuple[RowSet, ...]":
@@ -202,7 +202,9 @@ class Project:
         from likeness.release.partition_selection import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
-        planned = self.written_schema.planned(categories.most)  # stand-ins for the categories that a column may get
+        planned = self.written_schema.with_stand_ins(
+            categories.most
+        )  # stand-ins for the categories that a column may get
         shares = [share for rows in self.row_sets_of(planned) for share in rows.shares(self.method)]
         names = [query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1)]
         parts = [part / max(1, len(names)) for part in (categories.share, categories.delta_share)]
@@ -270,7 +272,7 @@ class Project:
         """
         with self.ledger_session.remedy_in_a_clone():
             if self.counts is None:
-                return digest_of(self.sources.places, self.ledger.key)
+                return digest_of(self.sources.all_sources, self.ledger.key)
             return self.counts.digest(self.ledger.key)
 
     @cached_property
@@ -310,7 +312,7 @@ class Project:
         """
         from likeness.release.released import check_against, ledger_is_absent, load_released
 
-        if paths and not ledger_is_absent(*self.params.ledger.place(self.root)):
+        if paths and not ledger_is_absent(*self.params.ledger.location(self.root)):
             commits, ledger_id = self.ledger.commits(), self.ledger.id
             for path in paths:
                 check_against(commits, path, load_released(path).receipt, ledger_id)

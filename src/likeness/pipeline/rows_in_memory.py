@@ -73,7 +73,7 @@ class RowsInMemory:
             rows, persons = self.tables[prefix]
             table = forward_transform(apply_released_categories(rows, self.written[prefix], schema), schema)
             dataset = replace(self.dataset, encoding=encoding, sibling_encodings=encodings)
-            yield dataset, partial(encoded_chunks, table, schema.modeled, persons)
+            yield dataset, partial(encoded_chunks, table, schema.model_schema, persons)
 
 
 def rows_in_memory(
@@ -154,7 +154,7 @@ def release_all(method: "Method", row_sets: "Sequence[RowSet]", doors: "Sequence
     for rows, door in zip(row_sets, doors, strict=True):
 
         def answer(query: "Query", rows: "RowSet" = rows, door: "Door" = door) -> "Released":
-            named = rows.scoped(query)
+            named = rows.scope(query)
             released[named.name] = from_bytes(door.release(named), named.name)
             return released[named.name]
 

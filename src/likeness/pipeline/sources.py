@@ -40,7 +40,7 @@ class Sources:
             DataError: it does not exist.
             ParamsError: as :meth:`check_order`.
         """
-        path = self._place("source", self.ingest.source)
+        path = self._source_path("source", self.ingest.source)
         self.check_order(path)
         return path
 
@@ -88,10 +88,10 @@ class Sources:
         people = self.ingest.people
         if people is None:
             return None
-        return self._database("people", people) or self._place("people", people)
+        return self._database("people", people) or self._source_path("people", people)
 
     @property
-    def places(self) -> "list[SourcePath | Database]":
+    def all_sources(self) -> "list[SourcePath | Database]":
         """All of them: the rows, then the people.
 
         Raises:
@@ -99,7 +99,7 @@ class Sources:
         """
         return [one for one in (self.rows, self.people) if one is not None]
 
-    def _place(self, key: str, given: str) -> SourcePath:
+    def _source_path(self, key: str, given: str) -> SourcePath:
         from likeness.data.source.opening import FORMATS
 
         path = source_path(self.root, given)

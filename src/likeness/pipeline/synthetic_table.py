@@ -53,7 +53,7 @@ def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, wh
     """Rows of a generator as a typed table."""
     from likeness.pipeline.drawn_rows import DrawnRows
 
-    return DrawnRows(saved, schema).where(rows, seed, allowed_values(where, schema))
+    return DrawnRows(saved, schema).draw_where(rows, seed, allowed_values(where, schema))
 
 
 def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
@@ -82,7 +82,7 @@ class SyntheticTables:
     params: Params
 
     @cached_property
-    def typed(self) -> "dict[str, DataFrame]":
+    def typed_tables(self) -> "dict[str, DataFrame]":
         """Typed rows of their Parquet files, by name.
 
         Raises:

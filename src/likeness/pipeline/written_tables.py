@@ -47,7 +47,7 @@ def check_synthetic(project: Project) -> dict[str, str]:
         if content != _plain(project, name).read_bytes():
             path = _path(project, f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
-    places = map(Outputs.place, project.outputs.files)
+    places = map(Outputs.project_path, project.outputs.files)
     return {str(place): _digest(project.root / place) for place in places}
 
 
@@ -69,7 +69,7 @@ def _check_lineage(project: Project, table: str) -> None:
 
 
 def _path(project: Project, name: str) -> Path:
-    return project.root / Outputs.place(name)
+    return project.root / Outputs.project_path(name)
 
 
 def _plain(project: Project, table: str) -> Path:
@@ -79,7 +79,7 @@ def _plain(project: Project, table: str) -> Path:
 def _origin(project: Project, table: str) -> dict[str, str]:
     """SHA-256 of the files that a Parquet file names: of the generators, and of the table without Parquet."""
     return {
-        str(Outputs.place(name)): _digest(_path(project, name))
+        str(Outputs.project_path(name)): _digest(_path(project, name))
         for name in (*project.outputs.generator_files, f"{table}.{project.outputs.plain}")
     }
 

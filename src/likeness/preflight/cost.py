@@ -86,7 +86,7 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
         reserved: keys on record.
     """
     plan, recipe, schema, ledger = project.plan, project.method, project.written_schema, project.ledger
-    lost = ledger.lost()
+    lost = ledger.lost_keys()
 
     def key_of(query: AnyQuery, encoding: str) -> str:
         draw = current_draw(query, plan, replace(rows, encoding=encoding), lost)
@@ -109,12 +109,12 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
         for row_set in project.row_sets_of(complete_schema(schema, categories)):
             auxiliary: dict[str, Released] = {}
             for query in recipe.auxiliary_queries(row_set.context, auxiliary):
-                named = row_set.scoped(query)
+                named = row_set.scope(query)
                 key = key_of(named, row_set.encoding)
                 yield named.name, key
                 if (one := answer_to(key)) is not None:
                     auxiliary[query.name] = one
-            named = row_set.scoped(recipe.embedding_query(row_set.context, auxiliary))
+            named = row_set.scope(recipe.embedding_query(row_set.context, auxiliary))
             yield named.name, key_of(named, row_set.encoding)
 
 
@@ -238,11 +238,11 @@ def _remaining_budget(project: Project, budget: Budget, runs: int) -> tuple[Cost
     if attempt in composed.series:
         spent[:, : composed.series[attempt].shape[1]] = composed.series[attempt]
     others = np.subtract(composed.total, composed.most.get(attempt, (0.0, 0.0)))[:, None]
-    night = Series.on_record(records, budget.population, attempt).night
+    night = Series.from_records(records, budget.population, attempt).night
     last = 0 if night is None else night.cohort.last
     nights = range(last + 1, min(last + runs, MOST_NIGHTS) + 1)
     left = np.maximum(np.array([[budget.cap_rho], [budget.selection_delta]]) - others - spent, 0.0)
-    return left[0], left[1], [Cohort.of_night(one, range(one)) for one in nights]
+    return left[0], left[1], [Cohort.from_night(one, range(one)) for one in nights]
 
 
 def _nights(left: Costs, one: float, cohorts: Sequence[Cohort]) -> int:
@@ -277,7 +277,7 @@ def grid_costs(runs: Sequence[Project], dataset: "Dataset | None") -> list[Cost]
 
 def remainder(budget: Budget, cost: Cost) -> str:
     """One line: what was spent, what is spent after a cost, and what is left then."""
-    after = budget.after(cost)
+    after = budget.add_cost(cost)
     line = (
         f"lifetime cap of {budget.population}: epsilon {budget.spent_epsilon:.4g} spent, {after.spent_epsilon:.4g} of "
         f"{budget.cap_epsilon:g} afterwards at delta {budget.cap_delta:g}; rho {after.remaining_rho:.4g} of "

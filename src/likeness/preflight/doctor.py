@@ -45,7 +45,7 @@ def examine_places(root: Path) -> Iterator[Finding]:
         home = locate()
         for folder in (home.path, home.anchor, Path(tempfile.gettempdir())):
             yield Finding(f"disk of {folder}", _fault(partial(_check_disk, folder)))
-        yield Finding(f"ledger at {home.place}, its key and its anchor", _fault(partial(Ledger.open, home)))
+        yield Finding(f"ledger at {home.location}, its key and its anchor", _fault(partial(Ledger.open, home)))
         return
     try:
         project = Project.load(root)
@@ -60,7 +60,7 @@ def examine_places(root: Path) -> Iterator[Finding]:
     yield Finding("lock of the ledger", busy)
     if not busy:  # else opening it would wait
         fault = _fault(lambda: project.ledger_session.ledger)
-        yield Finding(f"ledger at {home.place}, its key and its anchor", fault)
+        yield Finding(f"ledger at {home.location}, its key and its anchor", fault)
         if not fault:
             yield Finding("lock of runs", _fault(lambda: _check_other_runs(project)))
             yield Finding("witnesses in git", _fault(lambda: _check_git(project)))
@@ -113,7 +113,7 @@ def _check_free(project: Project) -> None:
 
 
 def _check_other_runs(project: Project) -> None:
-    with project.ledger_session.alone(0):
+    with project.ledger_session.exclusive_run(0):
         pass
 
 

@@ -306,7 +306,9 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         faults = [_fault(str(error)) for error in _refusals(lambda: project.ledger_session.refuse_other(None))]
         if faults:
             return faults
-        notes.append(f"there is no ledger at {home.place} yet. Before the first run on a machine: likeness ledger init")
+        notes.append(
+            f"there is no ledger at {home.location} yet. Before the first run on a machine: likeness ledger init"
+        )
         return []
     params = project.params
     privacy, cap, unit, rho = params.privacy, params.ledger.cap, params.ingest.unit, None

@@ -146,7 +146,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     params, plan, recipe = project.params, project.plan, project.method
     rows = rows if rows is not None else params.privacy.num_records
     categories = tuple(_categories(project, plan))
-    row_sets = project.row_sets_of(project.written_schema.planned(_most_released(params, categories, rows)))
+    row_sets = project.row_sets_of(project.written_schema.with_stand_ins(_most_released(params, categories, rows)))
     facts = row_sets[0].context
     queries = tuple(_queries(project, row_sets, rows))
     coordinates = {query.query: query.coordinates for query in queries}
@@ -163,7 +163,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         epsilon=params.privacy.epsilon,
         delta=params.privacy.delta,
         rho=plan.rho,
-        rows_of_a_person=1 if row_sets[0].by_person else rows_per_unit(plan.unit),
+        rows_of_a_person=1 if row_sets[0].is_per_person else rows_per_unit(plan.unit),
         rows=rows,
         width=facts.layout.width,
         queries=queries,
@@ -191,11 +191,11 @@ def _expect_row_set(project: Project, recipe: Method, one: RowSet, rho: float, r
     )
     sigmas = {}
     for query in recipe.planned_queries(one.context):
-        scoped = one.scoped(query)
+        scoped = one.scope(query)
         square = scoped.sensitivity_squared(adjacency, project.plan.unit)
         sigmas[query.name] = math.sqrt(square / (2 * rho * shares[scoped.name])) * 2.0**-scoped.lattice_bits
     private = frozenset(column.name for column in project.written_schema.open_columns)
-    return recipe.expected(one.context, sigmas, rows, private)
+    return recipe.forecast_accuracy(one.context, sigmas, rows, private)
 
 
 def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None, rows: int) -> Iterator[Remedy]:
@@ -233,7 +233,7 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
     """The noise of each query, and the accuracy of what it measures."""
     params, plan, recipe = project.params, project.plan, project.method
     private = frozenset(column.name for column in project.written_schema.open_columns)
-    queries = [(one.context, one.scoped(query)) for one in row_sets for query in recipe.planned_queries(one.context)]
+    queries = [(one.context, one.scope(query)) for one in row_sets for query in recipe.planned_queries(one.context)]
     for context, query in queries:
         square = query.sensitivity_squared(Adjacency(params.privacy.adjacency), plan.unit)
         sensitivity, multiplier = math.sqrt(square) * 2.0**-query.lattice_bits, plan.query(query.name).noise_multiplier

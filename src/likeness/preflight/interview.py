@@ -139,12 +139,12 @@ class Interview:
             with contextlib.suppress(LikenessError):  # of another table: asked again
                 self._take(key, line)
         name = first.removeprefix("column ")
-        self._again = name if name != first and not self._draft[name].guessed else None
+        self._again = name if name != first and not self._draft[name].is_guessed else None
         while key := next(iter(self._keys()), ""):
             name = key.removeprefix("column ")
-            text, explained = self._about_column(name) if name != key else self._words[key]
+            text, explained = self._column_question(name) if name != key else self._words[key]
             if key == "label":
-                self._show(f"Columns: {self._numbered()}")
+                self._show(f"Columns: {self._column_numbers()}")
             try:
                 line = self._line(text)
                 if line.casefold() in ("?", "help") and (line, key) != ("?", "codes"):
@@ -175,7 +175,7 @@ class Interview:
             name = column_called(back[1], list(self.draft))
         except SchemaError:
             return False  # a category, as "back pain"
-        if name not in self._open or self._draft[name].guessed:
+        if name not in self._open or self._draft[name].is_guessed:
             raise SchemaError(f"column '{name}' has no answer of yours yet.")
         self._again = name
         return True
@@ -184,7 +184,7 @@ class Interview:
         """The open questions, in order. Of columns it is the first."""
         draft, taken = self._draft, {key for key, _ in self._taken}
         able = [name for name in draft.able() if name in self._open]
-        name = self._again or next((name for name in draft if draft[name].guessed), None)
+        name = self._again or next((name for name in draft if draft[name].is_guessed), None)
         is_open = {
             "source": draft.source is None,
             "missing": draft.nullable is None,
@@ -196,7 +196,7 @@ class Interview:
         before = len(keys) if name is None else sum(key in _BEFORE_COLUMNS for key in keys)
         return [*keys[:before], *([] if name is None else [f"column {name}"]), *keys[before:]]
 
-    def _numbered(self) -> str:
+    def _column_numbers(self) -> str:
         """All columns with their numbers; columns in a row whose names differ in digits only, as one."""
         places = {name: index for index, name in enumerate(self.draft, start=1)}
         texts: list[str] = []
@@ -208,7 +208,7 @@ class Interview:
                 texts.append(f"{places[names[0]]}-{places[names[-1]]}\u00a0{names[0]} to {names[-1]}")
         return ", ".join(texts)
 
-    def _about_column(self, name: str) -> tuple[str, str]:
+    def _column_question(self, name: str) -> tuple[str, str]:
         kind, group = self._draft[name].kind, self._group(name)
         place, last = list(self.draft).index(name) + 1, f" to {group[-1]}" if group[1:] else ""
         if last:
@@ -225,13 +225,13 @@ class Interview:
         group = [
             each for each in self._alike(name) if each not in self._single and (either or _stem(each) == _stem(name))
         ]
-        alone = name not in group or not self._draft[name].guessed or name == self._draft.label
+        alone = name not in group or not self._draft[name].is_guessed or name == self._draft.label
         return group if not alone and len(group) >= _ALIKE else [name]
 
     def _alike(self, name: str) -> list[str]:
         """A column and the open ones of its guessed kind, without the label."""
         draft = self._draft
-        alike = [each for each in draft if draft[each].guessed and draft[each].kind == draft[name].kind]
+        alike = [each for each in draft if draft[each].is_guessed and draft[each].kind == draft[name].kind]
         return [each for each in self._open if each == name or (each in alike and each != draft.label)]
 
     def _take(self, key: str, line: str) -> Sequence[str]:
@@ -275,10 +275,10 @@ class Interview:
             return ()
         if pattern:
             given = column_called(pattern[2], list(draft))
-            if draft[given].guessed:
+            if draft[given].is_guessed:
                 raise SchemaError(f"column '{given}' has no answer yet. Answer it first.")
             names = [each for each in self._open if fnmatchcase(each, pattern[1]) and each != draft.label]
-            names = [each for each in names if draft[each].guessed or each == self._again]
+            names = [each for each in names if draft[each].is_guessed or each == self._again]
             if not names:
                 raise SchemaError(f"no column without an answer has a name like {pattern[1]}.")
             for each in names:
@@ -330,7 +330,7 @@ def new_sheet(draft: SchemaDraft) -> str:
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(_HEADER)
-    writer.writerows((name, draft[name].kind, "", "") for name in draft if not draft[name].settled)
+    writer.writerows((name, draft[name].kind, "", "") for name in draft if not draft[name].is_settled)
     return lines.getvalue()
 
 
@@ -342,7 +342,7 @@ def read_sheet(text: str, draft: SchemaDraft) -> None:
     """
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    left, faults = {name for name in draft if not draft[name].settled}, []
+    left, faults = {name for name in draft if not draft[name].is_settled}, []
     for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator), start=1):
         name, kind, values, missing = (*(cell.strip() for cell in row[:4]), "", "", "", "")[:4]
         if number == 1 or not name:

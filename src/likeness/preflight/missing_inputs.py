@@ -49,7 +49,7 @@ class MissingInputs:
         """Add a parameter that only a person can give."""
         self.line(as_lines({place: words}))
 
-    def tried(self, action: Callable[[], Any]) -> None:
+    def add_refusal(self, action: Callable[[], Any]) -> None:
         """Add the refusal of an action, if it refuses."""
         try:
             action()
@@ -71,7 +71,7 @@ class MissingInputs:
                 start = f"likeness.Ledger.start({'' if home is None else repr(home)})"
                 self.line(f"import likeness\n{start}  # once per machine; or run: likeness ledger init", LedgerError)
 
-        self.tried(check)
+        self.add_refusal(check)
 
     def schema(self, given: Any, frame: "DataFrame | Any") -> None:
         """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
@@ -86,7 +86,7 @@ class MissingInputs:
             self.lines += [] if given.label else ["schema.label = None  # or the name of the column to be predicted"]
             self._header(given.to_dict(), frame)
         else:
-            self.tried(lambda: self._content(given, frame))
+            self.add_refusal(lambda: self._content(given, frame))
 
     def _content(self, given: Any, frame: "DataFrame | Any") -> None:
         """Add the faults of a schema that has no open question."""
@@ -104,7 +104,7 @@ class MissingInputs:
                 name for name, spec in columns_of(content) if isinstance(spec, Mapping) and spec.get("kind") != DROP
             ]
             present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, columns))
-            self.tried(lambda: check_names(present, names, "the DataFrame", IN_FRAME))
+            self.add_refusal(lambda: check_names(present, names, "the DataFrame", IN_FRAME))
 
     def _wrong(self, text: str, kind: type[LikenessError]) -> None:
         self.sentences.append(text)

@@ -32,7 +32,7 @@ class Report:
     refusal: str = ""
 
     @property
-    def passed(self) -> bool:
+    def passes(self) -> bool:
         """No fault, and enough records, or enough in part, if their number is given."""
         return not self.faults and all(word != NOT_ENOUGH for word, _ in _verdicts(self.forecast))
 
@@ -43,7 +43,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
         content: dict[str, Any] = {
-            "passed": self.passed,
+            "passed": self.passes,
             "faults": json_value(self.faults),
             "notes": [*self.notes, *self._refusals()],
             "forecast": None if self.forecast is None else {**json_value(self.forecast), "rule": RULE},
@@ -68,7 +68,7 @@ class Report:
     def _verdicts(self) -> list[str]:
         return [f"{word}: {text}" for word, text in _verdicts(self.forecast)]
 
-    def in_short(self) -> str:
+    def summarize(self) -> str:
         """The verdicts or, without a number of records, the number that the rule needs."""
         lines = self._verdicts()
         if self.forecast is not None and not lines:

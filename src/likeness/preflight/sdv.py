@@ -71,7 +71,7 @@ def _tables(metadata: Any) -> dict[str, Any]:
 
 def _spec(spec: Mapping[str, Any], is_key: bool) -> dict[str, Any]:
     """A column of SDV as a draft has it."""
-    named = ((kind.name, keys) for kind in KINDS.values() if not is_key and (keys := kind.of_sdv(spec)) is not None)
+    named = ((kind.name, keys) for kind in KINDS.values() if not is_key and (keys := kind.from_sdv(spec)) is not None)
     kind, keys = next(named, (DROP, {"reason": "the key of the table" if is_key else f"{spec.get('sdtype')} in SDV"}))
     return {"kind": kind, **keys}
 

@@ -56,7 +56,7 @@ class Attackers:
         return 1 / (1 + math.exp(-self.epsilon))
 
     @property
-    def beyond(self) -> float:
+    def excess_probability(self) -> float:
         """The largest probability that the release of a member raises it further."""
         if not 0 < self.mu < math.inf:
             return float(self.mu > 0)

@@ -66,7 +66,7 @@ class Cohort:
     last: int
 
     @classmethod
-    def of(cls, group: str) -> Self | None:
+    def from_group(cls, group: str) -> Self | None:
         """The cohort of a composition group; None for a release about everybody.
 
         Raises:
@@ -82,7 +82,7 @@ class Cohort:
         return cohort
 
     @classmethod
-    def of_night(cls, night: int, ends: Collection[int]) -> Self:
+    def from_night(cls, night: int, ends: Collection[int]) -> Self:
         """The cohort of a night of the tree.
 
         Args:

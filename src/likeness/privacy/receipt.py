@@ -106,15 +106,15 @@ class Receipt:
                 f"{where}: the receipt does not have the fields of format {FORMAT}. Restore the released file, or "
                 "install the Likeness that wrote it."
             )
-        return cls._of({name: fact for name, fact in value.items() if name != "format"})
+        return cls._from_facts({name: fact for name, fact in value.items() if name != "format"})
 
     @classmethod
-    def _of(cls, facts: Mapping[str, Any]) -> "Receipt":
+    def _from_facts(cls, facts: Mapping[str, Any]) -> "Receipt":
         unit = None if facts["unit"] is None else PrivacyUnit.from_dict(facts["unit"])
         return cls(**{**facts, "rho": float(facts["rho"]), "unit": unit})
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any], ledger_id: str, ledger_seq: int, sampler: str) -> "Receipt":
+    def from_reservation(cls, entry: Mapping[str, Any], ledger_id: str, ledger_seq: int, sampler: str) -> "Receipt":
         """The receipt of a reservation, which holds all other facts; its recipe may be that of another version.
 
         Args:
@@ -127,7 +127,7 @@ class Receipt:
             KeyError: the entry lacks a fact.
         """
         rest = {"ledger_id": ledger_id, "ledger_seq": ledger_seq, "sampler": sampler}
-        return cls._of({**{name: entry[name] for name in FACTS}, **rest})
+        return cls._from_facts({**{name: entry[name] for name in FACTS}, **rest})
 
 
 FACTS = tuple(field.name for field in fields(Receipt) if field.name not in ("sampler", "ledger_id", "ledger_seq"))

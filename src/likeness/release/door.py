@@ -105,8 +105,8 @@ class Door:
                 self.read.check()  # rows that changed meanwhile cost nothing
             reserved = ledger.reserve(_reservation(query, plan, dataset, request, provenance))
             # A plan that died may have reserved it: then the receipt names that plan.
-            receipt = Receipt.of(reserved.body, ledger.id, reserved.seq, sampler)
-            data = _drawn_once(ledger, receipt, partial(self._drawn, query))
+            receipt = Receipt.from_reservation(reserved.body, ledger.id, reserved.seq, sampler)
+            data = _drawn_once(ledger, receipt, partial(self._draw, query))
             digest = sha256_bytes(data)
             ledger.commit(key, digest, data if ledger.keeps_bytes else None)
             return _publish_staged(ledger, key, digest)
@@ -125,10 +125,10 @@ class Door:
     def request(self, query: AnyQuery) -> tuple[Dataset, dict[str, Any]]:
         """The rows with the attempt of the newest draw, and the request whose digest is the key. It reads no row."""
         plan = self.plan
-        dataset = current_draw(query, plan, self.dataset, self.ledger.lost())
+        dataset = current_draw(query, plan, self.dataset, self.ledger.lost_keys())
         return dataset, request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)
 
-    def _drawn(self, query: AnyQuery, receipt: Receipt) -> Released:
+    def _draw(self, query: AnyQuery, receipt: Receipt) -> Released:
         """Draw once, at the noise of the receipt."""
         plan, scale = self.plan, receipt.noise_scale
         if isinstance(query, PartitionQuery):
@@ -151,7 +151,7 @@ def _check_plan(plan: Plan, query: AnyQuery, dataset: Dataset) -> None:
 
 def _coordinates(query: AnyQuery, plan: Plan) -> int:
     """Coordinates for η. With a threshold they are those that one person changes."""
-    return query.touched(plan.adjacency, plan.unit) if isinstance(query, PartitionQuery) else query.dimension
+    return query.changed_counts(plan.adjacency, plan.unit) if isinstance(query, PartitionQuery) else query.dimension
 
 
 def _reservation(
@@ -221,10 +221,10 @@ def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection
 def _draw(query: Query, plan: Plan, scale: float, read: Read | CountReader, receipt: Receipt) -> Released:
     """Read the rows, sum, add noise. Nothing between the sum and the noise leaves this function."""
     unit = plan.unit
-    if query.by_person and unit is None:
+    if query.is_per_person and unit is None:
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass. A database bounds and counts them itself.
-    if unit is None or query.by_person or isinstance(read, CountReader):
+    if unit is None or query.is_per_person or isinstance(read, CountReader):
         # Networks have threads of their own.
         counts = isinstance(query.feature, CellMap | ProductsMap)
         exact = exact_sum(query, read, threads() if counts else LOCAL)

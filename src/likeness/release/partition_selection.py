@@ -78,7 +78,7 @@ class PartitionQuery:
         change = self.contributions.change(adjacency)
         return lattice_sensitivity_squared(_ONE_HOT, COUNT_BITS, change, self.num_groups, rows_per_unit(unit))
 
-    def touched(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
+    def changed_counts(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
         """The most counts that one person changes."""
         return 2 if self.contributions.change(adjacency) is Stability.ONE_REPLACED else rows_per_unit(unit)
 
@@ -182,6 +182,6 @@ def complete_schema(schema: Schema, released: Sequence[Released]) -> Schema:
     if not same or any(one.receipt.feature.get("other") != columns[name].other for name, one in by_column.items()):
         raise ArtifactError("data/released/categories does not answer this schema. Run: likeness run")
     try:
-        return schema.completed({name: one.keys for name, one in by_column.items()})
+        return schema.with_categories({name: one.keys for name, one in by_column.items()})
     except SchemaError as error:
         raise ArtifactError(f"data/released/categories does not fit the schema: {error}") from None

@@ -32,14 +32,14 @@ class Query:
     contributions: Contributions = field(default_factory=EachRecord)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """Bounds of the feature, read once: the sensitivity and the sum use the same."""
-        return tuple(self.feature.parts)
+        return tuple(self.feature.bounded_parts)
 
     @property
     def width(self) -> int:
         """Coordinates of one feature vector."""
-        return sum(part.width for part in self.parts)
+        return sum(part.width for part in self.bounded_parts)
 
     @property
     def dimension(self) -> int:
@@ -49,10 +49,10 @@ class Query:
     @cached_property
     def lattice_bits(self) -> int:
         """One unit of the feature is ``2**lattice_bits`` lattice steps."""
-        return lattice_bits(self.parts)
+        return lattice_bits(self.bounded_parts)
 
     @property
-    def by_person(self) -> bool:
+    def is_per_person(self) -> bool:
         """Whether the rows of a person share one contribution."""
         return isinstance(self.contributions, EachPerson)
 
@@ -64,8 +64,8 @@ class Query:
             unit: the people where they may have several rows; None: a row is a person.
         """
         change = self.contributions.change(adjacency)
-        rows = 1 if self.by_person else rows_per_unit(unit)
-        return lattice_sensitivity_squared(self.parts, self.lattice_bits, change, self.num_groups, rows)
+        rows = 1 if self.is_per_person else rows_per_unit(unit)
+        return lattice_sensitivity_squared(self.bounded_parts, self.lattice_bits, change, self.num_groups, rows)
 
     def spec(self) -> dict[str, Any]:
         """Public specification of feature and contributions.

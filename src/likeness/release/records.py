@@ -122,22 +122,22 @@ class EachCluster(EachRecord):
     clusters: CellMap
 
     def __post_init__(self) -> None:
-        if len({part.width for part in self.clusters.parts}) != 1:
+        if len({part.width for part in self.clusters.bounded_parts}) != 1:
             raise ReleaseError("clusters need a map with one part a class, and as many cells in each")
 
     @property
     def num_groups(self) -> int:
         """Clusters of all classes together."""
-        return sum(part.width for part in self.clusters.parts)
+        return sum(part.width for part in self.clusters.bounded_parts)
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """The records, with their groups as labels."""
-        classes = len(self.clusters.parts)
+        classes = len(self.clusters.bounded_parts)
         size = self.num_groups // classes
         for chunk in records:
             inside = (chunk.labels >= 0) & (chunk.labels < classes)
             labels = np.where(inside, chunk.labels, 0)
-            places = self.clusters.places(np.asarray(chunk.x))[np.arange(len(labels)), labels].clip(0, size - 1)
+            places = self.clusters.cell_indices(np.asarray(chunk.x))[np.arange(len(labels)), labels].clip(0, size - 1)
             yield Records(chunk.x, np.where(inside, labels * size + places, -1), chunk.persons)
 
 
@@ -290,17 +290,17 @@ class BucketPairs(Contributions):
             x = np.asarray(chunk.x)
             lowest = x if lowest is None else np.concatenate([lowest, x])
             ranks = np.concatenate([ranks, dice])
-            order, place = self._places(ranks)
+            order, place = self._ranks_in_bucket(ranks)
             first_two = order[place < 2]
             lowest, ranks = lowest[first_two], ranks[first_two]
         if lowest is None:
             return
-        order, place = self._places(ranks)
+        order, place = self._ranks_in_bucket(ranks)
         seconds = np.flatnonzero(place == 1)
         pairs = np.concatenate([lowest[order[seconds - 1]], lowest[order[seconds]]], axis=1)
         yield Records(pairs, np.zeros(len(pairs), dtype=np.int64))
 
-    def _places(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _ranks_in_bucket(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Order by bucket and rank, and each one's place within its bucket."""
         buckets = ranks & np.uint64(self.num_buckets - 1)
         order = np.lexsort((ranks, buckets))

@@ -59,7 +59,7 @@ def _publish_staged(ledger: Ledger, key: str, sha256: str) -> bytes:
         _publish(ledger, key)
     data = stored_bytes(ledger, key)
     if data is None or sha256_bytes(data) != sha256:
-        place = ledger.home.place if ledger.keeps_bytes else ledger.home.releases
+        place = ledger.home.location if ledger.keeps_bytes else ledger.home.releases
         raise LedgerError(
             f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {place}. Restore them from a "
             "backup. Or get the released file from the DVC remote (dvc pull) or a bundle, and run: likeness ledger "
@@ -72,7 +72,7 @@ def _publish_staged(ledger: Ledger, key: str, sha256: str) -> bytes:
 def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
     """The bytes that the store holds under a key, right or wrong; None if it holds none."""
     if ledger.keeps_bytes:
-        return ledger.released(key)
+        return ledger.released_bytes(key)
     stored = ledger.home.releases / f"{key}.safetensors"
     return stored.read_bytes() if stored.exists() else None
 

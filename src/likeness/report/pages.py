@@ -198,7 +198,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
     """What a reader may believe, ready to print; None where the account says nothing."""
     if not found:
         return None
-    found = _without_repeats(found)
+    found = _drop_repeats(found)
     listed = {word: found[key] for key, word in VERDICTS.items() if found[key] or key != "rules"}
     verdicts = [*((word, len(pairs)) for word, pairs in listed.items()), ("unknown", found["unknown"])]
     lists = [
@@ -232,7 +232,7 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
     }
 
 
-def _without_repeats(found: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_repeats(found: Mapping[str, Any]) -> dict[str, Any]:
     """The same with each pair in one list: one of a public rule has its verdict or, without one, stands under rules.
 
     The statement lists a pair twice. Its words are sealed, because the verifier compares them to the letter.

@@ -64,7 +64,7 @@ class SyntheticCounts:
     rows: float = 0.0
 
     @classmethod
-    def of(cls, measured: Measurements, chunks: Iterable[Records]) -> "SyntheticCounts":
+    def from_chunks(cls, measured: Measurements, chunks: Iterable[Records]) -> "SyntheticCounts":
         """Count encoded synthetic rows."""
         sizes = {name: axis.size for name, axis in measured.axes.items()}
         columns = {name: np.zeros(size) for name, size in sizes.items()}
@@ -72,7 +72,7 @@ class SyntheticCounts:
         for chunk in chunks:
             weights = np.ones(len(chunk.x)) if chunk.shared_by is None else 1 / chunk.shared_by
             cells = measured.cells
-            places = {name: cells[name].places(chunk.x) if name in cells else chunk.labels for name in sizes}
+            places = {name: cells[name].cell_indices(chunk.x) if name in cells else chunk.labels for name in sizes}
             for name, total in counts.columns.items():
                 total += np.bincount(places[name], weights, sizes[name])
             for table, sums in zip(measured.tables, counts.tables, strict=True):
@@ -99,8 +99,8 @@ def table_section(
         table: typed synthetic rows.
         synthetic: the rows as the release counts them; None where they answer to a condition.
     """
-    found = compare_release(schema.modeled, released, total, synthetic)
-    numbers = print_numbers(schema.modeled, *found, None if found[1] is None else forward_transform(table, schema))
+    found = compare_release(schema.model_schema, released, total, synthetic)
+    numbers = print_numbers(schema.model_schema, *found, None if found[1] is None else forward_transform(table, schema))
     return {
         "source": schema.source,
         "numbers": numbers,
@@ -109,7 +109,7 @@ def table_section(
         "previews": [preview(table.head(MOST_LISTED), schema)],
         "sheet": [],
         "size": [(len(table), "rows")],
-        "names": [schema.modeled.names],
+        "names": [schema.model_schema.names],
         "words": {"columns": "Every column", "rows": "rows", "records": "records"},
         "parts": [],
     }
@@ -147,7 +147,7 @@ def compare_release(
         ReleaseError: a file does not fit its receipt or the schema.
     """
     measured = measurements(schema, sorted(released, key=lambda one: one.receipt.query), total)
-    counts = None if synthetic is None else SyntheticCounts.of(measured, synthetic)
+    counts = None if synthetic is None else SyntheticCounts.from_chunks(measured, synthetic)
     return Answers(measured), None if counts is None or not counts.rows else counts
 
 
@@ -166,7 +166,7 @@ def print_numbers(
     shares = {name: answers.frame(Question((name,))) for name in measured.axes}
     charts = [_chart(answers, name, shares[name], counts, table) for name in schema.names if name in shares]
     first = list(measured.axes)[:MOST_MAPPED]
-    pairs = [pair for pair in combinations(first, 2) if measured.terms.measured(pair)]
+    pairs = [pair for pair in combinations(first, 2) if measured.terms.is_measured(pair)]
     noise = {"columns": [expected_error(measured, (name,)) for name in shares]}
     noise["pairs"] = [expected_error(measured, pair) for pair in pairs]
     cells = np.concatenate([cell_errors(measured, (name,)).ravel() for name in shares] or [np.zeros(1)])

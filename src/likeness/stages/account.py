@@ -15,7 +15,7 @@ from likeness.report.statement import statement
 
 def main(project: Project) -> None:
     """Fail if the total exceeds the target, or if ledger, releases, generator and table do not belong together."""
-    paths, ledger = project.paths, project.params.ledger.place(project.root)
+    paths, ledger = project.paths, project.params.ledger.location(project.root)
     try:
         privacy = account_elsewhere(project) if ledger_is_absent(*ledger) else account(project)
     except LikenessError:

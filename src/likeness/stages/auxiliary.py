@@ -21,7 +21,7 @@ def main(project: Project) -> None:
         opened = door(project, place)
 
         def answer(query: Query, rows: RowSet = rows, door: Door = opened) -> Released:
-            query = rows.scoped(query)
+            query = rows.scope(query)
             data = door.release(query)
             (folder / f"{query.name}.safetensors").write_bytes(data)
             return from_bytes(data, query.name)

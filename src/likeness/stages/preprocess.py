@@ -12,8 +12,8 @@ from likeness.pipeline.project import Project
 
 def main(project: Project) -> None:
     """Each row's codes depend on that row and on public knowledge only."""
-    written = project.written_model.encoded
-    for prefix, (schema, encoding) in project.model.encoded.items():
+    written = project.written_model.encodings
+    for prefix, (schema, encoding) in project.model.encodings.items():
         table = row_set_file(project.paths.table, prefix)
         ingested = read_manifest(table)
         rows = encoded_rows(table, written[prefix][0], schema, ingested, threads())

@@ -19,4 +19,4 @@ def main(project: Project) -> None:
         query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
         target = row_set_file(paths.embedding, rows.prefix)
         target.parent.mkdir(exist_ok=True)
-        target.write_bytes(door(project, place).release(rows.scoped(query)))
+        target.write_bytes(door(project, place).release(rows.scope(query)))

@@ -10,5 +10,5 @@ from likeness.pipeline.written_tables import write_synthetic
 
 def main(project: Project) -> None:
     """Draw rows and decode them to the original columns."""
-    saved = project.model.saved(project.paths.generator)
+    saved = project.model.load_generators(project.paths.generator)
     write_synthetic(project, project.model.draw(saved, *project.sample))

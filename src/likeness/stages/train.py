@@ -21,7 +21,7 @@ def main(project: Project) -> None:
     project.method.check_device(compute.device)
     generators, curves = fit_all(project.method, project.row_sets, released, compute)
     for rows, saved in zip(project.row_sets, generators, strict=True):
-        saved.save(project.root / Outputs.place(rows.generator))
+        saved.save(project.root / Outputs.project_path(rows.generator))
     names = ["loss"] if len(curves) == 1 else [f"loss_{table}" for table in project.outputs.tables]
     lines = [",".join(["iteration", *names])]
     for place, curve in enumerate(curves):  # one column each, empty where another is trained

@@ -101,7 +101,7 @@ class Estimates(Parameters):
         """
         self.check_fitted("releases_")
         words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling, "max_cv": max_cv}
-        question = Question.of(columns, by, **words)
+        question = Question.from_columns(columns, by, **words)
         return estimate(self._fitted.model.schema, self.releases_.values(), question, self.num_records)
 
     def regression(
@@ -237,14 +237,14 @@ def running_total(
     for run in runs:
         published = Published.read(Path(run))
         receipt = next(iter(published.released.values())).receipt
-        cohort = Cohort.of(receipt.group)
+        cohort = Cohort.from_group(receipt.group)
         if cohort is None:
             raise ReleaseError(f"{run} is about everybody. Give runs with privacy.series: growing.")
         series.add((receipt.ledger_id, receipt.identity, base_attempt(receipt.slot)))
         nights[cohort.last] = (cohort, published)
     if len(series) != 1:
         raise ReleaseError(f"the runs are of {len(series)} series, and totals are of one. Give the runs of one series.")
-    question, frames, night = Question.of(columns, by, statistic="count", level=level), [], max(nights)
+    question, frames, night = Question.from_columns(columns, by, statistic="count", level=level), [], max(nights)
     while night:
         if night not in nights:
             raise ArtifactError(f"the run of night {night} is not among those given. Give it, too.")

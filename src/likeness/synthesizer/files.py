@@ -57,7 +57,7 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
         (folder / RELEASED).mkdir()
         for name, one in fitted.released.items():
             (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(one))
-        (folder / SCHEMA).write_text(schema_text(fitted.written.schema.published), encoding="utf-8")
+        (folder / SCHEMA).write_text(schema_text(fitted.written.schema.published_schema), encoding="utf-8")
         write_json(folder / SAVED, saved)
         write_json(folder / PLAN_FILE, fitted.plan.to_dict())
         write_json(folder / PRIVACY, fitted.privacy)
@@ -82,7 +82,7 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
     released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
     model, plan = model_of(schema), Plan.from_dict(read_json(folder / PLAN_FILE))
     frames = {name: FrameType.from_dict(frame) for name, frame in settings["frames"].items()}
-    fitted = Fitted(model, plan, released, privacy, [], frames, model.saved(folder / _GENERATOR))
+    fitted = Fitted(model, plan, released, privacy, [], frames, model.load_generators(folder / _GENERATOR))
     _check(fitted, folder)
     return {**from_plain(settings["params"]), "schema": schema}, fitted
 

@@ -114,10 +114,10 @@ class Fitted:
         They meet conditions, or there is one beside each row of a frame.
         """
         if where is None or isinstance(where, Mapping):
-            return self._drawn(self.generators, self.rows(n), seed, where or {})
+            return self._draw_frames(self.generators, self.rows(n), seed, where or {})
         given, _ = pandas_frame(where, "where: must be a mapping from columns to values, or")
         require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
-        return self._drawn(self.generators, len(given), seed, given)
+        return self._draw_frames(self.generators, len(given), seed, given)
 
     def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
         """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base.
@@ -131,7 +131,7 @@ class Fitted:
         source = project.method, project.row_sets, self.released.values(), self.generators
         compute = Compute(train.device, train.threads, train.precision)
         models = replicates(*source, compute, count, seed)
-        return [self._drawn(generators, rows, stream, where or {}) for generators, stream in models]
+        return [self._draw_frames(generators, rows, stream, where or {}) for generators, stream in models]
 
     def relations(self, params: Params) -> "DataFrame":
         """See :attr:`likeness.Synthesizer.relations_`."""
@@ -151,7 +151,7 @@ class Fitted:
         columns = {"iteration": [float(at) for at, _ in losses], "loss": [value for _, value in losses]}
         return Page(render(self.privacy, statement(self.privacy), columns, section))
 
-    def _drawn(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:
+    def _draw_frames(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:
         """Tables as frames like those of the training rows, or like the last one where there was none."""
         frames = {name: self.frames.get(name, self.frame) for name in self.model.tables}
         key = {} if self.model.key is None else {self.model.key: "int64"}
@@ -179,17 +179,17 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     project = project_of(given, model.schema)
     plan, train = project.plan, project.params.train
     frames = {name: table for name, (table, _) in tables.items()}
-    rows = model.in_memory(frames, project.complete_params, project.ledger)
+    rows = model.read_frames(frames, project.complete_params, project.ledger)
     categories = _categories(project, rows)
     schema = complete_schema(project.written_schema, list(categories.values()))
-    sources = rows.records(model.with_records(schema).encoded)
+    sources = rows.records(model.with_records(schema).encodings)
     doors = [Door(plan, project.ledger_to_spend, *source, project.provenance) for source in sources]
     row_sets = project.row_sets_of(schema)
     released = {**categories, **release_all(project.method, row_sets, doors)}
     compute = Compute(train.device, train.threads, train.precision)
     generators, losses = fit_all(project.method, row_sets, released.values(), compute)
     privacy = account_of(project, plan, schema, list(released.values()), generators)
-    types = {name: frame_type.of(model.tables[name].names) for name, (_, frame_type) in tables.items()}
+    types = {name: frame_type.select(model.tables[name].names) for name, (_, frame_type) in tables.items()}
     return Fitted(model, plan, released, privacy, losses, types, generators)
 
 

@@ -194,7 +194,7 @@ def refuse_faults(given: Parameters, frame: Any = None) -> None:
         words = "the most rows of one person that are used; noise grows with it"
         first.question(f"synthesizer.unit_column = {schema.person!r}; synthesizer.max_rows", words)
     first.schema(schema, frame)
-    first.tried(given.params)
+    first.add_refusal(given.params)
     first.refuse()
 
 

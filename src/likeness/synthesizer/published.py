@@ -59,10 +59,10 @@ class Published:
             ArtifactError: a file is missing or damaged.
         """
         check_given(folder)
-        return cls.of_checked_folder(folder)
+        return cls.from_checked_folder(folder)
 
     @classmethod
-    def of_checked_folder(cls, folder: Path) -> "Published":
+    def from_checked_folder(cls, folder: Path) -> "Published":
         """Read a folder whose form and checksums were checked.
 
         Raises:
@@ -95,7 +95,7 @@ class Published:
             seed: public.
             where: which rows, see :func:`likeness.pipeline.where.conditions`.
         """
-        saved = self.model.saved(self.generator)
+        saved = self.model.load_generators(self.generator)
         return self.model.draw(saved, self._rows(rows), seed, where, self._dtypes())
 
     def replicates(
@@ -115,7 +115,7 @@ class Published:
         params, rows = self._params(), self._rows(rows)
         compute = Compute(params.train.device, params.train.threads, params.train.precision)
         project = Project(self.folder, params, self.model.schema)
-        source = project.method, project.row_sets, self.released.values(), self.model.saved(self.generator)
+        source = project.method, project.row_sets, self.released.values(), self.model.load_generators(self.generator)
         for saved, stream in replicates(*source, compute, count, seed):
             yield self.model.draw(saved, rows, stream, where, self._dtypes())
 

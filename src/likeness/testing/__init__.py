@@ -29,12 +29,12 @@ def check_method(method: Method, image: bool = False) -> None:
     for adjacency in Adjacency:
         trial.check_queries(adjacency)
         trial.check_classes(adjacency)
-    auxiliary, embedding = trial.released(Adjacency.ADD_REMOVE_ONE)
+    auxiliary, embedding = trial.release(Adjacency.ADD_REMOVE_ONE)
     context = trial.context(Adjacency.ADD_REMOVE_ONE)
     for query in [*method.auxiliary_queries(context, auxiliary), method.embedding_query(context, auxiliary)]:
         contributions = next(iter(query.contributions.stream([trial.records[:_FEW]])))
         check_map(query.feature, np.asarray(contributions.x), method.name)
         for place in (0, _FEW // 2):
-            check_neighbors(query, trial.some, _FEW, 0, place)
+            check_neighbors(query, trial.toy_records, _FEW, 0, place)
     trial.check_question(auxiliary)
     trial.check_training(auxiliary, embedding)

@@ -54,7 +54,7 @@ def check_bound(feature: FeatureMap, x: NDArray[np.float64]) -> None:
     """No row is longer than a part's declared bound, and none is negative where none may be."""
     features, start = features_of(feature, x), 0
     assert features.shape == (len(x), width(feature)), "the map returns another width than it declares"
-    for part in feature.parts:
+    for part in feature.bounded_parts:
         block = features[:, start : start + part.width]
         longest = np.linalg.norm(block, axis=1).max()
         bound = math.sqrt(part.norm_bound_squared)

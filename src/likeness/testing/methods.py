@@ -84,20 +84,20 @@ class Trial:
     method: Method
     image: bool = False
 
-    def some(self, count: int, seed: int) -> Records:
+    def toy_records(self, count: int, seed: int) -> Records:
         """Toy records by number and seed."""
         return images(count, seed) if self.image else table(count, seed)
 
     @cached_property
     def records(self) -> Records:
         """Those that are released."""
-        return self.some(ROWS, 0)
+        return self.toy_records(ROWS, 0)
 
     def context(self, adjacency: Adjacency) -> Context:
         """Public facts about them."""
         return toy_context(adjacency, self.image)
 
-    def released(self, adjacency: Adjacency) -> tuple[dict[str, Released], Released]:
+    def release(self, adjacency: Adjacency) -> tuple[dict[str, Released], Released]:
         """Answers of both stages, from a door with a ledger of its own. They spend the whole plan."""
         method, context = self.method, self.context(adjacency)
         method.check(context)
@@ -126,7 +126,7 @@ class Trial:
 
     def check_queries(self, adjacency: Adjacency) -> None:
         """The queries are those of the plan, in its order, and the first one counts classes."""
-        auxiliary, embedding = self.released(adjacency)
+        auxiliary, embedding = self.release(adjacency)
         planned = [share.query for share in self.method.shares(self.context(adjacency))]
         queries = [*auxiliary, embedding.receipt.query]
         assert queries == planned, f"the plan has the queries {planned}, and asked were {queries}"

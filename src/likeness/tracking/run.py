@@ -213,7 +213,7 @@ def _log(client: "MlflowClient", run: str, project: Project, privacy: dict[str, 
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
     schema = project.written_schema  # public, and so is its digest: MLflow wants one, and the rows give none
-    digest = sha256_json(project.public_schema.published.to_dict())[:8]
+    digest = sha256_json(project.public_schema.published_schema.to_dict())[:8]
     table = Dataset(schema.name, digest, "public schema", schema.source)
     client.log_inputs(run, [DatasetInput(table)])
     client.log_artifact(run, str(paths.statement))
@@ -221,7 +221,7 @@ def _log(client: "MlflowClient", run: str, project: Project, privacy: dict[str, 
 
 def _environment(project: Project) -> dict[str, Any]:
     """Device, processor and versions that a training used, from the first generator of a run."""
-    spec = project.root / Outputs.place(project.outputs.generator_files[0])
+    spec = project.root / Outputs.project_path(project.outputs.generator_files[0])
     environment: dict[str, Any] = read_json(spec)["provenance"].get("environment", {})
     return environment
 

@@ -97,7 +97,7 @@ def epsilon(bundle: Bundle) -> str:
     require(
         claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), f"{names.PRIVACY}: the claim exceeds the target"
     )
-    receipts = [released.receipt for released in bundle.released.values()]
+    receipts = [released.receipt for released in bundle.released_files.values()]
     require(all(0 < receipt.noise_multiplier < math.inf for receipt in receipts), "a release has no noise")
     selection = math.fsum(receipt.delta_keys for receipt in receipts)
     require(selection < delta, "partition selection costs all of delta")
@@ -139,7 +139,7 @@ def account(bundle: Bundle) -> str:
         _account(receipts, privacy["total"], params.privacy.delta),
         LedgerState(str(bundle.records[0].body["ledger_id"]), budget, digests),
         sample_request(bundle.sample),
-        {str(Outputs.place(name)): _digest(bundle, name) for name in bundle.project.outputs.files},
+        {str(Outputs.project_path(name)): _digest(bundle, name) for name in bundle.project.outputs.files},
         notes(bundle.project.method, bundle.row_sets, bundle.auxiliary),
         bundle.schema.rules,
         privacy.get("relations"),  # the check of the generator computes them
@@ -198,7 +198,7 @@ def plan(bundle: Bundle) -> str:
     from settings, schema and earlier released values. So bins, scales and clipping bounds come from public settings or
     released statistics alone.
     """
-    params, plan, released = bundle.params, bundle.plan, bundle.released
+    params, plan, released = bundle.params, bundle.plan, bundle.released_files
     here = distribution_of(params.method)
     if plan.plugin != here:
         require(not METHODS.is_ours(params.method), f"{names.PLAN_FILE} names a distribution for a method of Likeness")

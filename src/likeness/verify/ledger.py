@@ -169,7 +169,7 @@ def entries(bundle: Bundle) -> str:
     committed = {record.body["key"]: record.body for record in bundle.records if record.kind == "commit"}
     lost = {record.body["key"] for record in bundle.records if record.kind == "lost"}
     written, ledger_id = encoding_digest(bundle.project.written_schema), bundle.records[0].body["ledger_id"]
-    for name, one in bundle.released.items():
+    for name, one in bundle.released_files.items():
         receipt, facts = one.receipt, one.receipt.to_dict()
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
         entry = reserved[receipt.key]
@@ -185,7 +185,7 @@ def entries(bundle: Bundle) -> str:
         encoding = rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written
         require(entry.body["encoding"] == encoding, f"{name}: the ledger reserved another encoding")
     _check_published(bundle)
-    return f"{len(bundle.released)} releases were reserved, committed and published as they are here"
+    return f"{len(bundle.released_files)} releases were reserved, committed and published as they are here"
 
 
 def _check_published(bundle: Bundle) -> None:
@@ -336,7 +336,7 @@ class _Spending:
             foreign = (set(maps) & known_maps().keys()) - maps_of(method)
             may_ask = named or bool(MODELS.absent)  # a data set of a wing that is not here asks by names of its own
             require(may_ask and not foreign, f"{name} asks by {method.name} what that method never asks")
-        claim = Receipt.of(body, self.ledger_id, record.seq, "")
+        claim = Receipt.from_reservation(body, self.ledger_id, record.seq, "")
         facts = claim.to_dict()
         same = all(canonical_json(body[fact]) == canonical_json(facts[fact]) for fact in FACTS)
         require(same, f"{name} has a fact in another form than Likeness writes")
@@ -360,7 +360,7 @@ class _Spending:
         """The cohort of a reservation, which follows from the nights before; None: it is about everybody."""
         body = record.body
         try:
-            cohort = Cohort.of(body["group"])
+            cohort = Cohort.from_group(body["group"])
         except ValueError:
             raise Wrong(f"{name} names a cohort that no series has") from None
         named = ("first_nights" in body, body["unit"] is not None)

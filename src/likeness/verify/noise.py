@@ -36,7 +36,7 @@ def noise(bundle: Bundle) -> str:
     A few tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
     tested = []
-    for name, one in bundle.released.items():
+    for name, one in bundle.released_files.items():
         if one.receipt.noise_scale < 2 ** (_LOW_BITS + 2):
             continue
         low = np.bincount((one.lattice & (2**_LOW_BITS - 1)).ravel(), minlength=2**_LOW_BITS)
@@ -48,7 +48,7 @@ def noise(bundle: Bundle) -> str:
         if one.receipt.threshold is not None:
             continue  # keys have no common total
         feature = query_again(one.receipt).feature
-        if isinstance(feature, CellMap) and len(feature.parts) > 1:
+        if isinstance(feature, CellMap) and len(feature.bounded_parts) > 1:
             statistic, freedom = _block_sums(feature, one)
             tails = chdtr(freedom, statistic), chdtrc(freedom, statistic)
             require(min(tails) > _FALSE_ALARM, f"{name}: the noise is not of the scale that the receipt claims")
@@ -58,7 +58,7 @@ def noise(bundle: Bundle) -> str:
             enough = chdtr(differences.size, statistic) > _FALSE_ALARM
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
             tested.append(f"{one.receipt.query} (scale, from below)")
-    _check_steps(bundle.released)
+    _check_steps(bundle.released_files)
     _check_totals(bundle)
     if not tested:
         raise Untestable("no release is large enough for a test of its noise")
@@ -92,7 +92,7 @@ def _may_be(equal: int, expected: float) -> bool:
 def _check_totals(bundle: Bundle) -> None:
     """Refuse numbers of records, by class and in all, that differ by more than the noise of their releases."""
     counted: dict[tuple[str, int], list[tuple[str, np.ndarray, float]]] = {}
-    for name, one in bundle.released.items():
+    for name, one in bundle.released_files.items():
         receipt = one.receipt
         terms = receipt.feature.get("terms")
         if receipt.threshold is not None:
@@ -104,7 +104,7 @@ def _check_totals(bundle: Bundle) -> None:
             if receipt.num_groups > 1:
                 in_all = total[0].sum(keepdims=True), total[1] * receipt.num_groups
                 counted.setdefault((rows, 1), []).append((name, *in_all))
-    known = any(one.receipt.adjacency == Adjacency.REPLACE_ONE for one in bundle.released.values())
+    known = any(one.receipt.adjacency == Adjacency.REPLACE_ONE for one in bundle.released_files.values())
     public = bundle.plan.num_records if known else None
     for (_, groups), totals in counted.items():
         if public is not None and groups == 1:
@@ -121,7 +121,7 @@ def _totals(feature: object, released: Released) -> tuple[np.ndarray, float] | N
     if not isinstance(feature, CellMap):
         return None
     totals, precisions = [], []
-    for part, values in blocks_of(feature.parts, released.values):
+    for part, values in blocks_of(feature.bounded_parts, released.values):
         unit = part.steps(released.receipt.lattice_bits) * 2.0**-released.receipt.lattice_bits
         totals.append(values.sum(axis=1) / unit)
         precisions.append(unit**2 / (part.width * variance))
@@ -135,7 +135,7 @@ def _block_sums(feature: CellMap, released: Released) -> tuple[float, int]:
     That is the totals of parts around their mean by class.
     """
     totals, variances = [], []
-    for part, values in blocks_of(feature.parts, released.values):
+    for part, values in blocks_of(feature.bounded_parts, released.values):
         norm = float(part.norm_bound_squared)
         totals.append(values.sum(axis=1) / math.sqrt(norm))
         variances.append(part.width * released.noise_std**2 / norm)

@@ -228,7 +228,7 @@ def table(bundle: Bundle) -> str:
     # A row has at least a byte a column: never draw more rows than the file can hold.
     name, room = _plain_name(bundle, stem), (bundle.folder / _plain_name(bundle, stem)).stat().st_size
     require(sample.rows * len(schema.columns) <= room, f"{name} has fewer rows than {names.SETTINGS} states")
-    drawn = bundle.model.draw(bundle.model.saved(bundle.folder / "generator"), *sample)
+    drawn = bundle.model.draw(bundle.model.load_generators(bundle.folder / "generator"), *sample)
     others, different = [], 0
     for stem, again in drawn.items():
         files = {
@@ -296,7 +296,7 @@ def rules(bundle: Bundle) -> str:
     if bundle.model.key is None and not bundle.schema.rules:  # linked tables have rules of their own
         return "the schema has none"
     tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", one) for stem, one in bundle.model.tables.items()}
-    broken = bundle.model.broken(tables)
+    broken = bundle.model.count_violations(tables)
     worst = max(broken, key=lambda text: broken[text])
     files = ", ".join(f"{stem}.parquet" for stem in tables)
     require(not broken[worst], f"{broken[worst]:,} rows of {files} break the rule {worst}")

@@ -38,11 +38,11 @@ _LAST_DIGITS = 1e-14  # of a product or quotient of floats
 
 def sensitivity(bundle: Bundle) -> str:
     """Sensitivity, noise and cost of each receipt follow from the map's specification and the adjacency."""
-    for name, released in bundle.released.items():
+    for name, released in bundle.released_files.items():
         query = check_claim(name, released.receipt)
         if query is None:
             check_keys(name, released)
-    return f"{len(bundle.released)} receipts agree with their maps"
+    return f"{len(bundle.released_files)} receipts agree with their maps"
 
 
 def check_claim(name: str, receipt: Receipt) -> Query | None:

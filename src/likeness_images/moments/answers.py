@@ -109,10 +109,10 @@ class Answers:
     def moments(self) -> CosineMoments:
         """Moments of coefficients, from where distances begin."""
         share, gray = self.privatize.first_share, self.auxiliary.gray
-        return CosineMoments(self.shape, self.size, self.bound, share, gray, self.centers)
+        return CosineMoments(self.shape, self.size, self.norm_bound, share, gray, self.centers)
 
     @cached_property
-    def bound(self) -> float:
+    def norm_bound(self) -> float:
         """About the median norm of all images, at which coefficients are clipped."""
         return median_norm(self.norms, self.released[NORMS])
 
@@ -128,7 +128,7 @@ class Answers:
         Brightness is taken as even between two levels, as the copula takes it. So its mean is that of the shares above
         levels, the lowest by half.
         """
-        if not self.auxiliary.by_class:
+        if not self.auxiliary.is_class_centered:
             return ()
         released, levels = self.released[self.auxiliary.class_levels], self.auxiliary.levels
         counts = self.class_counts[:, None]
@@ -148,11 +148,11 @@ class Answers:
     def halves(self) -> ClassHalves:
         """Where the first look splits the classes."""
         look, counts, share = self.released[FIRST], self.class_counts, self.privatize.first_share
-        estimates, bound, least = denoise_moments(look.values, counts, share, look.noise_std), self.bound, _LEAST
+        estimates, bound, least = denoise_moments(look.values, counts, share, look.noise_std), self.norm_bound, _LEAST
         # The noise of both releases together, in a class without a split.
         noise = look.noise_std * math.sqrt(LOOK_SHARE / (1 - COUNTED_SHARE))
         edges = edge(self.size, counts, share, noise)
-        if self.auxiliary.by_class:  # planes of images, whose norm is at most that of a white one
+        if self.auxiliary.is_class_centered:  # planes of images, whose norm is at most that of a white one
             white = math.sqrt(math.prod(self.shape))
             means = (self.origins + bound * estimates.means) / white
             estimates, bound, least = replace(estimates, means=means), white, _LEAST_CENTERED
@@ -211,13 +211,13 @@ class Answers:
 class StandIns(Answers):
     """As if no class were split, with bounds of 1 and black centers: none changes coordinates or sensitivity."""
 
-    bound = 1.0
+    norm_bound = 1.0
     share = 1.0
 
     @property
     def centers(self) -> tuple[int, ...]:
         """Zeros, where there are centers."""
-        return (0,) * (self.classes * self.size * self.auxiliary.by_class)
+        return (0,) * (self.classes * self.size * self.auxiliary.is_class_centered)
 
     @property
     def halves(self) -> ClassHalves:

@@ -82,11 +82,11 @@ class ClassHalves(OneHotMap):
         return [2 ** int(count) for count in planes.any(axis=2).sum(axis=1)]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One part of a 1 for each class."""
         return (Part(2**self.splits, Fraction(1), nonnegative=True),) * self.num_classes
 
-    def places(self, x: Float64) -> NDArray[np.int64]:
+    def cell_indices(self, x: Float64) -> NDArray[np.int64]:
         """The cluster of each image as each class sees it, shape (n, classes)."""
         coefficients, squares = squared_coefficients(round_inputs(x), self.shape, self.num_coefficients, self.gray)
         coefficients = np.rint(coefficients * 2.0**_CENTER_BITS) * 2.0**-_CENTER_BITS

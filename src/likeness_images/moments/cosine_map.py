@@ -56,7 +56,7 @@ class SecondMoments(Map):
         return ((self.size, 1 + self.size),)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One signed part of norm 1, as the class docstring proves."""
         return (Part(self.size * (1 + self.size), Fraction(1)),)
 
@@ -184,7 +184,7 @@ class OneCell(OneHotMap):
             raise ReleaseError(f"{self.name} needs at least one cell")
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One part, of one 1."""
         return (Part(self.cells, Fraction(1), nonnegative=True),)
 
@@ -236,7 +236,7 @@ class CosineNorms(OneCell):
         """In units of a norm, where a white pixel is 1."""
         return math.sqrt(math.prod(self.shape)) / self.cells * (_GRAY if self.gray else 1)
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
         _, squares = squared_coefficients(round_inputs(x), self.shape, self.num_coefficients, self.gray, self.centers)
         longest = math.prod(self.shape) * (_GRAY**2 if self.gray else 1)

@@ -142,7 +142,7 @@ class GaussianImages(Generator):
             z = z[:, 1:]
         for group in np.unique(groups).tolist():
             members = groups == group
-            pixels[members] = self._of_group(group, z[members])
+            pixels[members] = self._draw_cluster(group, z[members])
         for change in self._changes:
             pixels, rest = change(pixels, rest[:, : change.latent_dim]), rest[:, change.latent_dim :]
         return pixels
@@ -166,7 +166,7 @@ class GaussianImages(Generator):
                 step(done, "")
         return pixels
 
-    def _of_group(self, group: int, z: Float32) -> Float32:
+    def _draw_cluster(self, group: int, z: Float32) -> Float32:
         """Images of one cluster of a class, shape (n, pixels)."""
         factors = self.factors[group]
         if self.levels == 0:

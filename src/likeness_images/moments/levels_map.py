@@ -67,7 +67,7 @@ class LevelCounts(OneCell):
         _check(self.name, self.levels)
         self._check()
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each image, shape (n, 1)."""
         x = round_inputs(x)
         above = [np.count_nonzero(x > level, axis=1) for level in thresholds(self.levels)]
@@ -131,7 +131,7 @@ class CosineLevels(Map):
             raise ReleaseError("cosine_levels: share must be a number above 0 and at most 1")
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One signed part of norm 1, as the class docstring proves."""
         return (Part(self.levels * self.num_coefficients, Fraction(1)),)
 

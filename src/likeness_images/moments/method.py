@@ -140,8 +140,8 @@ class Moments(Method):
         answers = self._answers(context, auxiliary)
         origin = {"black": "", "gray": " from gray", "classes": " from the mean of its class"}[self.auxiliary.center]
         notes = [
-            f"Coefficients of an image{origin} are clipped to norm {answers.bound:.4g}, about the median, read off the "
-            f"noisy `{NORMS}`."
+            f"Coefficients of an image{origin} are clipped to norm {answers.norm_bound:.4g}, about the median, read "
+            f"off the noisy `{NORMS}`."
         ]
         if self.auxiliary.levels:
             notes.append(
@@ -160,7 +160,9 @@ class Moments(Method):
     def _copula(self, answers: Answers) -> "GaussianImages":
         sizes, auxiliary, train = (answers.shape, answers.classes, answers.size), self.auxiliary, self.train
         changes = train.warp, train.variety
-        return gaussian_images()(*sizes, answers.bound, auxiliary.levels, train.texture, auxiliary.clusters, *changes)
+        return gaussian_images()(
+            *sizes, answers.norm_bound, auxiliary.levels, train.texture, auxiliary.clusters, *changes
+        )
 
     def fit_generator(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released, compute: "Compute"
@@ -184,7 +186,7 @@ class Moments(Method):
         weights, feature = class_weights(answers.released[CLASS_COUNTS]), answers.moments
         labels = np.repeat(np.arange(len(weights)), _DRAWN)
         images = copula.draw(labels, public(answers.context.seed, "train.latent"), {})
-        if self.auxiliary.by_class:
+        if self.auxiliary.is_class_centered:
             images = np.hstack([images, np.eye(len(weights))[labels]])
         drawn = np.stack([feature(part).mean(axis=0) for part in np.split(images, len(weights))])
         target = (answers.weights[:, :, None] * clusters.reshape(*answers.weights.shape, -1)).sum(axis=1)

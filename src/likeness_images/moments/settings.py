@@ -71,7 +71,7 @@ class Auxiliary(Section):
         return self.center == "gray"
 
     @property
-    def by_class(self) -> bool:
+    def is_class_centered(self) -> bool:
         """Whether images are measured from the mean of their class."""
         return self.center == "classes"
 
@@ -83,13 +83,13 @@ class Auxiliary(Section):
     @property
     def class_levels(self) -> str:
         """Name of the query that says the centers of classes: one of its own only where classes split."""
-        return FIRST_LEVELS if self.by_class and self.splits else LEVELS
+        return FIRST_LEVELS if self.is_class_centered and self.splits else LEVELS
 
     @property
     def queries(self) -> list[str]:
         """Names in order, after class counts. Levels come first where they say the centers that images begin at."""
         levels = [LEVEL_COUNTS, LEVELS] if self.levels else []
-        centers = [LEVEL_COUNTS, self.class_levels] if self.by_class else []
+        centers = [LEVEL_COUNTS, self.class_levels] if self.is_class_centered else []
         clusters = [FIRST, CLUSTER_COUNTS] if self.splits else []
         rest = [name for name in levels if name not in centers]
         return [*centers, NORMS, *clusters, *rest]

@@ -92,7 +92,7 @@ class HermiteFeatures(Map):
         return len(self.numeric) + len(self.categorical)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """Numbers of the sum kernel, its categories, and one part a subset; bounds as in the class docstring."""
         products = Fraction(self.product_share)
         parts = []
@@ -113,7 +113,7 @@ class HermiteFeatures(Map):
     @cached_property
     def sum_width(self) -> int:
         """Coordinates of the sum kernel; those of the products follow."""
-        return sum(part.width for part in self.parts[: len(self.parts) - len(self.subsets)])
+        return sum(part.width for part in self.bounded_parts[: len(self.bounded_parts) - len(self.subsets)])
 
     @cached_property
     def product_sizes(self) -> tuple[int, ...]:
@@ -134,20 +134,20 @@ class HermiteFeatures(Map):
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Subsets as places among the used columns; empty unless they are pairs, and not few of all pairs."""
-        places = {column: place for place, column in enumerate(self._used)}
+        places = {column: place for place, column in enumerate(self._product_columns)}
         return () if self._pair_places is None else tuple((places[i], places[j]) for i, j in self.subsets)
 
     @cached_property
     def column_sizes(self) -> tuple[int, ...]:
         """Features of each column that stands in a product."""
-        return tuple(self.product_sizes[column] for column in self._used)
+        return tuple(self.product_sizes[column] for column in self._product_columns)
 
-    def paired(self, x: "Tensor") -> "tuple[Tensor, tuple[Tensor, ...]]":
+    def paired_features(self, x: "Tensor") -> "tuple[Tensor, tuple[Tensor, ...]]":
         """Features of the sum kernel, shape (n, sum_width), and u_d of each column that stands in a product."""
         numbers = self._numbers(x)
         first = self._sum(x, numbers) if self.product_share < 1 else x.new_zeros(len(x), 0)
         columns = self._columns(x, numbers)
-        return first, tuple(columns[column] for column in self._used)
+        return first, tuple(columns[column] for column in self._product_columns)
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
         """Mean features of consecutive groups of ``counts`` rows, shape (groups, width), without products of rows.
@@ -176,7 +176,7 @@ class HermiteFeatures(Map):
         γ applies to kernels of norm 1, whatever their shares of ρ. None weighs every coordinate 1, as the likelihood
         does: all have equal noise.
         """
-        weights = torch.ones(sum(part.width for part in self.parts), dtype=torch.float64)
+        weights = torch.ones(sum(part.width for part in self.bounded_parts), dtype=torch.float64)
         if gamma is not None and 0 < self.product_share < 1:
             weights[: self.sum_width] = 1 / (1 - self.product_share)
             weights[self.sum_width :] = gamma / self.product_share
@@ -224,13 +224,13 @@ class HermiteFeatures(Map):
         return math.sqrt((1 - self.product_share) / self.columns) * torch.cat(features, dim=1)
 
     @cached_property
-    def _used(self) -> tuple[int, ...]:
+    def _product_columns(self) -> tuple[int, ...]:
         """Columns that stand in a product."""
         return tuple(sorted({d for subset in self.subsets for d in subset}))
 
     def _columns(self, x: "Tensor", numbers: "Tensor") -> "dict[int, Tensor]":
         """u_d of every column of a product at the order of the products, each of shape (n, its size)."""
-        places = [d for d in self._used if d < len(self.numeric)]
+        places = [d for d in self._product_columns if d < len(self.numeric)]
         divisors = convert_once(self, "divisors", x, lambda: np.array([self._divisors[1][place] for place in places]))
         values = (numbers[:, : self.product_order + 1, places] / divisors).transpose(1, 2).contiguous()
         columns = {}
@@ -240,7 +240,7 @@ class HermiteFeatures(Map):
                 torch.cat([functions, x[:, start + 1, None]], dim=1) if start in self.nullable else functions
             )
         blocks = enumerate(self.categorical, start=len(self.numeric))
-        return columns | {place: x[:, start:stop] for place, (start, stop) in blocks if place in self._used}
+        return columns | {place: x[:, start:stop] for place, (start, stop) in blocks if place in self._product_columns}
 
     def _mean_products(self, columns: "dict[int, Tensor]") -> "Tensor":
         """Mean outer products of all subsets within one group of rows, one after another."""
@@ -264,7 +264,7 @@ class HermiteFeatures(Map):
     def _pair_places(self) -> "Tensor | None":
         """Where blocks of pairs stand in the flat matrix of all used columns; None if most of it would be unused."""
         total, starts = 0, {}
-        for place in self._used:
+        for place in self._product_columns:
             starts[place] = total
             total += self.product_sizes[place]
         blocks = [[self.product_sizes[d] for d in subset] for subset in self.subsets]

@@ -75,7 +75,7 @@ class MixedFourierFeatures(FrequencyMap):
         each, left = divmod(self.num_frequencies, scales)
         return [each + (place < left) for place in range(scales)]
 
-    def _weighted(self, features: "Tensor") -> "Tensor":
+    def _weight(self, features: "Tensor") -> "Tensor":
         """Cosines and sines with the factors of their length scales."""
         if not isinstance(self.lengthscale, tuple):
             return features / math.sqrt(self.num_frequencies)
@@ -87,7 +87,7 @@ class MixedFourierFeatures(FrequencyMap):
         return factors
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """A signed part of norm 1 and a non-negative part of squared norm n_cat/d_cat, where there are such columns."""
         parts = []
         if self.numeric:
@@ -104,7 +104,7 @@ class MixedFourierFeatures(FrequencyMap):
         features = []
         if self.numeric:
             angles = self.angles(columns_of(x, self.numeric))
-            features.append(self._weighted(cosine_sine(angles)))
+            features.append(self._weight(cosine_sine(angles)))
         if self.categorical:
             features.append(columns_of(x, self.categorical) / math.sqrt(len(self.categorical)))
         return torch.cat(features, dim=1)
@@ -116,7 +116,7 @@ class MixedFourierFeatures(FrequencyMap):
         means = []
         if self.numeric:
             angles = self.angles(columns_of(x, self.numeric))
-            means.append(self._weighted(mean_cosine_sine(angles, counts)))
+            means.append(self._weight(mean_cosine_sine(angles, counts)))
         if self.categorical:
             groups = torch.split(columns_of(x, self.categorical) / math.sqrt(len(self.categorical)), counts)
             means.append(torch.stack([group.mean(dim=0) for group in groups]))

@@ -81,7 +81,7 @@ class EncodedFourier(FrequencyMap):
         return self._encoder  # type: ignore[attr-defined, no-any-return]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One signed part of norm 1, by the identity in the class docstring."""
         return (Part(2 * self.num_frequencies, Fraction(1)),)
 

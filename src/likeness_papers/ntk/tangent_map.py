@@ -118,7 +118,7 @@ class NetworkTangent(Map):
         return block_sizes(self.architecture, self.widths, self.shape)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One signed part of norm 1, by the normalization in the class docstring."""
         return (Part(sum(left * right for left, right in self.sizes), Fraction(1)),)
 

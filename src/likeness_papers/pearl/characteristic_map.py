@@ -43,7 +43,7 @@ class CharacteristicFunction(FrequencyMap):
         self._draw(self.num_frequencies, self.dimension, self.scale)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One signed part with squared norm k, by the identity in the class docstring."""
         return (Part(2 * self.num_frequencies, Fraction(self.num_frequencies)),)
 

@@ -108,7 +108,7 @@ class Pearl(EmbeddingMethod):
         """A mixture has a share of ρ, and no mixture has none."""
         share, components = self.plan.shares.mixture, self.auxiliary.mixture.components
         key = "pearl.plan.shares.mixture"
-        if self.auxiliary.mixture.on:
+        if self.auxiliary.mixture.is_on:
             rule = f"between 0 and 1 while pearl.auxiliary.mixture.components is {components}: its steps are paid for"
             require(0 < share < 1, key, share, rule)
         else:
@@ -144,7 +144,7 @@ class Pearl(EmbeddingMethod):
         """With the mixture's public starting modes, and a scale of 1: neither changes a bound."""
         mixture = self.auxiliary.mixture
         start = mixture.start(context)
-        queries = [class_counts_query(context), *mixture.planned(context), self._distance(context, start)]
+        queries = [class_counts_query(context), *mixture.plan_queries(context), self._distance(context, start)]
         return [*queries, self._embedding(context, start, 1.0)]
 
     def _distance(self, context: Context, modes: tuple[Modes, ...]) -> Query:

@@ -43,9 +43,9 @@ class Modal(Map):
             raise ReleaseError(f"modal: column {self.columns[-1].place} does not lie within {self.dimension}")
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """Those of the inner map: a map of a map is bounded as the outer one is."""
-        return tuple(self.inner.parts)
+        return tuple(self.inner.bounded_parts)
 
     def split(self, x: "Tensor") -> "Tensor":
         """m: encoded rows (n, d) to split rows (n, d + ΣK)."""

@@ -76,7 +76,7 @@ class Modes:
         means, deviations = windows.new_tensor(self.means)[modes], windows.new_tensor(self.deviations)[modes]
         return (means + _WINDOW * deviations * (windows - 0.5)).clamp(0, 1)
 
-    def moved(self, means: "list[float]", variances: "list[float]", weights: "list[float]", least: float) -> "Modes":
+    def shift(self, means: "list[float]", variances: "list[float]", weights: "list[float]", least: float) -> "Modes":
         """The mixture with means and variances of places in the windows of this one, and weights of any positive sum.
 
         ``least`` is the smallest deviation, in units of the column. Means lie in [0, 1]. All numbers have six decimals,

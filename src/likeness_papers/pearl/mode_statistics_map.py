@@ -44,7 +44,7 @@ class ModeStatistics(Map):
         object.__setattr__(self, "columns", modes_of(self.columns, "mode_statistics"))
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One non-negative part of norm 1 a column."""
         return tuple(Part(3 * column.size, Fraction(1), nonnegative=True) for column in self.columns)
 

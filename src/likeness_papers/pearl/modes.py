@@ -43,7 +43,7 @@ class Mixture(Section):
         require(unique, f"{_KEY}.columns", columns, "null for all, or a list of different names")
 
     @property
-    def on(self) -> bool:
+    def is_on(self) -> bool:
         """Whether there is a mixture at all."""
         return self.components > 1
 
@@ -53,7 +53,7 @@ class Mixture(Section):
         Raises:
             PlanError: naming the column, or an image.
         """
-        if not self.on:
+        if not self.is_on:
             return
         if context.schema.image is not None:
             raise PlanError(f"{_KEY}.components is {self.components}, but pixels have no modes. Set it to 1.")
@@ -66,7 +66,7 @@ class Mixture(Section):
 
     def shares(self, share: float) -> list[QueryShare]:
         """An equal part of ``share`` for every step."""
-        steps = self.iterations if self.on else 0
+        steps = self.iterations if self.is_on else 0
         return [QueryShare(name, "auxiliary", share / self.iterations) for name in map(_name, range(1, steps + 1))]
 
     def queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
@@ -76,18 +76,18 @@ class Mixture(Section):
             yield _query(step, context, modes)
             modes = maximize(released[_name(step)])
 
-    def planned(self, context: Context) -> list[Query]:
+    def plan_queries(self, context: Context) -> list[Query]:
         """The queries with the public starting modes in every step: bounds do not depend on modes."""
         start = self.start(context)
         return [_query(step, context, start) for step in range(1, self.iterations + 1) if start]
 
     def modes(self, released: Mapping[str, Released]) -> tuple[Modes, ...]:
         """The modes after the last step; none where there is no mixture."""
-        return maximize(released[_name(self.iterations)]) if self.on else ()
+        return maximize(released[_name(self.iterations)]) if self.is_on else ()
 
     def start(self, context: Context) -> tuple[Modes, ...]:
         """Public modes to start from: evenly spaced, overlapping, of one size; none where there is no mixture."""
-        if not self.on:
+        if not self.is_on:
             return ()
         count = self.components
         means = tuple(round((k + 0.5) / count, 6) for k in range(count))
@@ -125,7 +125,7 @@ def maximize(released: Released) -> tuple[Modes, ...]:
             means.append(_toward(0.5, mean, _MEAN_SCALE, noise / count))
             variances.append(_toward(_VARIANCE_SCALE, variance, _VARIANCE_SCALE, noise / (2 * count)))
             counts.append(count)
-        modes.append(column.moved(means, variances, counts, _LEAST_DEVIATION))
+        modes.append(column.shift(means, variances, counts, _LEAST_DEVIATION))
     return tuple(modes)
 
 

@@ -32,7 +32,7 @@ class PairDistance(Map):
     diameter_squared: int
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """Two parts of one coordinate in [0, 1] each."""
         return (Part(1, Fraction(1), nonnegative=True), Part(1, Fraction(1), nonnegative=True))
 

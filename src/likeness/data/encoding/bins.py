@@ -42,7 +42,7 @@ class Grid:
         """The edges between bins."""
         return self.edges[1:-1]
 
-    def joined(self, firsts: Sequence[int]) -> "Grid":
+    def join_bins(self, firsts: Sequence[int]) -> "Grid":
         """A grid of this range with fewer bins, from the first bin of each wider one; ascending from 0."""
         ends = [*firsts[1:], self.size]
         return Grid(

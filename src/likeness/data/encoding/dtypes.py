@@ -63,7 +63,11 @@ def _dtype_parts(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dic
         text = (dtypes or {}).get(column.name, column.dtype)
         dtype = parse_dtype(text) if text is not None and column.type.holds(text, column.format) else None
         texts = dtype is not None and dtype.family == "text" and not dtype.container
-        if dtype is None or column.type.beyond(dtype, column) or (column.ordered and texts and column.dtype is None):
+        if (
+            dtype is None
+            or column.type.unsupported_values(dtype, column)
+            or (column.ordered and texts and column.dtype is None)
+        ):
             continue  # texts of a frame give way to an order
         words[column.name] = replace(dtype, ordered=True) if column.ordered else dtype
     return words
@@ -135,4 +139,4 @@ def _read(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[
     places = dict(zip(_array(elements, dtype.element), range(len(elements)), strict=True))
     codes, distinct = pd.factorize(values)
     ranks = np.array([*(places.get(value, np.nan) for value in distinct), np.nan])
-    return column.typed(ranks[codes]).set_axis(values.index)
+    return column.to_typed(ranks[codes]).set_axis(values.index)

@@ -46,7 +46,7 @@ class FrameType:
             frame = frame.with_columns(frame[name].cast(nw.Enum(texts)) for name, texts in values.items())
         return frame.to_native()
 
-    def of(self, names: Collection[str]) -> "FrameType":
+    def select(self, names: Collection[str]) -> "FrameType":
         """What it says of some columns. A name that no schema lists may be private, as a pivoted frame has people's."""
         dtypes, labels = (
             {name: one for name, one in said.items() if name in names} for said in (self.dtypes, self.labels)

@@ -40,7 +40,7 @@ class Allowed:
     ranges: tuple[Range, ...] = ()
     missing: bool = False
 
-    def within(self, column: Column) -> "Allowed":
+    def restrict_to(self, column: Column) -> "Allowed":
         """What is left of it in a column: ranges within the bounds, ascending and apart, ends that are values."""
         if column.is_categorical:
             return self
@@ -61,16 +61,16 @@ class Allowed:
         missing = column.nullable and not self.missing
         if column.is_categorical:
             return Allowed(frozenset(range(len(column.categories))) - self.places, missing=missing)
-        ends = [end for low_high in self.within(column).ranges for end in low_high]
+        ends = [end for low_high in self.restrict_to(column).ranges for end in low_high]
         lows = [-math.inf, *(_next_number(high, math.inf, column) for high in ends[1::2])]
         highs = [*(_next_number(low, -math.inf, column) for low in ends[::2]), math.inf]
-        return Allowed(ranges=tuple(zip(lows, highs, strict=True)), missing=missing).within(column)
+        return Allowed(ranges=tuple(zip(lows, highs, strict=True)), missing=missing).restrict_to(column)
 
-    def both(self, other: "Allowed", column: Column) -> "Allowed":
+    def intersect(self, other: "Allowed", column: Column) -> "Allowed":
         """What both allow."""
         pairs = [(max(a[0], b[0]), min(a[1], b[1])) for a in self.ranges for b in other.ranges]
         ranges = tuple((low, high) for low, high in pairs if low <= high)
-        return Allowed(self.places & other.places, ranges, self.missing and other.missing).within(column)
+        return Allowed(self.places & other.places, ranges, self.missing and other.missing).restrict_to(column)
 
     @property
     def is_nothing(self) -> bool:

@@ -28,13 +28,13 @@ class Calendar(Computing):
     kind: ClassVar[str] = "calendar"
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """A date."""
         column = column_of(spec["calendar"], number, columns)
         if column.type.day != 1:
             raise refuse(number, f"calendar needs a date, but '{column.name}' is {column.kind}.")
         rule = cls(spec, number, {column.name: column})
-        for part in rule.modeled:
+        for part in rule.stand_in_columns:
             if part.name in columns:
                 raise refuse(number, f"'{part.name}' is already a column. Rename it.")
         return rule
@@ -49,7 +49,7 @@ class Calendar(Computing):
         return (self.date.name,)
 
     @property
-    def modeled(self) -> tuple[Column, ...]:
+    def stand_in_columns(self) -> tuple[Column, ...]:
         """Year, month and weekday. Bins begin with a year where there are few."""
         first, last = (int(_year(np.array([bound]))[0]) for bound in self.date.bounds)
         name, nullable = self.date.name, self.date.nullable
@@ -66,27 +66,30 @@ class Calendar(Computing):
         year, month, weekday = _year(days), _month(days) - 12 * (_year(days) - 1970), _weekday(days)
         first, count = _weekday_in_month(_month(days), weekday)
         parts = (year + ((days - first) / 7 + 0.5) / count, month, weekday)
-        return {part.name: np.where(missing, np.nan, cells) for part, cells in zip(self.modeled, parts, strict=True)}
+        return {
+            part.name: np.where(missing, np.nan, cells)
+            for part, cells in zip(self.stand_in_columns, parts, strict=True)
+        }
 
-    def computed(self, values: Values) -> Values:
+    def compute(self, values: Values) -> Values:
         """The date of each triple. A row that lacks a part, and not its year, has none: it is below the lower bound."""
-        years, months, weekdays = (values[part.name] for part in self.modeled)
+        years, months, weekdays = (values[part.name] for part in self.stand_in_columns)
         missing, partly = np.isnan(years), np.isnan(months) | np.isnan(weekdays)
-        year = np.minimum(np.floor(np.nan_to_num(years, nan=1970.0)), self.modeled[0].bounds[1] - 1)
+        year = np.minimum(np.floor(np.nan_to_num(years, nan=1970.0)), self.stand_in_columns[0].bounds[1] - 1)
         fraction = np.clip(np.nan_to_num(years, nan=1970.0) - year, 0.0, 1.0)
         first, count = _weekday_in_month(12 * (year - 1970) + np.nan_to_num(months), np.nan_to_num(weekdays))
         days = first + 7 * np.minimum(np.floor(fraction * count), count - 1)
         return {self.date.name: np.where(missing, np.nan, np.where(partly, self.date.bounds[0] - 1, days))}
 
-    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """Whole years as years; rows reject other ranges of days."""
         (lower, upper), years = self.date.bounds, []
-        for low, high in given.within(self.date).ranges:
+        for low, high in given.restrict_to(self.date).ranges:
             earlier, first, last, later = _year(np.array([low - 1, low, high, high + 1])).tolist()
             if (low > lower and earlier == first) or (high < upper and last == later):
                 return None
             years.append((first, math.nextafter(last + 1, first)))
-        return self.modeled[0].name, Allowed(ranges=tuple(years), missing=given.missing)
+        return self.stand_in_columns[0].name, Allowed(ranges=tuple(years), missing=given.missing)
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
         return np.zeros(len(values[self.date.name]), dtype=bool)

@@ -65,11 +65,11 @@ class Column(ColumnFacts):
             raise SchemaError(f"column '{self.name}': its categories are not released yet. Run: likeness run")
         return (len(self.categories) if self.is_categorical else 1) + int(self.nullable)
 
-    def typed(self, numbers: ArrayLike) -> "pd.Series[Any]":
+    def to_typed(self, numbers: ArrayLike) -> "pd.Series[Any]":
         """A typed column of numbers within the bounds, or of places of categories; NaN for missing."""
-        return self.type.typed(np.asarray(numbers, np.float64), self)
+        return self.type.to_typed(np.asarray(numbers, np.float64), self)
 
-    def bounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def clip_to_bounds(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers clipped to the bounds, shape (n,). One that is missing and may not be is the lower bound."""
         present = numbers if self.nullable else np.nan_to_num(numbers, nan=self.bounds[0])
         clipped: NDArray[np.float64] = np.clip(present, *self.bounds)
@@ -122,6 +122,6 @@ class Column(ColumnFacts):
             rule = "is no dtype that Parquet gives back" if dtype is None or dtype.container else "cannot hold that"
             like = ", ".join(EXAMPLES[family] for family in self.type.families)
             yield "dtype", f"is {self.kind}, but dtype {text} {rule}. Write one like {like}, or leave it out."
-        elif beyond := self.type.beyond(dtype, self):
+        elif beyond := self.type.unsupported_values(dtype, self):
             remedy = "or give the column a kind with bounds" if self.is_categorical else "or write a wider one"
             yield "dtype", f"has dtype {text}, which cannot hold {beyond}. Leave dtype out, {remedy}."

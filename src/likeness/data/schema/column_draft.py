@@ -66,7 +66,7 @@ class ColumnDraft:
         value = _yaml_value(value)
         said = {key: value}
         if key == "kind":
-            said = self._of_kind(value)
+            said = self._spec_for_kind(value)
         elif key == "bounds":
             if value is not None and not (isinstance(value, list) and len(value) == len(BOUNDS)):
                 raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
@@ -83,7 +83,7 @@ class ColumnDraft:
         Raises:
             SchemaError: there is no such kind.
         """
-        self.__dict__.update(_spec=self._of_kind(kind), _guessed=True)
+        self.__dict__.update(_spec=self._spec_for_kind(kind), _guessed=True)
 
     def settle(self, spec: Mapping[str, Any]) -> None:
         """Take all of a column's mapping in a schema file. Without ``nullable`` no value is missing.
@@ -101,7 +101,7 @@ class ColumnDraft:
             SchemaError: with all rules that are broken.
         """
         kind = spec.get("kind")
-        facts = self._of_kind(str(kind)) if kind in (*KINDS, DROP) else {}
+        facts = self._spec_for_kind(str(kind)) if kind in (*KINDS, DROP) else {}
         keys = (*_BESIDE, "ordered") if isinstance(spec.get("categories"), list) else _BESIDE
         self._take({**spec, **{key: facts[key] for key in keys if key in facts and key not in spec}}, spec, False)
 
@@ -109,7 +109,7 @@ class ColumnDraft:
         """Take the possible values of another column."""
         self.fill({key: value for key, value in other._spec.items() if key not in _BESIDE})
 
-    def _of_kind(self, kind: str) -> dict[str, Any]:
+    def _spec_for_kind(self, kind: str) -> dict[str, Any]:
         """What is said of the column, as far as another kind has keys for it."""
         if kind not in (*KINDS, DROP):
             raise SchemaError(f"column '{self._name}' has kind '{kind}'. Kinds: {', '.join(KINDS)}, {DROP}.")
@@ -130,12 +130,12 @@ class ColumnDraft:
         self.__dict__.update(_spec=spec, _guessed=guessed)
 
     @property
-    def guessed(self) -> bool:
+    def is_guessed(self) -> bool:
         """Whether a person has still to say what is possible."""
         return bool(self._guessed)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether nothing of the column is a question, nor was one."""
         return bool(self._settled)
 

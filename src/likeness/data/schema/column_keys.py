@@ -49,7 +49,7 @@ def column_from(name: str, spec: Any) -> Column | Dropped:
             words = choices(key, keys_of(kind), "Keys")
             reading.fault(str(key), f"{key} is not a key of {a} {kind} column.{words}")
     if kind == DROP:
-        return reading.dropped()
+        return reading.read_dropped()
     return reading.column(kind)
 
 
@@ -64,7 +64,7 @@ class _Reading:
     def fault(self, key: str, text: str) -> None:
         self.faults.append((key, f"column '{self.name}': {text}"))
 
-    def dropped(self) -> Dropped:
+    def read_dropped(self) -> Dropped:
         reason = self.spec.get("reason")
         if not isinstance(reason, str) or not reason.strip():
             self.fault("reason", "reason is missing. Say in words why the column is dropped.")
@@ -77,8 +77,8 @@ class _Reading:
         spec = {key: value for key, value in self.spec.items() if kind not in KINDS or key in rules.keys}
         self.spec, private = spec, spec.get("categories") == PRIVATE
         values: dict[str, Any] = {
-            "lower": self._bound(rules, "lower", spec.get("lower")),
-            "upper": self._bound(rules, "upper", spec.get("upper")),
+            "lower": self._read_bound(rules, "lower", spec.get("lower")),
+            "upper": self._read_bound(rules, "upper", spec.get("upper")),
             "categories": () if private else self._texts("categories", truth=bool(rules.default_categories)),
             "other": (OTHER if private else None) if spec.get("other") is None else str(spec["other"]),
             "open": private,
@@ -108,7 +108,7 @@ class _Reading:
             self.fault(key, f"{key} must be true or false.")
         return value is True
 
-    def _bound(self, kind: Kind, key: str, value: Any) -> float | None:
+    def _read_bound(self, kind: Kind, key: str, value: Any) -> float | None:
         bound = None if value is None else kind.parse_bound(key, value)
         if isinstance(bound, str):
             self.fault(key, f"{key} {bound}")
@@ -119,7 +119,7 @@ class _Reading:
         if not isinstance(values, list | tuple):
             self.fault("spikes", "spikes must be a list of numbers or dates.")
             return ()
-        bounds = [self._bound(kind, "spikes", value) for value in values]
+        bounds = [self._read_bound(kind, "spikes", value) for value in values]
         return tuple(sorted({bound for bound in bounds if bound is not None}))
 
     def _texts(self, key: str, truth: bool = False) -> tuple[str, ...]:

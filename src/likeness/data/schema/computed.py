@@ -44,30 +44,30 @@ class Computing(Rule):
     """A rule that computes columns."""
 
     @property
-    def modeled(self) -> tuple[Column, ...]:
+    def stand_in_columns(self) -> tuple[Column, ...]:
         """The columns that are modeled in the place of the computed ones; none if the others say all."""
         return ()
 
     def modeled_values(self, values: Values) -> Values:
-        """Values of :attr:`modeled` in rows of the table. Each row by itself."""
+        """Values of :attr:`stand_in_columns` in rows of the table. Each row by itself."""
         return {}
 
     @abstractmethod
-    def computed(self, values: Values) -> Values:
+    def compute(self, values: Values) -> Values:
         """The computed columns, from the modeled ones. A number may lie beyond its bounds."""
 
-    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """A condition on a computed column as one on a modeled column; None if it cannot be written so."""
         return None
 
-    def mended(self, values: Values) -> Values:
+    def project_on_rule(self, values: Values) -> Values:
         """Nothing: no computed column is read from a private row."""
         return {}
 
-    def _compared(self, values: Values) -> NDArray[np.bool_]:
+    def _differing_rows(self, values: Values) -> NDArray[np.bool_]:
         """Rows in which a computed column has another value than the rule says."""
         wrong = np.zeros(len(values[next(iter(self.columns))]), dtype=bool)
-        for name, expected in self.computed(values).items():
+        for name, expected in self.compute(values).items():
             near = np.abs(values[name] - expected) <= _SAME * (1 + np.abs(expected))
             wrong |= ~(near | (np.isnan(values[name]) & np.isnan(expected)))
         return wrong
@@ -86,7 +86,7 @@ class Determines(Computing):
     table: tuple[tuple[Allowed, float], ...] | None
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """Two columns, and a table from values of the first to a value of the second."""
         listed = columns_of(spec["determines"], number, columns)
         if len(listed) > 2:
@@ -114,7 +114,7 @@ class Determines(Computing):
         first, second = self.columns
         return first, second
 
-    def computed(self, values: Values) -> Values:
+    def compute(self, values: Values) -> Values:
         first, second = self.pair
         result = np.full(len(values[first]), np.nan)
         for given, value in self.table or ():
@@ -124,14 +124,14 @@ class Determines(Computing):
     def violations(self, values: Values) -> NDArray[np.bool_]:
         """Rows with another value than the table; without one, than the most frequent of rows with an equal first."""
         if self.table is not None:
-            return self._compared(values)
+            return self._differing_rows(values)
         first, second = self.pair
         rows = pd.DataFrame({"first": values[first], "second": np.nan_to_num(values[second], nan=-1.0)})
         usual = rows.groupby("first", dropna=False)["second"].transform(lambda group: group.mode().iloc[0])
         wrong: NDArray[np.bool_] = (rows["second"] != usual).to_numpy()
         return wrong
 
-    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """All values of the first column that have an allowed one."""
         first, second = self.pair
         places, ranges, missing = frozenset[int](), tuple[Range, ...](), False
@@ -156,10 +156,10 @@ def _table(spec: Any, first: Column, second: Column, number: int) -> tuple[tuple
     rest = Allowed().complement(first)
     for words, value in spec.items():
         key = f"rule {number}: table.{words}"
-        given = read(words, first, key).within(first)
-        if not given.both(rest, first) == given:
+        given = read(words, first, key).restrict_to(first)
+        if not given.intersect(rest, first) == given:
             raise refuse(number, f"table gives '{words}' of '{first.name}' twice. Keep one.")
-        rest = rest.both(given.complement(first), first)
+        rest = rest.intersect(given.complement(first), first)
         table.append((given, _one_value(value, second, key)))
     if rest.missing and second.nullable:
         rest = Allowed(rest.places, rest.ranges)
@@ -172,7 +172,7 @@ def _table(spec: Any, first: Column, second: Column, number: int) -> tuple[tuple
 
 def _one_value(value: Any, column: Column, key: str) -> float:
     """A single value of a column: the place of a category, a number, or NaN for missing."""
-    given = read(value, column, key).within(column)
+    given = read(value, column, key).restrict_to(column)
     ends = {end for pair in given.ranges for end in pair}
     if len(given.places) + len(ends) + given.missing != 1:
         raise SchemaError(f"{key} must be one value of '{column.name}', within its bounds.")
@@ -203,7 +203,7 @@ class Equal(Computing):
     parts: tuple[str | float, ...]
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """A column and a list of parts."""
         operation, sides = str(spec.get("kind", "sum")), spec["equal"]
         check_allowed(f"rule {number}: kind", operation, tuple(_OPERATIONS))
@@ -231,7 +231,7 @@ class Equal(Computing):
     def computes(self) -> tuple[str, ...]:
         return (next(iter(self.columns)),)
 
-    def computed(self, values: Values) -> Values:
+    def compute(self, values: Values) -> Values:
         total = next(iter(self.columns.values()))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a warning would depend on a private row
             joined = reduce(
@@ -247,7 +247,7 @@ class Equal(Computing):
         return int(digits) if digits < float("inf") else None
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
-        return self._compared(values)
+        return self._differing_rows(values)
 
 
 def _is_number(part: Any, columns: Columns) -> bool:
@@ -270,7 +270,7 @@ class OneOf(Computing):
     kind: ClassVar[str] = "one_of"
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """Columns, or patterns of their names as ``soil_*``."""
         words = spec["one_of"]
         if isinstance(words, list | tuple):
@@ -281,8 +281,8 @@ class OneOf(Computing):
             if column.nullable or not two:
                 raise refuse(number, f"'{column.name}' must have two values, as boolean or 0..1, and none missing.")
         rule = cls(spec, number, {column.name: column for column in listed})
-        if rule.modeled[0].name in columns:
-            raise refuse(number, f"'{rule.modeled[0].name}' is already a column. Rename it.")
+        if rule.stand_in_columns[0].name in columns:
+            raise refuse(number, f"'{rule.stand_in_columns[0].name}' is already a column. Rename it.")
         return rule
 
     @property
@@ -290,16 +290,16 @@ class OneOf(Computing):
         return tuple(self.columns)
 
     @property
-    def modeled(self) -> tuple[Column, ...]:
+    def stand_in_columns(self) -> tuple[Column, ...]:
         names = tuple(self.columns)
         return (Column(f"one of {names[0]} to {names[-1]}", "categorical", categories=names),)
 
     def modeled_values(self, values: Values) -> Values:
         second = np.stack([values[name] == 1 for name in self.columns])
-        return {self.modeled[0].name: second.argmax(axis=0).astype(float)}
+        return {self.stand_in_columns[0].name: second.argmax(axis=0).astype(float)}
 
-    def computed(self, values: Values) -> Values:
-        chosen = values[self.modeled[0].name]
+    def compute(self, values: Values) -> Values:
+        chosen = values[self.stand_in_columns[0].name]
         return {name: (chosen == index).astype("float64") for index, name in enumerate(self.columns)}
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
@@ -307,12 +307,12 @@ class OneOf(Computing):
         several: NDArray[np.bool_] = np.sum([values[name] == 1 for name in self.columns], axis=0) != 1
         return several
 
-    def translated(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
         """The category of that column, or all others."""
         yes, no = given.holds(np.array([1.0, 0.0]), self.columns[name]).tolist()
         place = list(self.columns).index(name)
         every = frozenset(range(len(self.columns)))
-        return self.modeled[0].name, Allowed(
+        return self.stand_in_columns[0].name, Allowed(
             (frozenset([place]) if yes else frozenset()) | (every - {place} if no else frozenset())
         )
 
@@ -338,7 +338,7 @@ class Derived(Computing):
     difference: Column
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """A name with a difference, or with a mapping: ``is`` and keys of a column."""
         ((name, content),) = spec["derived"].items()
         content = content if isinstance(content, Mapping) else {"is": content}
@@ -372,14 +372,14 @@ class Derived(Computing):
         return (next(iter(self.columns)),)
 
     @property
-    def modeled(self) -> tuple[Column, ...]:
+    def stand_in_columns(self) -> tuple[Column, ...]:
         return (self.difference,)
 
     def modeled_values(self, values: Values) -> Values:
         later, earlier = self.columns
         return {self.difference.name: values[later] - values[earlier]}
 
-    def computed(self, values: Values) -> Values:
+    def compute(self, values: Values) -> Values:
         later, earlier = self.columns
         column, added = self.columns[later], values[earlier] + values[self.difference.name]
         return {later: added.round(int(_digits(column))) if _digits(column) < float("inf") else added}

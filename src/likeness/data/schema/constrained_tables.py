@@ -21,16 +21,16 @@ def forward_transform(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Typed private rows as a method sees them, see :class:`likeness.data.schema.rules.ConstrainedTable`."""
     if not schema.rules:
         return table
-    values = schema.constrained.forward_transform(values_of(table, schema.columns))
-    return _type_columns(values, schema.modeled.columns).set_axis(table.index)
+    values = schema.constrained_table.forward_transform(values_of(table, schema.columns))
+    return _type_columns(values, schema.model_schema.columns).set_axis(table.index)
 
 
 def inverse_transform(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
     """Rows of a method (``schema.modeled``) with all columns, and which of them each rule rejects, by its words."""
     if not schema.rules:
         return table, {}
-    values, rejected = schema.constrained.inverse_transform(values_of(table, schema.modeled.columns))
-    computed = [schema.column(name) for rule in schema.constrained.computing for name in rule.computes]
+    values, rejected = schema.constrained_table.inverse_transform(values_of(table, schema.model_schema.columns))
+    computed = [schema.column(name) for rule in schema.constrained_table.computing for name in rule.computes]
     return with_columns(table, _type_columns(values, computed))[list(schema.names)], rejected
 
 
@@ -45,5 +45,5 @@ def _type_columns(values: Values, columns: Iterable[Column]) -> pd.DataFrame:
     typed = {}
     for column in columns:
         cells = values[column.name]
-        typed[column.name] = column.typed(cells if column.is_categorical else column.bounded(cells))
+        typed[column.name] = column.to_typed(cells if column.is_categorical else column.clip_to_bounds(cells))
     return pd.DataFrame(typed)

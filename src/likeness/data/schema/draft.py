@@ -160,7 +160,7 @@ class SchemaDraft:
     def make_private(self) -> None:
         """Let all open categories but the label's be private."""
         for name, column in self._columns.items():
-            if column.guessed and column.kind == Categorical.name and name != self._label:
+            if column.is_guessed and column.kind == Categorical.name and name != self._label:
                 self.answer(name, PRIVATE)
 
     def able(self) -> list[str]:
@@ -170,7 +170,7 @@ class SchemaDraft:
     @property
     def _either(self) -> bool:
         """Whether the numbers of the label may be classes."""
-        return self._label is not None and self[self._label].guessed and self[self._label].kind == Integer.name
+        return self._label is not None and self[self._label].is_guessed and self[self._label].kind == Integer.name
 
     def questions(self) -> list[Question]:
         """What only a person can say."""
@@ -214,7 +214,7 @@ class SchemaDraft:
         """The content of a schema file that can be checked: something stands in for what is open."""
         specs = self._columns.to_dict(self._label).items()
         content = self._content(
-            {name: self._stand_ins.get(name, _STAND_IN) if self[name].guessed else spec for name, spec in specs}
+            {name: self._stand_ins.get(name, _STAND_IN) if self[name].is_guessed else spec for name, spec in specs}
         )
         return {**content, "source": "?" if self.source is None else self.source}
 

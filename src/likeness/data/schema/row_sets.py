@@ -23,7 +23,7 @@ class PublicSchema(Protocol):
         ...
 
     @property
-    def published(self) -> Self:
+    def published_schema(self) -> Self:
         """It without the columns that are left out."""
         ...
 
@@ -61,7 +61,7 @@ class EventSchema(PublicSchema, Protocol):
         ...
 
     @property
-    def most(self) -> int:
+    def most_events(self) -> int:
         """The most events of a person that count."""
         ...
 
@@ -71,7 +71,7 @@ class EventSchema(PublicSchema, Protocol):
         ...
 
     @property
-    def which(self) -> str:
+    def which_events(self) -> str:
         """Of more events, ``first`` takes the first ones, and ``hash`` those with the smallest public hashes."""
         ...
 

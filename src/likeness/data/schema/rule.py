@@ -44,7 +44,7 @@ class Rule(ABC):
 
     @classmethod
     @abstractmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """Read a rule.
 
         Args:
@@ -80,14 +80,14 @@ class Rule(ABC):
         """Which rows break the rule."""
 
     @abstractmethod
-    def mended(self, values: Values) -> Values:
+    def project_on_rule(self, values: Values) -> Values:
         """The columns that the rule may change, so that broken rows keep it. Each row by itself."""
 
 
 class Forbidden(dict[str, Allowed]):
     """Conditions by column that no row may meet together."""
 
-    def met(self, values: Values, columns: Columns) -> NDArray[np.bool_]:
+    def matches(self, values: Values, columns: Columns) -> NDArray[np.bool_]:
         """Which rows meet all of them."""
         holds = [given.holds(values[name], columns[name]) for name, given in self.items()]
         together: NDArray[np.bool_] = np.logical_and.reduce(holds)
@@ -131,7 +131,7 @@ def _conditions(spec: Any, number: int, columns: Columns) -> Forbidden:
     conditions = Forbidden()
     for name, value in spec.items():
         column = column_of(name, number, columns)
-        given = read(value, column, f"rule {number}: {name}").within(column)
+        given = read(value, column, f"rule {number}: {name}").restrict_to(column)
         if given.is_nothing:
             raise refuse(number, f"column '{name}' has no value {value}. Correct the rule, or the bounds.")
         conditions[column.name] = given
@@ -151,7 +151,7 @@ class IfThen(Rule):
     then: Forbidden
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """Two mappings of conditions."""
         given, then = (_conditions(spec.get(key), number, columns) for key in ("if", "then"))
         twice = set(given) & set(then)
@@ -166,9 +166,9 @@ class IfThen(Rule):
         return tuple(Forbidden({**self.given, name: rest}) for name, rest in complements.items() if not rest.is_nothing)
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
-        return self.given.met(values, self.columns) & ~self.then.met(values, self.columns)
+        return self.given.matches(values, self.columns) & ~self.then.matches(values, self.columns)
 
-    def mended(self, values: Values) -> Values:
+    def project_on_rule(self, values: Values) -> Values:
         """Columns of ``then`` where they do not hold."""
         wrong = self.violations(values)
         columns = {}
@@ -189,18 +189,18 @@ class Never(Rule):
     conditions: Forbidden
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """One mapping of conditions."""
         conditions = _conditions(spec["never"], number, columns)
         if len(conditions) < 2:
             raise refuse(number, "never needs two columns or more. Change bounds or categories of a single column.")
         rule = cls(spec, number, {name: columns[name] for name in conditions}, conditions)
-        if rule.last[1].is_nothing:
-            raise refuse(number, f"leaves no value of '{rule.last[0]}'. Leave that column out of the rule.")
+        if rule.last_condition[1].is_nothing:
+            raise refuse(number, f"leaves no value of '{rule.last_condition[0]}'. Leave that column out of the rule.")
         return rule
 
     @property
-    def last(self) -> tuple[str, Allowed]:
+    def last_condition(self) -> tuple[str, Allowed]:
         """The last column, and what it may hold where the others meet their conditions."""
         name = list(self.conditions)[-1]
         return name, self.conditions[name].complement(self.columns[name])
@@ -210,10 +210,10 @@ class Never(Rule):
         return (self.conditions,)
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
-        return self.conditions.met(values, self.columns)
+        return self.conditions.matches(values, self.columns)
 
-    def mended(self, values: Values) -> Values:
-        name, rest = self.last
+    def project_on_rule(self, values: Values) -> Values:
+        name, rest = self.last_condition
         return {name: np.where(self.violations(values), rest.nearest(values[name]), values[name])}
 
 
@@ -241,7 +241,7 @@ class Order(Rule):
     kind: ClassVar[str] = "order"
 
     @classmethod
-    def parsed(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
+    def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """A list of columns of one family."""
         listed = columns_of(spec["order"], number, columns)
         require_family(listed, number)
@@ -256,7 +256,7 @@ class Order(Rule):
         broken: NDArray[np.bool_] = np.logical_or.reduce(wrong)
         return broken
 
-    def mended(self, values: Values) -> Values:
+    def project_on_rule(self, values: Values) -> Values:
         columns = {name: values[name] for name in self.columns}
         for before, after in pairwise(self.columns):
             columns[after] = np.minimum(np.maximum(columns[after], columns[before]), self.columns[after].bounds[1])

@@ -40,7 +40,7 @@ def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | 
     try:
         rules = [_parse_rule(one, number, by_name) for number, one in enumerate(spec, start=1)]
         for number, (name, content) in enumerate(derived.items(), start=len(rules) + 1):
-            rules.append(Derived.parsed({"derived": {str(name): content}}, number, by_name))
+            rules.append(Derived.parse({"derived": {str(name): content}}, number, by_name))
     except ParamsError as error:
         raise SchemaError(str(error)) from None
     _check_computed(rules, label)
@@ -57,7 +57,7 @@ def _parse_rule(spec: Any, number: int, columns: Columns) -> Rule:
     for key in spec:
         if key not in keys:
             raise refuse(number, f"{key} is not a key of such a rule.{choices(key, keys, 'Keys')}")
-    return kind.parsed(spec, number, columns)
+    return kind.parse(spec, number, columns)
 
 
 def _check_computed(rules: Iterable[Rule], label: str | None) -> None:
@@ -87,7 +87,7 @@ def _check_contradictions(rules: Iterable[Rule], columns: Columns) -> None:
     for (rule, one), (other, two) in combinations(listed, 2):
         for name in set(one) & set(two):
             column = columns[name]
-            left = one[name].complement(column).both(two[name].complement(column), column)
+            left = one[name].complement(column).intersect(two[name].complement(column), column)
             if (
                 rule is not other
                 and left.is_nothing
@@ -102,7 +102,7 @@ def _implies(one: Forbidden, two: Forbidden, name: str, columns: Columns) -> boo
     """Whether all other conditions of ``two`` hold wherever those of ``one`` do."""
     rest = {column: given for column, given in two.items() if column != name}
     return all(
-        column in one and one[column].both(given, columns[column]) == one[column] for column, given in rest.items()
+        column in one and one[column].intersect(given, columns[column]) == one[column] for column, given in rest.items()
     )
 
 
@@ -125,16 +125,16 @@ class ConstrainedTable:
         return sorted(listed, key=lambda rule: not isinstance(rule, Calendar))
 
     @property
-    def modeled(self) -> tuple[Column, ...]:
+    def modeled_columns(self) -> tuple[Column, ...]:
         """The columns that a method sees. Those that stand for others have the place of the first of them."""
         stands: dict[str, tuple[Column, ...]] = {name: () for rule in self.computing for name in rule.computes}
-        stands |= {rule.computes[0]: rule.modeled for rule in self.computing}
+        stands |= {rule.computes[0]: rule.stand_in_columns for rule in self.computing}
         return tuple(one for column in self.columns for one in stands.get(column.name, (column,)))
 
     @property
-    def on_modeled(self) -> tuple[Rule, ...]:
+    def modeled_rules(self) -> tuple[Rule, ...]:
         """Rules about modeled columns alone."""
-        names = {column.name for column in self.modeled}
+        names = {column.name for column in self.modeled_columns}
         return tuple(rule for rule in self.rules if set(rule.columns) <= names)
 
     def forward_transform(self, values: Values) -> Values:
@@ -152,8 +152,8 @@ class ConstrainedTable:
         """
         mended = dict(values)
         for _ in range(PASSES):
-            for rule in self.on_modeled:
-                mended |= rule.mended(mended)
+            for rule in self.modeled_rules:
+                mended |= rule.project_on_rule(mended)
         stands = [rule.modeled_values(mended) for rule in self.computing]
         return {name: cells for columns in (mended, *stands) for name, cells in columns.items()}
 
@@ -163,7 +163,7 @@ class ConstrainedTable:
         by_name, complete = {column.name: column for column in self.columns}, dict(values)
         for one in self.computing:
             outside = np.zeros(len(next(iter(values.values()))), dtype=bool)
-            for name, computed in one.computed(complete).items():
+            for name, computed in one.compute(complete).items():
                 column, complete[name] = by_name[name], computed
                 if not column.is_categorical:
                     outside |= (computed < column.bounds[0]) | (computed > column.bounds[1])
@@ -175,19 +175,19 @@ class ConstrainedTable:
                 rejected[str(rule)] = rule.violations(complete)
         return complete, rejected
 
-    def translated(self, given: Mapping[str, Allowed]) -> "tuple[dict[str, Allowed], dict[str, Allowed]]":
+    def translate(self, given: Mapping[str, Allowed]) -> "tuple[dict[str, Allowed], dict[str, Allowed]]":
         """Conditions on columns of the table as those on modeled columns, and the rest."""
-        by_name = {column.name: column for column in self.modeled}
+        by_name = {column.name: column for column in self.modeled_columns}
         by_computed = {name: rule for rule in self.computing for name in rule.computes}
         exact: dict[str, Allowed] = {}
         rest: dict[str, Allowed] = {}
         for name, allowed in given.items():
-            written = by_computed[name].translated(name, allowed) if name in by_computed else (name, allowed)
+            written = by_computed[name].translate(name, allowed) if name in by_computed else (name, allowed)
             if written is None:
                 rest[name] = allowed
             else:
                 column, here = written
-                exact[column] = here if column not in exact else exact[column].both(here, by_name[column])
+                exact[column] = here if column not in exact else exact[column].intersect(here, by_name[column])
         return exact, rest
 
 

@@ -97,7 +97,7 @@ class Schema:
         if not self.feature_columns:
             raise SchemaError("columns has no feature. Give at least one column beside the label.")
 
-    def completed(self, released: Mapping[str, Sequence[str]]) -> "Schema":
+    def with_categories(self, released: Mapping[str, Sequence[str]]) -> "Schema":
         """The schema with the released categories of each open column, and then its ``other``.
 
         Raises:
@@ -113,14 +113,14 @@ class Schema:
         )
         return replace(self, columns=columns)
 
-    def planned(self, most: int) -> "Schema":
+    def with_stand_ins(self, most: int) -> "Schema":
         """The schema with ``most`` stand-ins in each open column, the largest possible release."""
         released = {}
         for column in self.open_columns:
             taken = {column.other, *column.missing_values}
             names = (name for name in (f"category {index}" for index in count(1)) if name not in taken)
             released[column.name] = list(islice(names, most))
-        return self.completed(released)
+        return self.with_categories(released)
 
     def _check_label(self) -> None:
         if self.label is None:
@@ -177,7 +177,7 @@ class Schema:
             raise SchemaError(f"{where}: {error}", error.faults) from None
 
     @property
-    def published(self) -> "Schema":
+    def published_schema(self) -> "Schema":
         """The schema for others: without dropped columns, whose names and reasons are about the source alone."""
         return replace(self, dropped=())
 
@@ -211,29 +211,29 @@ class Schema:
         words = choices(name, self.names, "Columns")
         raise SchemaError(f"'{name}'{code_points(name)} is not a column of {self.name}.{words}")
 
-    def part(self, names: Iterable[str]) -> "Schema":
+    def select(self, names: Iterable[str]) -> "Schema":
         """A schema of some of the columns, without label, rules and image."""
         columns = tuple(column for column in self.columns if column.name in set(names))
         return replace(self, columns=columns, task="none", label=None, image=None, dropped=(), rules=())
 
     @cached_property
-    def constrained(self) -> ConstrainedTable:
+    def constrained_table(self) -> ConstrainedTable:
         """What the rules make of the columns."""
         return ConstrainedTable(self.columns, self.rules)
 
     @cached_property
-    def modeled(self) -> "Schema":
+    def model_schema(self) -> "Schema":
         """The schema that a method sees: without computed columns, and with cells that end where a rule's values do."""
         if not self.rules:
             return self
-        table = self.constrained
+        table = self.constrained_table
         columns = tuple(
             column
             if column.is_categorical
             else replace(column, cuts=tuple(sorted({*column.cuts, *thresholds(self.rules, column.name)})))
-            for column in table.modeled
+            for column in table.modeled_columns
         )
-        return replace(self, columns=columns, rules=table.on_modeled)
+        return replace(self, columns=columns, rules=table.modeled_rules)
 
     @property
     def names(self) -> tuple[str, ...]:

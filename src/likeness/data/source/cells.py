@@ -127,7 +127,7 @@ def typed_column(
     numbers = np.where(missing, np.nan, numbers)
     if not kind.is_categorical:
         numbers = _clip_numbers(numbers, column, file, exact)
-    cells = column.typed(np.append(numbers, np.nan) if column.nullable else numbers).array
+    cells = column.to_typed(np.append(numbers, np.nan) if column.nullable else numbers).array
     return pd.Series(cells.take(places), values.index)  # a missing cell has the last place
 
 
@@ -172,7 +172,7 @@ def apply_released_categories(table: pd.DataFrame, written: Schema, schema: Sche
         categories = schema.column(column.name).categories
         texts = table[column.name]
         texts = texts.where(texts.isna() | texts.isin(categories), str(column.other))
-        columns[column.name] = texts.astype(schema.column(column.name).typed([]).dtype)
+        columns[column.name] = texts.astype(schema.column(column.name).to_typed([]).dtype)
     return with_columns(table, columns)
 
 

@@ -188,7 +188,7 @@ class _Table:
                 if line.strip():
                     break
                 line = ""
-        return self._whole(line if line.endswith("\n") else f"{line}\r\n").partition("\n")[0]
+        return self._check_lines(line if line.endswith("\n") else f"{line}\r\n").partition("\n")[0]
 
     def _blocks(self) -> Iterator[str]:
         """Whole lines."""
@@ -199,9 +199,9 @@ class _Table:
             self._check_steps(data)
             whole, end, rest = (rest + self._decoder.decode(data, not more) + "\r\n" * (not more)).rpartition("\n")
             if end:
-                yield self._whole(whole + end)
+                yield self._check_lines(whole + end)
             if len(rest) > _LONGEST:
-                self._whole(rest)
+                self._check_lines(rest)
 
     def _check_steps(self, data: bytes) -> None:
         """Refuse line feeds out of step: in UTF-16 a byte too many would hide all of them up to another such byte."""
@@ -211,7 +211,7 @@ class _Table:
         checked = max(0, len(seen) - width + 1)
         self._place, self._seen = self._place + checked, seen[checked:]
 
-    def _whole(self, text: str) -> str:
+    def _check_lines(self, text: str) -> str:
         """Lines that end with LF. Each byte of them may stand in a line."""
         text = text.replace("\r\n", "\n")
         if "\r" in text or "\0" in text:

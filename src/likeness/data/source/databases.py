@@ -116,9 +116,9 @@ class Database:
         Raises:
             DataError: the database cannot be reached, or refuses the query.
         """
-        return self._described(_names)
+        return self._describe_answer(_names)
 
-    def first(self, count: int) -> list[tuple[Any, ...]]:
+    def read_first_rows(self, count: int) -> list[tuple[Any, ...]]:
         """The first ``count`` rows of the answer.
 
         Raises:
@@ -170,11 +170,11 @@ class Database:
         """
         source = SourceDigest()
 
-        def summed(result: CursorResult[Any]) -> None:
+        def add_rows(result: CursorResult[Any]) -> None:
             for _ in self._chunks(result, [], source):
                 pass
 
-        self._answer(summed)
+        self._answer(add_rows)
         return source.digest(key)
 
     def answers(self, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
@@ -184,13 +184,13 @@ class Database:
             DataError: as :meth:`columns`.
         """
 
-        def asked(connection: Connection) -> list[list[tuple[Any, ...]]]:
+        def run_all(connection: Connection) -> list[list[tuple[Any, ...]]]:
             if self.dialect == "postgres":
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             connection = connection.execution_options(no_parameters=True)
             return [[tuple(row) for row in connection.exec_driver_sql(one).fetchall()] for one in statements]
 
-        return self._used(asked)
+        return self._use_connection(run_all)
 
     def types(self) -> dict[str, tuple[str, str]]:
         """Each column's name and type as the database has them, by the normal form of the name.
@@ -199,7 +199,7 @@ class Database:
             DataError: as :meth:`columns`.
         """
 
-        def found(result: CursorResult[Any]) -> dict[str, tuple[str, str]]:
+        def name_types(result: CursorResult[Any]) -> dict[str, tuple[str, str]]:
             described = result.cursor.description if result.cursor is not None else ()
             codes = [str(column[1]) for column in described]
             if self.dialect == "postgres":
@@ -214,9 +214,9 @@ class Database:
                 name: (str(there), code) for name, there, code in zip(_names(result), result.keys(), codes, strict=True)
             }
 
-        return self._described(found)
+        return self._describe_answer(name_types)
 
-    def _described(self, use: Callable[[CursorResult[Any]], T]) -> T:
+    def _describe_answer(self, use: Callable[[CursorResult[Any]], T]) -> T:
         """Apply a function to the answer without its rows: PostgreSQL would send the first one with the names."""
         # No injection: it is the query of params.yaml.
         empty = f"SELECT * FROM (\n{self.statement}\n) AS likeness_source LIMIT 0"  # noqa: S608
@@ -225,15 +225,15 @@ class Database:
     def _answer(self, use: Callable[[CursorResult[Any]], T], statement: str = "") -> T:
         """Apply a function to the answer of the query, or of another statement."""
 
-        def asked(connection: Connection) -> T:
+        def execute(connection: Connection) -> T:
             options = {"stream_results": True, "max_row_buffer": _ROWS, "no_parameters": True}
             return use(connection.execution_options(**options).exec_driver_sql(statement or self.statement))
 
-        return self._used(asked)
+        return self._use_connection(execute)
 
-    def _used(self, use: Callable[[Connection], T]) -> T:
+    def _use_connection(self, use: Callable[[Connection], T]) -> T:
         """Apply a function to a connection; a driver's error becomes a DataError without values."""
-        with self._connected() as connection:
+        with self._open_connection() as connection:
             try:
                 return use(connection)
             except (LikenessError, MemoryError):
@@ -249,7 +249,7 @@ class Database:
         raise refusal
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def _open_connection(self) -> Iterator[Connection]:
         connection: Connection | None = None
         fault, cause = "", None
         try:

@@ -78,7 +78,7 @@ class SourceFormat(ABC):
 
     @staticmethod
     @abstractmethod
-    def decoded(cells: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
+    def decode_images(cells: Iterable[bytes | None], shape: tuple[int, ...], where: str) -> NDArray[np.uint8]:
         """Values of encoded images, pixel by pixel from the top left, shape (n, values).
 
         Args:

@@ -72,7 +72,7 @@ def guesses_of(source: SourcePath | Database, layout: FileFormat = _PLAIN) -> tu
             raise DataError(f"{source.name}: {source.key} gives a name twice. Rename columns in it with AS.")
         if source.dialect != "sqlite":  # whose columns may hold anything
             return {name: _kind_of_word(word) for name, (_, word) in source.types().items()}, {}
-        rows = source.first(_ROWS)
+        rows = source.read_first_rows(_ROWS)
         texts = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
         return {name: _kind_of_cells([row[index] for row in texts]) for index, name in enumerate(names)}, {}
     chunk = next(_chunks(source, layout, _ROWS))

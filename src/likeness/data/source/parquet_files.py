@@ -166,7 +166,7 @@ def parquet_chunks(
 
     Raises:
         DataError: a wanted column is missing or holds lists, the file is damaged, or
-            :func:`likeness.data.source.formats.SourceFormat.decoded` refuses an image.
+            :func:`likeness.data.source.formats.SourceFormat.decode_images` refuses an image.
     """
     file = _open_parquet(part)
     fields = file.schema_arrow
@@ -201,7 +201,7 @@ def parquet_chunks(
             cells = pd.DataFrame(columns, range(len(batch)))
             if reader is not None and shape is not None:
                 where = f"{part.name}: column '{images}' has"
-                values = reader.decoded((one.as_py() for one in batch.column(images)), shape, where)
+                values = reader.decode_images((one.as_py() for one in batch.column(images)), shape, where)
                 cells = with_pixels(values, pixels, cells)
             yield cells
 

@@ -63,7 +63,7 @@ class SplitByContent:
         self._fraction, (self._factor, self._start) = test_fraction, factor_and_start(seed)
         self._passed: list[tuple[Words, Words]] = []  # the first 64 bits of rows, and the next: sorted
 
-    def parts(self, hashes: Hashes) -> Parts:
+    def assign_parts(self, hashes: Hashes) -> Parts:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
         if not self._fraction:
             return _names(np.zeros(len(hashes), bool))
@@ -140,7 +140,7 @@ class SplitByPosition:
         self._mask, self._start = np.zeros(count, dtype=bool), 0
         self._mask[public(seed, "split").permutation(count)[: round(count * test_fraction)]] = True
 
-    def parts(self, hashes: Hashes) -> Parts:
+    def assign_parts(self, hashes: Hashes) -> Parts:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
         start, self._start = self._start, self._start + len(hashes)
         return _names(self._mask[start : self._start])

@@ -71,7 +71,7 @@ class Steps:
             cases.append(f"ABS({multiples} - L_NEAR({multiples})) < {number(_NEAR)} THEN {place}")
         return f"CASE {' '.join(f'WHEN {case}' for case in cases)} ELSE {self.size - 1} END"
 
-    def places(self, x: Inputs) -> NDArray[np.int64]:
+    def cell_indices(self, x: Inputs) -> NDArray[np.int64]:
         """Of each row, shape (n,): 0 for zero and missing, i for the i-th step, the last for a value of no step.
 
         The arithmetic is exact to the last bit and by row, so a block of any size gives the same.
@@ -118,7 +118,7 @@ class ColumnSteps(OneHotMap):
             raise ReleaseError("column_steps needs at least one column")
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One part a column."""
         return tuple(Part(column.size, Fraction(1), nonnegative=True) for column in self.columns)
 
@@ -127,9 +127,9 @@ class ColumnSteps(OneHotMap):
         """One column a part."""
         return tuple((column,) for column in self.columns)
 
-    def places(self, x: Inputs) -> NDArray[np.int64]:
+    def cell_indices(self, x: Inputs) -> NDArray[np.int64]:
         """The step of each column of a row, shape (n, columns)."""
-        return np.stack([column.places(x) for column in self.columns], axis=1)
+        return np.stack([column.cell_indices(x) for column in self.columns], axis=1)
 
 
 def _steps_of(columns: Iterable[Steps | Mapping[str, Any]]) -> tuple[Steps, ...]:

@@ -112,4 +112,4 @@ def joined_again(
                 result.append(0.0)
             result[-1] += counts[at] if at in sure or even is None else even
         place = stop
-    return grid.joined(firsts), result, tuple(frequent)
+    return grid.join_bins(firsts), result, tuple(frequent)

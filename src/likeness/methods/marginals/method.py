@@ -117,7 +117,7 @@ class Marginals(Method):
     any_category: ClassVar[bool] = True
     learns_functions: ClassVar[bool] = True
     everyday: ClassVar = ("privatize", "train")
-    by_person: ClassVar[bool] = False
+    is_per_person: ClassVar[bool] = False
     plan: NoSettings = setting(NoSettings(), "nothing to set")
     auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
     privatize: Workload = setting(Workload())
@@ -133,7 +133,7 @@ class Marginals(Method):
             shares[COLUMNS] += shares.pop(STEPS)
         if not columns.fine:
             shares[COLUMNS] += shares.pop(HISTOGRAMS) + shares.pop(FINER)
-        if self.by_person:
+        if self.is_per_person:
             shares[EMBEDDING] += shares.pop(PRODUCTS) + shares.pop(SECOND)
         return [
             QueryShare(name, "privatize" if name == EMBEDDING else "auxiliary", share) for name, share in shares.items()
@@ -152,7 +152,7 @@ class Marginals(Method):
     def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
         """Of pairs and single columns; the rest by its map."""
         if query.name in (SECOND, EMBEDDING):
-            yield from measures_of_cells(self._asked(query), sigma, query.num_groups)
+            yield from measures_of_cells(self._pair_marginals(query), sigma, query.num_groups)
         elif query.name == STEPS:
             yield Measured("records whose value has a round step", sigma, None, False)
         elif query.name in (HISTOGRAMS, FINER):
@@ -168,7 +168,7 @@ class Marginals(Method):
         else:
             yield from super().measures(query, sigma, context, private)
 
-    def expected(
+    def forecast_accuracy(
         self, context: Context, sigmas: Mapping[str, float], rows: int, private: Collection[str]
     ) -> Expected | None:
         """From the noise of single columns, products and cells. Images have no forecast."""
@@ -215,10 +215,10 @@ class Marginals(Method):
             shown = known.strengths(), known.hides_cells, known.dependence(PRODUCTS)[1] * math.sqrt(ratio)
         feature = self.privatize.feature(columns, context.schema, context.layout.num_classes, shown)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
-        self._within_limit(query)
+        self._check_limit(query)
         return query
 
-    def _within_limit(self, query: Query) -> None:
+    def _check_limit(self, query: Query) -> None:
         remedy = "Lower marginals.privatize.bins, name smaller tables, merge categories in the schema"
         what = with_memory(query.dimension, BYTES_A_COORDINATE)
         check_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
@@ -231,7 +231,7 @@ class Marginals(Method):
         notes = [text] if fine else []
         if PRODUCTS in auxiliary:
             chosen, every = (
-                len(self._asked(self.embedding_query(context, auxiliary)).sizes),
+                len(self._pair_marginals(self.embedding_query(context, auxiliary)).sizes),
                 len(every_pair(len(context.schema.feature_columns))),
             )
             notes.append(
@@ -310,11 +310,11 @@ class Marginals(Method):
             minimize(objective, again.logits, again.weights, settings, lambda *_: None)
         return again
 
-    def unpenalized(self) -> "Marginals":
+    def drop_penalty(self) -> "Marginals":
         """Believe the noise: the penalty makes the effects of small groups too near to those of all."""
         return replace(self, train=replace(self.train, kl_penalty=0.0))
 
-    def for_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
+    def adapt_to_histories(self, row_sets: Sequence[Sequence[str]] = ()) -> "Marginals":
         """Fewer cells, for the noise of people who share a contribution among their events, and cells of all pairs.
 
         The door does not sum products of a person's rows.
@@ -384,7 +384,7 @@ class Marginals(Method):
         return PairMarginals(**{key: value for key, value in spec.items() if key not in _NOT_MAP})
 
     @staticmethod
-    def _asked(query: Query) -> PairMarginals:
+    def _pair_marginals(query: Query) -> PairMarginals:
         assert isinstance(query.feature, PairMarginals)
         return query.feature
 
@@ -393,7 +393,7 @@ class Marginals(Method):
 class MarginalsOfHistories(Marginals):
     """The recipe of rows of people, who share one contribution each."""
 
-    by_person: ClassVar[bool] = True
+    is_per_person: ClassVar[bool] = True
 
 
 def _is_of_products(release: Released) -> bool:
@@ -434,7 +434,7 @@ def _information(releases: Sequence[Released]) -> float:
     total = 0.0
     for one in releases:
         spec = {key: value for key, value in one.receipt.feature.items() if key != "terms"}
-        norm = float(sum(part.norm_bound_squared for part in from_spec(spec).parts))
+        norm = float(sum(part.norm_bound_squared for part in from_spec(spec).bounded_parts))
         if not one.noise_std:
             return 0.0
         total += norm / one.noise_std**2

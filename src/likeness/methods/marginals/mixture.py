@@ -64,7 +64,7 @@ class MixtureColumn:
         if self.lattice and not (len(self.lattice) == 2 and np.isfinite(self.lattice).all() and self.lattice[1] > 0):
             raise ValueError("mixture: a lattice is a multiple and a step above 0")
 
-    def refined(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
+    def refine(self, probabilities: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
         """Probabilities of some cells of the column, from those of its own; values are even within a piece."""
         if cells == self.cells or self.cells.edges is None or cells.edges is None:
             return probabilities
@@ -94,13 +94,13 @@ class MixtureColumn:
         if self.cells.edges is None:
             weights[list(condition.categories)] = 1
             return weights
-        _, parts = self._allowed(condition.intervals)
+        _, parts = self._starts_and_shares(condition.intervals)
         masses, bins = self._masses(parts, _LEAST), self.cells.size - int(self.cells.missing)
         weights[:bins] = [mass.sum() for mass in masses]
         weights[bins:] = condition.missing
         return weights
 
-    def within(self, allowed: NDArray[np.bool_]) -> Condition:
+    def condition_on(self, allowed: NDArray[np.bool_]) -> Condition:
         """The condition that a value is in one of some cells, shape (cells,)."""
         if self.cells.edges is None:
             return Condition(tuple(np.flatnonzero(allowed).tolist()))
@@ -114,7 +114,7 @@ class MixtureColumn:
     ) -> NDArray[np.float64]:
         """A number on the unit scale for each row, shape (n,), from its bin; it meets the condition."""
         intervals = _EVERYTHING if condition is None else condition.intervals
-        starts, parts = self._allowed(intervals)
+        starts, parts = self._starts_and_shares(intervals)
         masses = self._masses(parts, 0.0 if condition is None else _LEAST)
         # Bins stand one after the other on a line, each of length 1: a row's point there gives its part of a piece.
         ends = np.concatenate([place + mass.cumsum() / (mass.sum() or 1) for place, mass in enumerate(masses)])
@@ -131,7 +131,9 @@ class MixtureColumn:
         low, high = np.array(intervals)[interval].T  # a condition may hold no multiple
         return np.where((low <= multiples) & (multiples <= high), multiples, np.clip(values, 0, 1))
 
-    def _allowed(self, intervals: Sequence[tuple[float, float]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _starts_and_shares(
+        self, intervals: Sequence[tuple[float, float]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where each interval begins in each piece, and the part of it that it holds, shapes (pieces, intervals)."""
         lows, highs = np.array(intervals, dtype=np.float64).reshape(-1, 2).T
         edges, spikes = np.array(self.edges), np.array(self.lows)[:, None]
@@ -243,7 +245,7 @@ class ProductMixture(Generator):
         return [_softmax(part) for part in parts], _softmax(self.weights)
 
     @property
-    def tabled(self) -> tuple[Cells, ...]:
+    def table_cells(self) -> tuple[Cells, ...]:
         """Of all columns."""
         return tuple(column.cells for column in self.columns)
 
@@ -259,7 +261,7 @@ class ProductMixture(Generator):
         """
         parts, weights = self.exact()
         places = {column.cells.start: place for place, column in enumerate(self.columns)}
-        given = [self.columns[places[cells.start]].refined(parts[places[cells.start]], cells) for cells in columns]
+        given = [self.columns[places[cells.start]].refine(parts[places[cells.start]], cells) for cells in columns]
         joint = reduce(_outer, given, np.ones((self.num_components, 1)))
         table: NDArray[np.float64] = (weights @ joint).reshape(self.num_classes, *(cells.size for cells in columns))
         return table
@@ -274,7 +276,7 @@ class ProductMixture(Generator):
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each class, up to a common factor, shape (num_classes,)."""
         parts, weights = self.exact()
-        conditions = self._through_functions(conditions)
+        conditions = self._translate_conditions(conditions)
         likelihood: NDArray[np.float64] = weights @ self._condition(parts, conditions)
         return likelihood
 
@@ -287,7 +289,7 @@ class ProductMixture(Generator):
         by Bayes' rule on the components.
         """
         parts, weights = self.exact()
-        conditions = self._through_functions(conditions)
+        conditions = self._translate_conditions(conditions)
         posterior = weights * self._condition(parts, conditions)
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
@@ -301,7 +303,7 @@ class ProductMixture(Generator):
         """By Bayes' rule on the components."""
         return Conditional(self, given)
 
-    def _through_functions(self, conditions: Conditions) -> Conditions:
+    def _translate_conditions(self, conditions: Conditions) -> Conditions:
         """Conditions on columns that follow from others, as conditions on these."""
         given = dict(conditions)
         for (first, second), values in self.values.items():
@@ -309,7 +311,7 @@ class ProductMixture(Generator):
                 allowed = self.columns[second].weights(given.pop(second))[values.astype(np.int64)] > 0
                 if first in given:
                     allowed &= self.columns[first].weights(given[first]) > 0
-                given[first] = self.columns[first].within(allowed)
+                given[first] = self.columns[first].condition_on(allowed)
         return given
 
     def _condition(self, parts: list[NDArray[np.float64]], conditions: Conditions) -> NDArray[np.float64]:
@@ -402,19 +404,19 @@ class Conditional:
         numbers = np.zeros(len(x), dtype=np.int64)
         for place in self.given:
             cells = self.mixture.columns[place].cells
-            numbers = np.unique(numbers * cells.size + cells.places(x), return_inverse=True)[1]
+            numbers = np.unique(numbers * cells.size + cells.cell_indices(x), return_inverse=True)[1]
         return numbers
 
-    def within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+    def draw_within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
         """Other values from the cells of drawn rows."""
         columns = [self.mixture.columns[place] for place in self.drawn]
-        chosen = np.stack([column.cells.places(drawn) for column in columns], axis=1)
+        chosen = np.stack([column.cells.cell_indices(drawn) for column in columns], axis=1)
         return rows_from_cells(columns, self.mixture.width, chosen, random)
 
     def _cells(self, x: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
         logs = np.repeat(self._start[None], len(x), axis=0)
         for place in self.given:
-            logs += self._logs[place][self.mixture.columns[place].cells.places(x)]
+            logs += self._logs[place][self.mixture.columns[place].cells.cell_indices(x)]
         logs -= logs.max(axis=1, keepdims=True)
         component = _draw_indices(np.cumsum(np.exp(logs), axis=1, dtype=np.float64), random)
         return np.stack([_draw_indices(self._below[place][component], random) for place in self.drawn], axis=1)

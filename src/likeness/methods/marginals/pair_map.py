@@ -84,7 +84,7 @@ class PairMarginals(OneHotMap):
             raise ReleaseError("pair_marginals: the squared weight of a table is a positive number")
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One part a pair, then one a table."""
         pairs = (Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, self.weights, strict=True))
         return (*pairs, *self.table_parts)
@@ -125,13 +125,13 @@ class PairMarginals(OneHotMap):
         """Places of either column, pair by pair."""
         return self.pairs or tuple(combinations(range(len(self.columns)), 2))
 
-    def places(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """The coordinate of each part that a row stands in, shape (n, pairs + tables)."""
         return np.stack(list(table_places(self.axes, x)), axis=1)
 
     def blocks(self, values: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
         """(i, j, counts (num_groups, cells of i, cells of j)) of each pair, from released sums (num_groups, width)."""
-        parts = blocks_of(self.parts[: len(self.sizes)], values)
+        parts = blocks_of(self.bounded_parts[: len(self.sizes)], values)
         for (i, j), (part, block) in zip(self.column_pairs, parts, strict=True):
             counts = block / math.sqrt(part.norm_bound_squared)
             yield i, j, counts.reshape(len(values), self.columns[i].size, self.columns[j].size)

@@ -80,7 +80,7 @@ class PairProducts(Map):
         return tuple(max(slots) + 1 for slots in self.slots)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         """One part a pair."""
         sizes, signed = self.column_sizes, [min(scores) < 0 for scores in self.scores]
         return tuple(
@@ -97,9 +97,9 @@ class PairProducts(Map):
             features.append(feature)
         return tuple(features)
 
-    def paired(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
+    def paired_features(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
         """No coordinates before the products, and the features of each column, shapes (n, slots)."""
-        features = (feature[cells.places(x)] for cells, feature in zip(self.columns, self.features, strict=True))
+        features = (feature[cells.cell_indices(x)] for cells, feature in zip(self.columns, self.features, strict=True))
         return np.zeros((len(x), 0)), tuple(features)
 
     @property
@@ -109,18 +109,19 @@ class PairProducts(Map):
 
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """All products side by side, shape (n, width)."""
-        _, features = self.paired(x)
+        _, features = self.paired_features(x)
         products = [features[i][:, :, None] * features[j][:, None, :] for i, j in self.pairs]
         return np.concatenate(
-            [product.reshape(len(x), part.width) for product, part in zip(products, self.parts, strict=True)], axis=1
+            [product.reshape(len(x), part.width) for product, part in zip(products, self.bounded_parts, strict=True)],
+            axis=1,
         )
 
     def contents(self) -> list[NDArray[np.float64]]:
         """The feature of each cell of each column as the door sums it, in whole steps, shapes (cells, slots)."""
-        steps = math.sqrt(2.0 ** lattice_bits(self.parts))
+        steps = math.sqrt(2.0 ** lattice_bits(self.bounded_parts))
         return [np.trunc(feature * steps) / steps for feature in self.features]
 
-    def expected(self, table: Callable[[tuple[Cells, ...]], NDArray[np.float64]]) -> NDArray[np.float64]:
+    def expected_means(self, table: Callable[[tuple[Cells, ...]], NDArray[np.float64]]) -> NDArray[np.float64]:
         """Mean of the map in each class, shape (num_classes, width).
 
         Args:
@@ -132,7 +133,7 @@ class PairProducts(Map):
 
     def blocks(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """The sums of each pair, shapes (slots of i, slots of j), from released sums (1, width)."""
-        sizes, ends = self.column_sizes, np.cumsum([part.width for part in self.parts])
+        sizes, ends = self.column_sizes, np.cumsum([part.width for part in self.bounded_parts])
         blocks = np.split(values[0], ends[:-1])
         return [block.reshape(sizes[i], sizes[j]) for (i, j), block in zip(self.pairs, blocks, strict=True)]
 

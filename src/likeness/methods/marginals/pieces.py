@@ -34,7 +34,7 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
     for place in range(grid.size):
         starts.append(len(lows))
         values = _cut(column, step, grid, place)
-        for (low, high, edge), part in zip(values, densities.of(place, values), strict=True):
+        for (low, high, edge), part in zip(values, densities.shares(place, values), strict=True):
             lows.append(low)
             highs.append(high)
             edges.append(edge)
@@ -89,7 +89,7 @@ class _Densities:
         ]
         self._counts = [max(count, 1e-12) for count in counts]
 
-    def of(self, place: int, pieces: Sequence[_Piece]) -> list[float]:
+    def shares(self, place: int, pieces: Sequence[_Piece]) -> list[float]:
         """The share of each piece in its cell."""
         if len(pieces) == 1:
             return [1.0]

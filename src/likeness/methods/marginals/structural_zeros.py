@@ -49,7 +49,7 @@ class StructuralZeros:
                 if len(cells) <= 2:
                     self._sets.append((classes, cells))
 
-    def of(self, i: int, j: int) -> Mask:
+    def forbidden_cells(self, i: int, j: int) -> Mask:
         """The forbidden cells of a pair of columns, shape (classes, cells of i, cells of j) or one that broadcasts."""
         masks = [_outer(classes, cells.get(i), cells.get(j)) for classes, cells in self._sets if set(cells) <= {i, j}]
         if not masks:
@@ -57,9 +57,9 @@ class StructuralZeros:
         forbidden: Mask = np.logical_or.reduce(np.broadcast_arrays(*masks))
         return forbidden
 
-    def emptied(self, blocks: Sequence[Block]) -> list[Block]:
+    def clear_forbidden(self, blocks: Sequence[Block]) -> list[Block]:
         """Released blocks with 0 in forbidden cells."""
-        return [(i, j, np.where(self.of(i, j), 0.0, counts)) for i, j, counts in blocks]
+        return [(i, j, np.where(self.forbidden_cells(i, j), 0.0, counts)) for i, j, counts in blocks]
 
 
 def _outer(classes: Mask, left: Mask | None, right: Mask | None) -> Mask:

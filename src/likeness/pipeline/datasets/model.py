@@ -56,7 +56,7 @@ class DataModel(ABC):
         outputs: names of its tables and generators.
         endings: of the files into which ``likeness sample`` writes a table; an empty one is that of a folder.
         shares: of the budget, one for each row set.
-        by_person: whether the rows of a person share one contribution.
+        is_per_person: whether the rows of a person share one contribution.
         prefixes: beginnings of the names of the queries, one for each row set.
         sections: of a schema file that hold columns, by the key of ``ingest`` that names their source.
     """
@@ -66,7 +66,7 @@ class DataModel(ABC):
     outputs: ClassVar[Outputs]
     endings: ClassVar[tuple[str, ...]] = ("csv", "parquet")
     shares: ClassVar[tuple[float, ...]] = (1.0,)
-    by_person: ClassVar[bool] = False
+    is_per_person: ClassVar[bool] = False
     prefixes: ClassVar[tuple[str, ...]] = ("",)
     sections: ClassVar[Mapping[str, str]] = {"source": "columns"}
 
@@ -153,7 +153,7 @@ class DataModel(ABC):
         return encoding_digest(rows)
 
     @property
-    def encoded(self) -> dict[str, tuple[Schema, str]]:
+    def encodings(self) -> dict[str, tuple[Schema, str]]:
         """Schema and digest of the encoding of each row set, by the beginning of the names of its queries."""
         return {prefix: (rows, self.encoding(rows)) for prefix, rows in self.schema.row_sets.items()}
 
@@ -161,9 +161,9 @@ class DataModel(ABC):
         """The rows that a method is asked about, given the public facts about rows of a schema."""
         from likeness.methods.row_set import RowSet
 
-        parts = zip(self.encoded.items(), self.outputs.generators, self.shares, strict=True)
+        parts = zip(self.encodings.items(), self.outputs.generators, self.shares, strict=True)
         return tuple(
-            RowSet(context_of(rows), encoding, generator, prefix, share, self.by_person)
+            RowSet(context_of(rows), encoding, generator, prefix, share, self.is_per_person)
             for (prefix, (rows, encoding)), generator, share in parts
         )
 
@@ -182,7 +182,7 @@ class DataModel(ABC):
         """
 
     @property
-    def of_events(self) -> EventSchema | None:
+    def event_schema(self) -> EventSchema | None:
         """How the row sets are made of the events of people; None where the source has the rows."""
         return None
 
@@ -266,7 +266,7 @@ class DataModel(ABC):
         """
         raise NotImplementedError
 
-    def saved(self, folder: Path) -> "list[SavedGenerator]":
+    def load_generators(self, folder: Path) -> "list[SavedGenerator]":
         """The generators in a folder, one for each row set.
 
         Raises:
@@ -277,7 +277,7 @@ class DataModel(ABC):
         return [SavedGenerator.load(folder / name) for name in self.outputs.inner_folders]
 
     def save(self, generators: "Sequence[SavedGenerator]", folder: Path) -> None:
-        """Write the generators, so that :meth:`saved` reads them back."""
+        """Write the generators, so that :meth:`load_generators` reads them back."""
         for inner, one in zip(self.outputs.inner_folders, generators, strict=True):
             one.save(folder / inner)
 
@@ -294,7 +294,7 @@ class DataModel(ABC):
         """
 
     @abstractmethod
-    def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
+    def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
         """The training rows of frames, as :meth:`ingest` writes those of sources: equal digests, so equal releases.
 
         Args:
@@ -341,5 +341,5 @@ class DataModel(ABC):
         """
 
     @abstractmethod
-    def broken(self, tables: Tables) -> dict[str, int]:
+    def count_violations(self, tables: Tables) -> dict[str, int]:
         """How many rows of synthetic tables break each rule; empty without rules."""

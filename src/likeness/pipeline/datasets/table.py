@@ -129,7 +129,7 @@ class Table(DataModel):
             raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
         return {_NAME: given[""]}
 
-    def in_memory(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
+    def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
         """The rows, at most as many of a person as the settings say."""
         from likeness.data.source.files import read_frame, read_frame_people
         from likeness.data.source.row_digests import SourceDigest
@@ -152,7 +152,7 @@ class Table(DataModel):
 
         drawn = DrawnRows(saved[0], self.schema)
         if isinstance(where, Mapping):
-            typed = drawn.where(rows, seed, allowed_values(where, self.schema))
+            typed = drawn.draw_where(rows, seed, allowed_values(where, self.schema))
         else:
             typed = drawn.complete(where, seed)
         return {_NAME: to_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}
@@ -170,10 +170,12 @@ class Table(DataModel):
         from likeness.report.released_numbers import table_section
 
         schema, table = self.schema, tables[_NAME]
-        rows = None if most is None else encoded_chunks(forward_transform(table.head(most), schema), schema.modeled)
+        rows = (
+            None if most is None else encoded_chunks(forward_transform(table.head(most), schema), schema.model_schema)
+        )
         return table_section(schema, released, total, table, rows)
 
-    def broken(self, tables: Tables) -> dict[str, int]:
+    def count_violations(self, tables: Tables) -> dict[str, int]:
         """Rows that break a rule of the schema."""
         from likeness.data.schema.constrained_tables import violation_counts
 

@@ -39,7 +39,7 @@ class CountReader(Protocol):
         ...
 
     @property
-    def by_person(self) -> bool:
+    def is_per_person(self) -> bool:
         """Whether the rows of a person share one contribution, so that groups are numbers of rows of a person."""
         ...
 
@@ -52,7 +52,7 @@ class CountReader(Protocol):
             tables: of each table its axes, as :class:`likeness.features.cells.Cells`.
             num_groups: number of groups; records of others count nowhere.
             by_class: whether groups are counted apart; else all records are in the first group. Groups are classes, or
-                with :attr:`by_person` the number m of rows of the person, which the same rows say.
+                with :attr:`is_per_person` the number m of rows of the person, which the same rows say.
 
         Returns:
             for each table an array of shape (num_groups, cells), where the cells of its last axis are side by side.
@@ -98,7 +98,7 @@ def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
     if tables is not None and isinstance(feature, CellMap | ProductsMap):
         if terms in (EachRecord, AllRecords):
             return tables, terms is EachRecord and query.num_groups > 1
-        if query.by_person and isinstance(feature, CellMap) and query.num_groups == 1:
+        if query.is_per_person and isinstance(feature, CellMap) and query.num_groups == 1:
             return tables, True
     raise ReleaseError(f"{query.name}: counts of cells do not give this sum. Read the rows from a file.")
 
@@ -111,22 +111,22 @@ def counted_sum(query: Query, rows: CountReader) -> tuple[NDArray[np.int64], int
         ReleaseError: the sum does not follow from counts, or the counts have other shapes.
     """
     tables, apart = counted_tables(query)
-    if query.by_person is not rows.by_person:
+    if query.is_per_person is not rows.is_per_person:
         raise ReleaseError(f"{query.name}: rows of people do not share a contribution there as the query says")
-    counts, records = rows.counts(tables, rows.max_rows + 1 if query.by_person else query.num_groups, apart)
+    counts, records = rows.counts(tables, rows.max_rows + 1 if query.is_per_person else query.num_groups, apart)
     if records > MAX_SUMMED:
         raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
-    if len(counts) != len(query.parts) or any((table < 0).any() or table.sum() > records for table in counts):
+    if len(counts) != len(query.bounded_parts) or any((table < 0).any() or table.sum() > records for table in counts):
         raise ReleaseError(f"{query.name}: a table of counts holds more records than there are")
-    widths = [part.width for part in query.parts]
+    widths = [part.width for part in query.bounded_parts]
     if isinstance(query.feature, ProductsMap):
         total = products_of_cells(query, query.feature, counts)
     else:
-        steps = [part.steps(query.lattice_bits) for part in query.parts]
-        weighted = _shared_steps if query.by_person else np.multiply
+        steps = [part.steps(query.lattice_bits) for part in query.bounded_parts]
+        weighted = _shared_steps if query.is_per_person else np.multiply
         total = np.concatenate([weighted(table, step) for table, step in zip(counts, steps, strict=True)], axis=1)
         widths = [table.shape[1] for table in counts]
-    if widths != [part.width for part in query.parts] or total.shape != (query.num_groups, query.width):
+    if widths != [part.width for part in query.bounded_parts] or total.shape != (query.num_groups, query.width):
         raise ReleaseError(f"{query.name}: counts have another shape than the parts of the map")
     return total, records
 

@@ -81,7 +81,7 @@ def table_counts(
     Raises:
         ReleaseError: a row is in no cell of a column.
     """
-    if query.by_person:
+    if query.is_per_person:
         return _counted_tables(query, axes, steps, records)
     joint = joint_tables(axes, min(_JOINT_CELLS, _ALL_CELLS // max(1, len(axes))) // query.num_groups)
     counts = _counted_tables(query, joint, [1] * len(joint), records)

@@ -31,7 +31,7 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
     """
     if isinstance(query.feature, CellMap):
         return cell_sum(query, query.feature, records)
-    if query.by_person:
+    if query.is_per_person:
         raise ReleaseError(f"{query.name}: only a map of cells can share the contribution of a person")
     if isinstance(query.feature, OuterMap):
         return outer_sum(query, query.feature, records)
@@ -39,7 +39,7 @@ def lattice_sum(query: Query, records: Iterable[Records]) -> np.ndarray:
         return paired_sum(query, query.feature, records)
     total = np.zeros((query.num_groups, query.width), dtype=np.int64)
     for block in blocks(query, records, block_rows(query)):
-        lattice = to_lattice(_evaluate(query, np.asarray(block.x)), query.parts, query.lattice_bits)
+        lattice = to_lattice(_evaluate(query, np.asarray(block.x)), query.bounded_parts, query.lattice_bits)
         for group in range(query.num_groups):
             total[group] += lattice[block.labels == group].sum(axis=0)
     return total
@@ -59,8 +59,8 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     Rows that share a contribution (:class:`likeness.release.records.EachPerson`) divide the steps, rounded down.
     Of a map of tables the door itself places each column, and :func:`table_counts` numbers the cells of a table.
     """
-    steps = [part.steps(query.lattice_bits) for part in query.parts]
-    widths = [part.width for part in query.parts]
+    steps = [part.steps(query.lattice_bits) for part in query.bounded_parts]
+    widths = [part.width for part in query.bounded_parts]
     if not isinstance(feature, TablesMap):
         return count_cells(query, widths, steps, partial(_numbers, query, feature), records)
     total = table_counts(query, feature.axes, steps, records)
@@ -72,10 +72,10 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
 def _numbers(query: Query, feature: CellMap, block: Records) -> Iterator[np.ndarray]:
     """For each part, group · width + place of each contribution; −1 for a place outside the part."""
     x: Any = block.x if getattr(feature, "takes_codes", False) else np.asarray(block.x)
-    places = np.asarray(feature.places(x))
-    if places.shape != (len(block.x), len(query.parts)) or places.dtype != np.int64:
+    places = np.asarray(feature.cell_indices(x))
+    if places.shape != (len(block.x), len(query.bounded_parts)) or places.dtype != np.int64:
         raise ReleaseError(f"{query.name}: the feature map must return one int64 place a part")
-    for part, place in zip(query.parts, places.T, strict=True):
+    for part, place in zip(query.bounded_parts, places.T, strict=True):
         inside = (place >= 0) & (place < part.width)
         yield np.where(inside, block.labels * part.width + place, -1)
 

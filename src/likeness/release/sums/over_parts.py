@@ -25,7 +25,7 @@ class InParts(Protocol):
         """All of them, in order."""
         ...
 
-    def parts(self, most: int) -> Sequence[Read]:
+    def split(self, most: int) -> Sequence[Read]:
         """At most ``most`` parts, which together name every row once, in order, and hold none."""
         ...
 
@@ -60,7 +60,7 @@ def exact_sum(query: Query, read: Read | CountReader, engine: Engine = LOCAL) ->
     splits = getattr(query.contributions, "splits", False)
     parts: Sequence[Read] = [read]
     if engine.workers > 1 and splits and isinstance(read, InParts):
-        parts = read.parts(_PARTS_A_WORKER * engine.workers)
+        parts = read.split(_PARTS_A_WORKER * engine.workers)
     if len(parts) == 1:
         return next(partial_sum((query, read)))
     return _add_partials(query, engine.stream(partial_sum, [(query, part) for part in parts]))
@@ -84,16 +84,16 @@ def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
     query, read = job
     count = 0
 
-    def counted() -> Iterator[Records]:
+    def count_rows() -> Iterator[Records]:
         nonlocal count
         for chunk in read():
             # The door takes them off where it has counted them, but where contributions count them.
-            if chunk.persons is not None and not query.by_person:
+            if chunk.persons is not None and not query.is_per_person:
                 raise ReleaseError(
                     "the rows belong to people with several rows, plan.json protects single rows. Run: likeness run"
                 )
             count += len(chunk.x)
             yield chunk
 
-    total = lattice_sum(query, counted())
+    total = lattice_sum(query, count_rows())
     yield Partial(total, count)

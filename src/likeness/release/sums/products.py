@@ -28,11 +28,11 @@ def outer_sum(query: Query, feature: OuterMap, records: Iterable[Records]) -> np
     The whole vector of a contribution is never made.
     """
     sizes = feature.sizes
-    if len(query.parts) != 1 or query.parts[0].nonnegative or len(sizes) > _MOST_BLOCKS:
+    if len(query.bounded_parts) != 1 or query.bounded_parts[0].nonnegative or len(sizes) > _MOST_BLOCKS:
         raise ReleaseError(f"{query.name}: an outer map must have one signed part of at most {_MOST_BLOCKS} blocks")
     if sum(left * right for left, right in sizes) != query.width:
         raise ReleaseError(f"{query.name}: the feature map must return the width that it declares")
-    bound_squared = query.parts[0].lattice_bound_squared(query.lattice_bits)
+    bound_squared = query.bounded_parts[0].lattice_bound_squared(query.lattice_bits)
     rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(left + right for left, right in sizes)))
     exact = _ExactSum((query.num_groups, query.width), bound_squared)
     for chunk in blocks(query, records, rows):
@@ -59,7 +59,7 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     pairs, sizes, bits = feature.pairs, feature.column_sizes, query.lattice_bits
     if any(not 0 <= place < len(sizes) for pair in pairs for place in pair):
         raise ReleaseError(f"{query.name}: a product must name two columns of the map")
-    head, products = query.parts[: -len(pairs)], query.parts[-len(pairs) :]
+    head, products = query.bounded_parts[: -len(pairs)], query.bounded_parts[-len(pairs) :]
     bounds = {part.lattice_bound_squared(bits) for part in products}
     if len(bounds) != 1 or [part.width for part in products] != [sizes[i] * sizes[j] for i, j in pairs]:
         raise ReleaseError(f"{query.name}: products of pairs must have one bound and the widths of their columns")
@@ -113,10 +113,14 @@ def products_of_cells(query: Query, feature: ProductsMap, counts: Sequence[np.nd
         ReleaseError: a column has features of another shape than its cells and its size, or the parts differ.
     """
     shapes = [(cells.size, size) for cells, size in zip(feature.columns, feature.column_sizes, strict=True)]
-    bounds = {part.lattice_bound_squared(query.lattice_bits) for part in query.parts}
-    if [one.shape for one in feature.features] != shapes or len(query.parts) != len(feature.pairs) or len(bounds) != 1:
+    bounds = {part.lattice_bound_squared(query.lattice_bits) for part in query.bounded_parts}
+    if (
+        [one.shape for one in feature.features] != shapes
+        or len(query.bounded_parts) != len(feature.pairs)
+        or len(bounds) != 1
+    ):
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
-    (bound_squared,), signs = bounds, _signs(query.parts, feature)
+    (bound_squared,), signs = bounds, _signs(query.bounded_parts, feature)
     steps = [
         paired_lattice([one], [sign], bound_squared).astype(np.int64)
         for one, sign in zip(feature.features, signs, strict=True)
@@ -172,7 +176,7 @@ def _pair_features(
     query: Query, feature: PairedMap, x: np.ndarray, rows: int, widths: tuple[int, ...]
 ) -> list[np.ndarray]:
     """Plain coordinates and columns' features of one block, evaluated with rows of zeros up to ``rows``."""
-    first, columns = evaluate(feature, feature.paired, pad_inputs(x, rows))
+    first, columns = evaluate(feature, feature.paired_features, pad_inputs(x, rows))
     features = [first, *columns]
     if [block.shape for block in features] != [(rows, width) for width in widths]:
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")

@@ -84,7 +84,7 @@ class Categorical(Kind):
     def unreadable(self, column: ColumnFacts) -> str:
         return f"among its public categories. {self.unknown}"
 
-    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+    def to_typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         places = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
         return pd.Series(pd.Categorical.from_codes(places, pd.Index(list(column.categories)), column.ordered))
 
@@ -104,12 +104,12 @@ class Categorical(Kind):
         return np.where(codes < 0, np.int32(len(column.categories)), codes)
 
     def decode(self, codes: NDArray[Any], column: ColumnFacts) -> "pd.Series[Any]":
-        return self.typed(np.where(codes >= len(column.categories), math.nan, codes), column)
+        return self.to_typed(np.where(codes >= len(column.categories), math.nan, codes), column)
 
     def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
         return value_of_text(column.categories[int(number)], dtype)
 
-    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+    def unsupported_values(self, dtype: Dtype, column: ColumnFacts) -> str:
         """A category that is none of its values. Private categories may be any texts."""
         if column.open:
             return "" if dtype.family == "text" else "private categories, which may be any texts"
@@ -171,10 +171,10 @@ class Categorical(Kind):
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
         return {"sdtype": self.sdtype, **({"order": list(column.categories)} if column.ordered else {})}
 
-    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    def from_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         """Categories are named where they have an order."""
         if spec.get("sdtype") != "ordinal" and not spec.get("order"):
-            return super().of_sdv(spec)
+            return super().from_sdv(spec)
         return {"categories": spec.get("order"), "ordered": True} if self.sdtype == "categorical" else None
 
 

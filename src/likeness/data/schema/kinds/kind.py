@@ -37,8 +37,8 @@ class ColumnFacts:
             Read when rows are written and never before.
         format: how the source writes a date or time, see :mod:`likeness.data.schema.layouts`; None for ISO 8601.
         open: the categories are not publicly known and not released yet (see
-            :meth:`likeness.data.schema.schema.Schema.completed`); ``other`` takes every value that will not be among
-            them.
+            :meth:`likeness.data.schema.schema.Schema.with_categories`); ``other`` takes every value that will not
+            be among them.
         cuts: numbers at which a bin begins, because a rule has a threshold there. They follow from the rules.
     """
 
@@ -183,7 +183,7 @@ class Kind:
         """What is wrong with a cell that is none of the column: the rest of a sentence, and the remedy."""
         return f"a {self.name} like {self.example}. If it means missing, name it in missing_values."
 
-    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+    def to_typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         """A typed column of numbers within the bounds; NaN for missing."""
         places, values = pd.factorize(numbers)
         texts = pd.array([self.text(value) for value in values.tolist()], text_dtype())
@@ -221,7 +221,7 @@ class Kind:
             digits = _DIGITS - math.ceil(math.log10(max(abs(lower), abs(upper))))
             if digits < _MOST_DECIMALS:
                 numbers = np.clip(np.round(numbers, digits), lower, upper) + 0.0
-        return self.typed(numbers, column)
+        return self.to_typed(numbers, column)
 
     def marks(self, lower: int, upper: int, most: int) -> Iterable[int]:
         """Round whole numbers between two others, about as many as ``most``: fine cells begin there."""
@@ -239,15 +239,15 @@ class Kind:
         """The value of a dtype for a number, or for a category by its place; None where the dtype has none."""
         return self.text(number)
 
-    def beyond(self, dtype: Dtype, column: ColumnFacts) -> str:
+    def unsupported_values(self, dtype: Dtype, column: ColumnFacts) -> str:
         """What of a column a dtype of its kind cannot hold, for people; empty: nothing. Values lie within bounds."""
         if dtype.family == "text":
             return ""
         ends = [end for end in (column.lower, column.upper) if end is not None and math.isfinite(end)]
-        ends = [end for end in ends if self._allowed(end)]
+        ends = [end for end in ends if self._may_be_bounds(end)]
         if all(self.value(end, dtype, column) is not None for end in ends):
             return ""
-        return f"its bounds {' to '.join(map(self._shown, ends))}"
+        return f"its bounds {' to '.join(map(self._show_bound, ends))}"
 
     # The schema
 
@@ -268,29 +268,33 @@ class Kind:
             yield ("lower" if lower is None else "upper"), words
             return
         if not lower < upper or not math.isfinite(upper - lower):
-            words = f"has bounds {self._shown(lower)} to {self._shown(upper)}. They must be finite, lower below upper."
+            bounds = f"{self._show_bound(lower)} to {self._show_bound(upper)}"
+            words = f"has bounds {bounds}. They must be finite, lower below upper."
             if lower == upper:
                 words += " A column with one value: give it kind drop, or kind categorical with that one category."
             yield "lower", words
-        elif not self._allowed(lower, upper):
+        elif not self._may_be_bounds(lower, upper):
             yield "lower", self.range_rule
         missing = set(self.missing_numbers(column))
         for spike in column.spikes:
             if spike in missing:
-                yield "spikes", f"has {self._shown(spike)} in spikes and in missing_values. Keep it in one of them."
+                yield (
+                    "spikes",
+                    f"has {self._show_bound(spike)} in spikes and in missing_values. Keep it in one of them.",
+                )
             if not lower <= spike <= upper or (self.is_integral and not spike.is_integer()):
-                shown = self._shown(spike)
+                shown = self._show_bound(spike)
                 yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
 
-    def _allowed(self, *numbers: float) -> bool:
+    def _may_be_bounds(self, *numbers: float) -> bool:
         """Whether these may be bounds."""
         return not self.is_integral or all(number.is_integer() for number in numbers)
 
     def _own_faults(self, column: ColumnFacts) -> Faults:
         yield from ()
 
-    def _shown(self, value: float) -> str:
-        return self.text(value) if self._allowed(value) else f"{value:g}"
+    def _show_bound(self, value: float) -> str:
+        return self.text(value) if self._may_be_bounds(value) else f"{value:g}"
 
     # Drafts
 
@@ -343,7 +347,7 @@ class Kind:
         """The column in the words of SDV."""
         return {"sdtype": self.sdtype}
 
-    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    def from_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         """The keys of the schema that SDV's words for a column mean; None where it is not of this kind."""
         return {} if spec.get("sdtype") == self.sdtype else None
 

@@ -58,7 +58,7 @@ class Date(Kind):
         """In the column's format, or in ISO 8601, which cells with a type have."""
         found = None
         if column is not None and column.format is not None:
-            found = self._in_layout(text, column.format, *column.bounds)
+            found = self._parse_layout(text, column.format, *column.bounds)
         if found is None and re.fullmatch(self.form, text, re.ASCII):
             with suppress(ValueError):  # 1994-02-30
                 found = self._units(datetime.fromisoformat(self.before[0] + text.replace(",", ".")))
@@ -78,7 +78,7 @@ class Date(Kind):
                 return numbers
         return super().read(texts, column, decimal)
 
-    def _in_layout(self, text: str, layout: str, lower: float, upper: float) -> float | None:
+    def _parse_layout(self, text: str, layout: str, lower: float, upper: float) -> float | None:
         """The number of a text in a layout. A year of two digits has the century of the bounds, or nearest to them."""
         first, last = self.moment(lower).year - _CENTURY, self.moment(upper).year + _CENTURY
         text = text.zfill(number_digits(layout)) if text.isdecimal() else text  # as numbers, which lose first zeros
@@ -111,7 +111,7 @@ class Date(Kind):
             "date with a time of day is a datetime."
         )
 
-    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+    def to_typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         """Arrow's dates or times. Parquet has no seconds, so a column of seconds would come back with another type."""
         kind, scale = pa.type_for_alias(self.stored[0]), self.stored[1]
         missing = np.isnan(numbers)
@@ -159,12 +159,12 @@ class Date(Kind):
             return {(True, False): moment.date(), (True, True): moment, (False, True): moment.time()}[self.parts]
         return value_of_text(self.text(number, column.format), dtype)
 
-    def _allowed(self, *numbers: float) -> bool:
+    def _may_be_bounds(self, *numbers: float) -> bool:
         lowest, highest = (self._units(datetime.fromisoformat(text)) for text in (_EARLIEST, _LATEST))
         return all(lowest <= number < highest + self.day and number.is_integer() for number in numbers)
 
     def _own_faults(self, column: ColumnFacts) -> Faults:
-        bounds = [end for end in (column.lower, column.upper) if end is not None and self._allowed(end)]
+        bounds = [end for end in (column.lower, column.upper) if end is not None and self._may_be_bounds(end)]
         if column.format is not None:
             fault = self._layout_fault(column.format, min(bounds, default=0.0), max(bounds, default=0.0))
             if fault:
@@ -175,7 +175,7 @@ class Date(Kind):
         number = self.number(self.probe)
         assert number is not None
         known = is_known(self.before[1] + layout)
-        if not known or self._in_layout(self.text(number, layout), layout, number, number) != number:
+        if not known or self._parse_layout(self.text(number, layout), layout, number, number) != number:
             return f"which does not read a whole {self.name}. Write e.g. {self.usual}. Parts: {DIRECTIVES}."
         ends = ("", " 17:45", " 17:45:00", " 17:45:00.000000", " 17:45:00.000000Z", " 17:45:00.000000000")
         probes = (moments(f"{Date.probe}{end}", layout, []) for end in ends)
@@ -192,11 +192,11 @@ class Date(Kind):
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
         return {"sdtype": self.sdtype, "datetime_format": column.format or self.iso}
 
-    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    def from_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         """A datetime: its layout says whether that is a day, a time of day, or both."""
         layout = spec.get("datetime_format", Datetime.iso)
         parts = tuple(any(part in layout for part in some) for some in (_DAYS, _HOURS))
-        facts = super().of_sdv(spec) if parts == self.parts else None
+        facts = super().from_sdv(spec) if parts == self.parts else None
         return facts if facts is None or layout == self.iso else {"format": layout}
 
 
@@ -270,5 +270,5 @@ class Time(Datetime):
             "there, or missing_values."
         )
 
-    def _allowed(self, *numbers: float) -> bool:
+    def _may_be_bounds(self, *numbers: float) -> bool:
         return all(0 <= number < Datetime.day and number.is_integer() for number in numbers)

@@ -86,7 +86,7 @@ class Numeric(Kind):
             "as ingest.format.decimal says."
         )
 
-    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+    def to_typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         return pd.Series(numbers, dtype="float64")
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
@@ -153,9 +153,9 @@ class Numeric(Kind):
     def sdv(self, column: ColumnFacts) -> dict[str, Any]:
         return {"sdtype": self.sdtype, "computer_representation": "Int64" if self.is_integral else "Float"}
 
-    def of_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    def from_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         whole = str(spec.get("computer_representation", "")).startswith(("Int", "UInt"))
-        return super().of_sdv(spec) if whole is self.is_integral else None
+        return super().from_sdv(spec) if whole is self.is_integral else None
 
 
 @register
@@ -174,7 +174,7 @@ class Integer(Numeric):
     def text(self, value: float, layout: str | None = None) -> str:
         return f"{value:.0f}"
 
-    def typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
+    def to_typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         """Integers; with pandas' own missing value where the column may have one."""
         if not column.nullable:
             return pd.Series(numbers.astype("int64"))
@@ -187,5 +187,5 @@ class Integer(Numeric):
         """Whole numbers without leading zeros; but 1 and 2 alone are two classes."""
         return texts != {"1", "2"} and all(_WHOLE.fullmatch(text) for text in texts)
 
-    def _allowed(self, *numbers: float) -> bool:
+    def _may_be_bounds(self, *numbers: float) -> bool:
         return all(number.is_integer() and abs(number) <= LARGEST_INTEGER for number in numbers)
