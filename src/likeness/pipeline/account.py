@@ -84,7 +84,7 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     there, account = list(released.values()), read_json(project.paths.privacy)
     digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
     unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
-    generators = project.model.saved(project.paths.generator)
+    generators = project.model.load_generators(project.paths.generator)
     again = account_of(project, plan, project.schema, there, generators, True, LedgerState("", unknown, digests))
     words = {key: account.get(key) for key in ("ledger", "software")}
     ids = {one.receipt.ledger_id for one in there}

@@ -88,7 +88,7 @@ class SyntheticTables:
         Raises:
             DataError: a value is none of its column.
         """
-        places = {name: self.root / Outputs.place(f"{name}.parquet") for name in self.model.tables}
+        places = {name: self.root / Outputs.project_path(f"{name}.parquet") for name in self.model.tables}
         return {name: read_synthetic(places[name], schema) for name, schema in self.model.tables.items()}
 
     @property
@@ -97,7 +97,7 @@ class SyntheticTables:
         from likeness.data.encoding.dtypes import to_dtypes
 
         layout, model = self.params.ingest.format, self.model
-        tables = {name: to_dtypes(self.typed[name], schema) for name, schema in model.tables.items()}
+        tables = {name: to_dtypes(self.typed_tables[name], schema) for name, schema in model.tables.items()}
         return {name: model.plain_bytes(table, name, layout) for name, table in tables.items()}
 
 

@@ -131,7 +131,7 @@ def account(bundle: Bundle) -> str:
     budget = budget_of(bundle.records, params.privacy.population)
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
-    digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released.items()}
+    digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released_files.items()}
     again = AccountedRun(
         params,
         bundle.plan,

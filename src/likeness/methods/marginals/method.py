@@ -174,7 +174,7 @@ class Marginals(Method):
         """From the noise of single columns, products and cells. Images have no forecast."""
         if context.schema.image is not None:
             return None
-        known, feature = self._state(context, {}), self._asked(self.embedding_query(context, {}))
+        known, feature = self._state(context, {}), self._pair_marginals(self.embedding_query(context, {}))
         twice = _SHARES[PRODUCTS] / (_SHARES[PRODUCTS] + _SHARES[SECOND])
         return expected_noise(known, feature, context, sigmas, rows, private, twice)
 
@@ -195,9 +195,9 @@ class Marginals(Method):
         yield class_counts_query(context)
         known = self._state(context, released)  # what follows from an answer is worked out when it is there, once
         yield from known.columns.queries()
-        if not self.by_person:
+        if not self.is_per_person:
             products = known.products_query()
-            self._within_limit(products)
+            self._check_limit(products)
             yield products
             second = known.products_query() if known.hides_cells else self._embedding(context, known)
             yield replace(second, name=SECOND, stage="auxiliary")
@@ -339,7 +339,7 @@ class Marginals(Method):
             _information([*auxiliary.values(), embedding]),
         )
         zeros, blocks = StructuralZeros(context.schema, known.bins), list(feature.blocks(values))
-        weighted = zip(zeros.emptied(blocks), feature.weights, strict=True)
+        weighted = zip(zeros.clear_forbidden(blocks), feature.weights, strict=True)
         tables = [
             CountedTable(places, counts, weight)
             for (places, counts), weight in zip(

@@ -323,7 +323,7 @@ class _AllResiduals:
             target[:, rows, columns] = counts / measurement.records
             precision[rows, columns] = weight
             if zeros is not None:
-                precision[rows, columns] *= np.where(zeros.of(i, j).all(axis=0), _CERTAIN, 1)
+                precision[rows, columns] *= np.where(zeros.forbidden_cells(i, j).all(axis=0), _CERTAIN, 1)
         self._target = target
         self._precision = (precision / (2 * total * measurement.scale**2)).astype(np.float32)
 

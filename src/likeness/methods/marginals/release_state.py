@@ -112,7 +112,7 @@ class ColumnState:
             feature = ColumnSteps(tuple(self.step_questions.values()))
             answer = _answer(self.released, STEPS, feature)
             for name, asked, (_, counts) in zip(
-                self.step_questions, feature.columns, blocks_of(feature.parts, answer.values), strict=True
+                self.step_questions, feature.columns, blocks_of(feature.bounded_parts, answer.values), strict=True
             ):
                 steps[name] = (
                     learned_step(asked.steps, counts[0].tolist(), answer.noise_std, self.records) or steps[name]
@@ -236,7 +236,7 @@ class ReleaseState:
             grids = [None if column.is_categorical else grid_of(column, self._bins) for column in self._columns]
         else:
             joined = zip(self.columns.singles, self.bin_starts, strict=True)
-            grids = [single.grid.joined(firsts) if single.grid else None for single, firsts in joined]
+            grids = [single.grid.join_bins(firsts) if single.grid else None for single, firsts in joined]
         return list(zip(_cells(self._context, self._columns, grids), grids, strict=True))
 
     @cached_property
