@@ -3,7 +3,7 @@
 Run: ``python scripts/without.py WING [WING ...] [--whole]``; a wing is papers, images, histories, postgres, or ``all``.
 The copy uses the packages of this environment. It passes the contract tests, and one run of ``marginals`` on Adult.
 Without one wing, those contract tests run that train nothing; without ``all``, every one. With ``--whole`` the copy is
-installed into a new environment, and passes all tests but the slow ones.
+installed into a new environment, and passes all of ``tests`` but the slow ones; ``evidence`` needs all wings.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def without(wing: str, whole: bool) -> float:
         if whole:
             install = ["-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "--editable", ".[dev]"]
             run(*install)
-            run("-m", "pytest", "--numprocesses", "2", "--dist", "loadgroup", "-m", "not slow")
+            run("-m", "pytest", "--numprocesses", "2", "--dist", "loadgroup", "-m", "not slow", "tests")
         else:
             # What an installer would write beside the packages: without it no entry point is seen.
             run("-c", "from setuptools import setup; setup()", "--quiet", "egg_info")

@@ -191,7 +191,7 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
 
 
 def _page(template: str, **words: Any) -> str:
-    return fill_template(f"{template}.html.j2", **words)
+    return str(fill_template(f"{template}.html.j2", **words))  # text of a page: where it is shown, it is escaped
 
 
 def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) -> dict[str, Any] | None:
