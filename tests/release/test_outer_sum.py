@@ -118,7 +118,7 @@ class Dense:
     """The same map without its factors; remembers the largest block of its last sum."""
 
     def __init__(self, feature: NetworkTangent) -> None:
-        self.feature, self.parts, self.most_rows = feature, feature.bounded_parts, 0
+        self.feature, self.bounded_parts, self.most_rows = feature, feature.bounded_parts, 0
 
     def __call__(self, x: Tensor) -> Tensor:
         self.most_rows = len(x)
