@@ -33,7 +33,7 @@ class Model:
 
     def __post_init__(self) -> None:
         self._measured = measurements(SCHEMA, exact())
-        self.tabled = tuple(self._measured.cells[name] for name in NAMES)
+        self.table_cells = tuple(self._measured.cells[name] for name in NAMES)
         self.support = ((0.0, 1.0),) * 2 + ((0.0, 0.5), (0.0, 1.0), (0.0, 1.0))
 
     def _joint(self, names: tuple[str, ...]) -> Any:
@@ -46,7 +46,7 @@ class Model:
         return reduce(np.multiply.outer, [joint.sum(tuple(other for other in axes if other != axis)) for axis in axes])
 
     def table(self, columns: tuple[Any, ...]) -> Any:
-        joint = self._joint(tuple(NAMES[self.tabled.index(cells)] for cells in columns))
+        joint = self._joint(tuple(NAMES[self.table_cells.index(cells)] for cells in columns))
         return joint / joint.reshape(len(joint), -1).sum(axis=1).reshape(-1, *(1,) * len(columns))
 
     def pairs(self, places: Iterable[tuple[int, int]], records: Any) -> Iterator[Any]:

@@ -48,11 +48,11 @@ def test_the_fit_leaves_little_where_a_rule_says_none() -> None:
     counts = 1_000 * np.array([[[0.5, 0.2], [0.3, 0.0]]]) + np.array([[[0, 0], [0, 150.0]]])
 
     class Zeros:
-        def of(self, i: int, j: int) -> np.ndarray:
+        def forbidden_cells(self, i: int, j: int) -> np.ndarray:
             return np.array([[[False, False], [False, True]]])
 
-        def emptied(self, blocks: list) -> list:
-            return [(i, j, np.where(self.of(i, j), 0.0, counts)) for i, j, counts in blocks]
+        def clear_forbidden(self, blocks: list) -> list:
+            return [(i, j, np.where(self.forbidden_cells(i, j), 0.0, counts)) for i, j, counts in blocks]
 
     def leak(zeros: Zeros | None) -> float:
         blocks = [(0, 1, counts)]

@@ -21,7 +21,7 @@ from likeness.ledger.database import VERSION, VERSIONS, make_engine
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import append
-from likeness.pipeline.other_ledgers import Named, other_ledger, sibling_ledgers
+from likeness.pipeline.other_ledgers import LedgerReference, other_ledger, sibling_ledgers
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import QueryShare
 from likeness.release.door import Door
@@ -175,9 +175,9 @@ def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], co
         Project.load().ledger_session.check_ready(Project.load().sources)
     ledger = ledger_of_people()
     home = locate()
-    assert other_ledger(Path(), "people", home, ledger) == Named("dvc.lock of git commit", "people", None)._replace(
-        source=error.removeprefix("likeness: ").partition(" shows")[0]
-    )
+    assert other_ledger(Path(), "people", home, ledger) == LedgerReference(
+        "dvc.lock of git commit", "people", None
+    )._replace(source=error.removeprefix("likeness: ").partition(" shows")[0])
     ledger.reserve(request("k", 1e-3))
     assert other_ledger(Path(), "people", home, ledger) is None
 
@@ -305,7 +305,7 @@ def test_a_folder_that_is_no_project_is_searched_beside_its_files_only(colleague
     assert found is not None and found.ledger_id == first
     Path("params.yaml").unlink()
     assert other_ledger(Path("notebooks").absolute(), "people", home, None) is None
-    assert other_ledger(Path(), "people", home, None) == Named("saved/privacy.json", "people", first)
+    assert other_ledger(Path(), "people", home, None) == LedgerReference("saved/privacy.json", "people", first)
     Path("saved").rename("a")
     Path("deep").mkdir()
     Path("a").rename("deep/a")

@@ -76,7 +76,7 @@ class Liar:
         )
         return (first, *products)
 
-    def paired(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def paired_features(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         return self.first.repeat(len(x), 1), tuple(own.repeat(len(x), 1) for own in self.columns)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -260,7 +260,7 @@ def test_every_product_obeys_the_integer_bound(
 def test_maps_that_do_not_return_what_they_declare_are_refused() -> None:
     records = [table(1, 0)]
     short = Liar([[1.0], [1.0, 0.0], [1.0]])
-    short.paired = lambda x: (x.new_zeros(len(x), 1), (x.new_zeros(len(x), 1),) * 3)  # type: ignore[method-assign]
+    short.paired_features = lambda x: (x.new_zeros(len(x), 1), (x.new_zeros(len(x), 1),) * 3)  # type: ignore[method-assign]
     with pytest.raises(ReleaseError, match="columns that it declares"):
         lattice_sum(Query("q", "privatize", short), records)
     other = Liar([[1.0], [1.0, 0.0], [1.0]])

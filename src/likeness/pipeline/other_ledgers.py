@@ -79,7 +79,7 @@ _MOST_BYTES = 1 << 24  # of an account, or of the head of a released file; what 
 _NO_JSON = (ValueError, TypeError, KeyError, RecursionError)
 
 
-class Named(NamedTuple):
+class LedgerReference(NamedTuple):
     """A place that names a ledger.
 
     Attributes:
@@ -96,8 +96,8 @@ class Named(NamedTuple):
 
 
 def other_ledger(
-    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[Named] = ()
-) -> Named | None:
+    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[LedgerReference] = ()
+) -> LedgerReference | None:
     """The first place that names another ledger about these people; None if there is none.
 
     Args:
@@ -116,20 +116,22 @@ def other_ledger(
         one for _, outputs in locks for one in _cached_ledgers(folder, outputs)
     ]  # a pulled lock may be of another's run
     siblings = sibling_ledgers(home, population)
-    here += [Named(one.place, population, one.ledger_id) for one in siblings if one.answered]
+    here += [LedgerReference(one.place, population, one.ledger_id) for one in siblings if one.answered]
     for one in here:
         if one.population == population and one.ledger_id != ledger_id:
             return one
     records = () if ledger is None else ledger.records()
     if any(record.kind == "reserve" and record.body["identity"] == population for record in records):
         return None  # a ledger that has answered about these people: dvc.lock may be about its own releases
-    shown_by = (Named(source, population, None) for source, _ in (*locks, *_locks(folder, population)))
-    unread = (Named(one.place, population, one.ledger_id, one.anchor) for one in siblings if one.answered is None)
+    shown_by = (LedgerReference(source, population, None) for source, _ in (*locks, *_locks(folder, population)))
+    unread = (
+        LedgerReference(one.place, population, one.ledger_id, one.anchor) for one in siblings if one.answered is None
+    )
     return next(shown_by, None) or next((one for one in unread if one.ledger_id != ledger_id), None)
 
 
 def refuse_other_ledger(
-    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[Named] = ()
+    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[LedgerReference] = ()
 ) -> None:
     """Refuse to spend, or to start a ledger, where another one has answered about these people.
 
@@ -172,7 +174,7 @@ def refuse_other_ledger(
     )
 
 
-def rows_elsewhere(folder: Path, other: Named | None) -> str:
+def rows_elsewhere(folder: Path, other: LedgerReference | None) -> str:
     """What a clone without the private rows can do; empty where no other ledger is known.
 
     Args:
@@ -192,21 +194,21 @@ def rows_elsewhere(folder: Path, other: Named | None) -> str:
     )
 
 
-def _receipts(folder: Path) -> Iterator[Named]:
+def _receipts(folder: Path) -> Iterator[LedgerReference]:
     """Ledgers that released files name. A file that is none says nothing here: its stage refuses it."""
     for path in sorted((folder / ProjectPaths.released).rglob("*.safetensors")):
         yield from _ledger_in_receipt(str(path), path)
 
 
-def _ledger_in_receipt(source: str, path: Path) -> Iterator[Named]:
+def _ledger_in_receipt(source: str, path: Path) -> Iterator[LedgerReference]:
     """The ledger in the head of a released file, whatever its values are."""
     with contextlib.suppress(OSError, *_NO_JSON), path.open("rb") as file:
         head = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_BYTES)))
         receipt = json.loads(head["__metadata__"]["receipt"])
-        yield Named(source, str(receipt["identity"]), str(receipt["ledger_id"]))
+        yield LedgerReference(source, str(receipt["identity"]), str(receipt["ledger_id"]))
 
 
-def _accounts(folder: Path, depths: Iterable[str]) -> Iterator[Named]:
+def _accounts(folder: Path, depths: Iterable[str]) -> Iterator[LedgerReference]:
     """Ledgers that accounts name: of the project, of bundles and of saved synthesizers in it."""
     name = ProjectPaths.privacy.name
     for pattern in (f"{depth}{end}" for depth in depths for end in (name, "*.[zZ][iI][pP]")):
@@ -218,7 +220,7 @@ def _accounts(folder: Path, depths: Iterable[str]) -> Iterator[Named]:
                     with zipfile.ZipFile(path) as archive, archive.open(name) as file:
                         text = file.read(_MOST_BYTES)
                 account = json.loads(text)
-                yield Named(str(path), str(account["identity"]), str(account["ledger"]["id"]))
+                yield LedgerReference(str(path), str(account["identity"]), str(account["ledger"]["id"]))
 
 
 def _locks(folder: Path, population: str, most: int | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -255,7 +257,7 @@ def _outputs(text: str, population: str) -> list[dict[str, Any]]:
     return []
 
 
-def _cached_ledgers(folder: Path, outputs: Iterable[dict[str, Any]]) -> Iterator[Named]:
+def _cached_ledgers(folder: Path, outputs: Iterable[dict[str, Any]]) -> Iterator[LedgerReference]:
     """Ledgers that released files in DVC's cache name."""
     try:
         from dvc.repo import Repo

@@ -18,7 +18,7 @@ from likeness.data.source.files import IN_FRAME
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.other_ledgers import Named, refuse_other_ledger
+from likeness.pipeline.other_ledgers import LedgerReference, refuse_other_ledger
 from likeness.preflight.faults import columns_of, faults_of
 from likeness.preflight.sdv import draft
 
@@ -56,7 +56,7 @@ class MissingInputs:
         except LikenessError as error:
             self._wrong(str(error), type(error))
 
-    def ledger(self, home: str | None, population: str | None, known: Iterable[Named] = ()) -> None:
+    def ledger(self, home: str | None, population: str | None, known: Iterable[LedgerReference] = ()) -> None:
         """Add a ledger that is not started or is lost, or is another than these people have.
 
         ``known`` holds places that name a ledger, beside those of a project here.

@@ -14,7 +14,7 @@ from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.methods import DEFAULT, method_named
-from likeness.pipeline.other_ledgers import Named
+from likeness.pipeline.other_ledgers import LedgerReference
 from likeness.pipeline.project import Project
 from likeness.preflight.missing_inputs import MissingInputs
 
@@ -186,7 +186,9 @@ def refuse_faults(given: Parameters, frame: Any = None) -> None:
     """
     first, schema = MissingInputs(), given.schema
     account = getattr(given, "privacy_", None)  # of an earlier fit, here or where it was saved
-    known = [] if account is None else [Named("this synthesizer", account["identity"], account["ledger"]["id"])]
+    known = (
+        [] if account is None else [LedgerReference("this synthesizer", account["identity"], account["ledger"]["id"])]
+    )
     first.ledger(_home(given), given.population, known)
     if given.population is None:
         first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
