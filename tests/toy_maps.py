@@ -38,7 +38,7 @@ class Trigonometric(FrequencyMap):
         self._draw(self.num_frequencies, self.dimension, self.scale)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         return (Part(2 * self.num_frequencies, Fraction(self.num_frequencies)),)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ class Outer(FrequencyMap):
         self._draw(sum(left // 2 + right // 2 for left, right in self.sizes), self.dimension, 1.5)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         return (Part(sum(left * right for left, right in self.sizes), Fraction(1)),)
 
     def factors(self, x: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
@@ -104,13 +104,13 @@ class Products(Map):
         return sum(self.column_sizes) if self.product_share < 1 else 0
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def bounded_parts(self) -> tuple[Part, ...]:
         sizes, bound = self.column_sizes, Fraction(self.product_share) / len(self.pairs)
         products = tuple(Part(sizes[i] * sizes[j], bound, min(i, j) >= len(self.numbers)) for i, j in self.pairs)
         first = (Part(self.sum_width, 1 - Fraction(self.product_share)),) if self.sum_width else ()
         return (*first, *products)
 
-    def paired(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def paired_features(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         columns = []
         for place, missing in self.numbers:
             angles = x[:, [place]] * torch.arange(1, self.order + 1, dtype=x.dtype)
@@ -122,7 +122,7 @@ class Products(Map):
         return weight * torch.cat(columns, dim=1)[:, : self.sum_width], tuple(columns)
 
     def __call__(self, x: Tensor) -> Tensor:
-        first, columns = self.paired(x)
+        first, columns = self.paired_features(x)
         weight = math.sqrt(self.product_share / len(self.pairs))
         return torch.cat(
             [first, weight * outer_products(tuple((columns[i], columns[j]) for i, j in self.pairs))], dim=1

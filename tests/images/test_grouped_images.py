@@ -81,7 +81,7 @@ def test_clusters_need_as_many_cells_in_each_class() -> None:
     class Uneven(ClassHalves):
         @property
         def parts(self):  # type: ignore[no-untyped-def]
-            first, second = super().parts
+            first, second = super().bounded_parts
             return first, dataclasses.replace(second, width=3)
 
     with pytest.raises(ReleaseError, match="as many cells in each"):

@@ -19,7 +19,7 @@ METHOD = Marginals()
 def test_no_row_that_keeps_the_rules_lies_in_a_forbidden_cell() -> None:
     """And the forbidden cells of the three rules are all there: every pair of their bins is forbidden or taken."""
     columns = ReleaseState(CONTEXT, {}, 16).bins
-    zeros, encoder = StructuralZeros(SCHEMA.modeled, columns), Encoder(SCHEMA.modeled)
+    zeros, encoder = StructuralZeros(SCHEMA.model_schema, columns), Encoder(SCHEMA.model_schema)
     codes = encoder.encode(forward_transform(rows(20_000), SCHEMA))
     x, labels = encoder.expand(codes), encoder.labels(codes)
     places = [cells.cell_indices(x) for cells, _ in columns]
@@ -58,7 +58,7 @@ def test_the_fit_leaves_little_where_a_rule_says_none() -> None:
         blocks = [(0, 1, counts)]
         objective = MarginalObjective(
             Measurement([2, 2], np.ones(1), records=1_000.0, noise_std=50.0, information=0.02),
-            [CountedTable((i, j), counts, 1) for i, j, counts in (zeros.emptied(blocks) if zeros else blocks)],
+            [CountedTable((i, j), counts, 1) for i, j, counts in (zeros.clear_forbidden(blocks) if zeros else blocks)],
             kl_penalty=1.5,
             singles=Singles(np.full(4, 0.5), np.full(4, np.inf)),
             zeros=zeros,

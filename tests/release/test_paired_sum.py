@@ -42,7 +42,7 @@ class Dense:
     """The same map, for which the door makes whole vectors."""
 
     def __init__(self, feature: Any) -> None:
-        self.feature, self.parts = feature, feature.parts
+        self.feature, self.bounded_parts = feature, feature.bounded_parts
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.feature(x)
