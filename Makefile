@@ -1,6 +1,6 @@
 # make install: what developers need. make demo: the whole pipeline on the bundled Adult table. make docs: the site.
 # make quick: lint, types, floors, tests that start and train nothing. make test: all but the slow ones.
-# make test-slow: those. make test-all: all. make ci: these and the site.
+# make test-slow: those. make test-all: all. make without WING=papers: the tree without a wing. make ci: these and the site.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # A second run takes the compiled tests of the first.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install quick test test-slow test-all ci fuzz lint style types quick-tests most-tests all-tests docs clean
+.PHONY: demo install quick test test-slow test-all ci fuzz lint style types quick-tests most-tests all-tests without docs clean
 # Folders whose tests all start programs: a quick run need not import what they import.
 STARTING = evidence/tests tests/flows tests/pipeline
 PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
@@ -70,6 +70,7 @@ test-all: style
 
 ci: style
 	$(MAKE) --jobs 2 types all-tests docs
+	$(MAKE) without
 
 all-tests: $(VENV)/.installed
 	$(PYTEST) --numprocesses 3
@@ -80,6 +81,11 @@ test-slow: $(VENV)/.installed
 # The property tests again, with other examples every time and more of them.
 fuzz: $(VENV)/.installed
 	LIKENESS_FUZZ=$${LIKENESS_FUZZ:-20} $(BIN)/python -m pytest --numprocesses 2 tests/data/test_fuzz.py
+
+# A copy of the tree without a wing, and without all of them, passes the contract tests and a run.
+WINGS = papers images histories postgres
+without: $(VENV)/.installed
+	$(BIN)/python scripts/without.py $(or $(WING),$(WINGS) all)
 
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

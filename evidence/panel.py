@@ -34,7 +34,7 @@ from likeness import Synthesizer
 from likeness.methods import DEFAULT
 from likeness.methods.base import EMBEDDING
 from likeness.methods.marginals import method as recipe
-from likeness.methods.marginals.knowledge import PRODUCTS, SECOND
+from likeness.methods.marginals.release_state import PRODUCTS, SECOND
 
 PANEL = Path("../shared/panel")
 RESULTS = Results(Path("evidence/results/panel.csv"), ["commit", "table", "draw", "epsilon"])

@@ -28,7 +28,7 @@ from likeness.core.rng import public
 from likeness.generators.base import Compute
 from likeness.methods import method_from
 from likeness.methods.marginals.method import Marginals
-from likeness.methods.marginals.objective import MarginalObjective, Singles
+from likeness.methods.marginals.objective import CountedTable, MarginalObjective, Measurement, Singles
 from likeness.methods.settings import TrainingSettings
 from likeness.pipeline.project import Project
 from likeness.privacy.noise import add_discrete_gaussian
@@ -188,10 +188,11 @@ def embedding_steps(repetitions: int, shape: tuple[int, ...] = (64, 64, 3), batc
 def mixture_step(repetitions: int, steps: int = 10) -> None:
     """Loss and gradient of the mixture of ``marginals`` on arrays, and by automatic differentiation in PyTorch."""
     generator, ends = np.random.default_rng(0), np.cumsum(CELLS)
-    blocks = [(i, j, generator.normal(10, 40, (2, CELLS[i], CELLS[j]))) for i, j in combinations(range(len(CELLS)), 2)]
+    pairs_of_columns = combinations(range(len(CELLS)), 2)
+    counted = [CountedTable((i, j), generator.normal(10, 40, (2, CELLS[i], CELLS[j])), 1) for i, j in pairs_of_columns]
     shares = np.array([0.75, 0.25])
     single = Singles(np.repeat(1 / np.array(CELLS), CELLS), np.full(ends[-1], np.inf))
-    objective = MarginalObjective(blocks, CELLS, (1,) * len(blocks), shares, 32_000.0, 40.0, 0.025, 1.5, single)
+    objective = MarginalObjective(Measurement(CELLS, shares, 32_000.0, 40.0, 0.025), counted, single, 1.5)
     given = [generator.standard_normal(shape, dtype=np.float32) for shape in ((1000, ends[-1]), (2, 1000))]
     pairs, weights = objective._pairs, torch.from_numpy(shares.astype(np.float32))
     assert pairs is not None

@@ -59,14 +59,16 @@ def runs(*wanted: tuple[str, float]) -> list[Project]:
 
 
 def test_the_grid_is_composed_and_what_runs_share_is_counted_once(project: Path) -> None:
-    """PEARL and DP-MERF ask for the same class counts where their share of ρ is the same."""
-    costs = grid_costs(runs(("merf", 1.0), ("pearl", 1.0), ("merf", 2.0)), None)
-    assert costs == pytest.approx([ONE, 0.95 * ONE, rho_for(2.0, 1e-5)], rel=1e-6)
-    assert [cost.rho for cost in afford(runs(("merf", 1.0), ("merf", 2.0)))[0]] == [costs[0], costs[2]]
+    """Runs ask for the same class counts and columns, whatever their bins are."""
+    one, two = runs(("marginals", 1.0), ("marginals", 2.0))
+    other = replace(one, params=replace(one.params, sections={"marginals": {"privatize": {"bins": 8}}}))
+    costs = grid_costs([one, other, two], None)
+    assert costs == pytest.approx([ONE, 0.73 * ONE, rho_for(2.0, 1e-5)], rel=1e-6)
+    assert [cost.rho for cost in afford(runs(("marginals", 1.0), ("marginals", 2.0)))[0]] == [costs[0], costs[2]]
 
 
 def test_a_key_that_the_lock_lacks_had_its_default(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run,) = runs(("merf", 1.0))
+    (run,) = runs(("marginals", 1.0))
     monkeypatch.setattr("likeness.preflight.cost.rows_of", lambda project: ("the rows", {}))
     monkeypatch.setattr(Project, "source_digest", lambda self: "the source")
     run.paths.source.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +86,7 @@ def test_a_key_that_the_lock_lacks_had_its_default(project: Path, monkeypatch: p
 def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.open(locate())
     ledger.declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
-    (run,) = runs(("merf", 1.0))
+    (run,) = runs(("marginals", 1.0))
     recipe, facts = run.method, run.context
     dataset = Dataset("uci-adult-1994", "digest", "1", encoding_digest(facts.schema))
     assert last_rows(run) is None  # nothing was ingested here
@@ -93,24 +95,25 @@ def test_what_is_on_record_is_not_counted_again(project: Path, monkeypatch: pyte
     def rows() -> list[Records]:
         return [Records(np.zeros((3, facts.layout.width)), np.zeros(3, dtype=np.int64))]
 
-    (query,) = recipe.auxiliary_queries(facts, {})
+    query, *_ = recipe.auxiliary_queries(facts, {})
     door = Door(run.plan, ledger, dataset, rows)
-    counts = from_bytes(door.release(query), "counts")
-    assert grid_costs([run], dataset) == pytest.approx([0.95 * ONE], rel=1e-6)
-    door.release(recipe.embedding_query(facts, {query.name: counts}))
-    two = [run, *runs(("merf", 2.0))]
+    door.release(query)
+    assert grid_costs([run], dataset) == pytest.approx([0.97 * ONE], rel=1e-6)
+    auxiliary = recipe.ask(facts, lambda asked: from_bytes(door.release(asked), asked.name))
+    door.release(recipe.embedding_query(facts, auxiliary))
+    two = [run, *runs(("marginals", 2.0))]
     assert grid_costs(two, dataset) == pytest.approx([0, rho_for(2.0, 1e-5)], rel=1e-6)
     monkeypatch.setattr("likeness.preflight.cost.last_rows", lambda asked: dataset)
     ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
-    assert afford(runs(("merf", 1.0)))[0] == [Cost(0)]  # nothing is left, and nothing is asked
+    assert afford(runs(("marginals", 1.0)))[0] == [Cost(0)]  # nothing is left, and nothing is asked
 
 
 def test_a_grid_on_the_command_line(project: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     code, text, _ = command(
-        "ledger", "afford", "--method", "merf", "--epsilon", "1", "--epsilon", "2", "--epsilon", "1"
+        "ledger", "afford", "--method", "marginals", "--epsilon", "1", "--epsilon", "2", "--epsilon", "1"
     )
     total = ONE + rho_for(2.0, 1e-5)
-    assert code == 0 and text.startswith(f"merf at epsilon 1: rho {ONE:.6g}\nmerf at epsilon 2: rho ")
+    assert code == 0 and text.startswith(f"marginals at epsilon 1: rho {ONE:.6g}\nmarginals at epsilon 2: rho ")
     assert f"all of them: at most rho {total:.6g} to be charged" in text
     assert "lifetime cap of uci-adult-1994: epsilon 0 spent, 2.302 of 10 afterwards" in text
     for words, rule in (
@@ -191,8 +194,8 @@ def test_another_recipe_waits_for_a_person(project: Path, command: Callable[...,
     facts = {"query": "old", "recipe": RECIPE - 1}
     ledger.reserve(Reservation("old", name, Adjacency.ADD_REMOVE_ONE, 0.001, "plan", {}, "old rows", "1~2", "", facts))
     run, before = Project.load(), ledger.records()
-    (query,) = runs(("merf", 1.0))[0].method.auxiliary_queries(run.context, {})
-    door = Door(runs(("merf", 1.0))[0].plan, ledger, Dataset(name, "new rows"), list)
+    query, *_ = runs(("marginals", 1.0))[0].method.auxiliary_queries(run.context, {})
+    door = Door(runs(("marginals", 1.0))[0].plan, ledger, Dataset(name, "new rows"), list)
     for ask in (lambda: plan.main(run), lambda: door.release(query)):
         with pytest.raises(BudgetError, match=words + r".*It costs rho 0\.0"):
             ask()
@@ -210,4 +213,4 @@ def test_a_wished_cap_counts_before_it_is_recorded(project: Path) -> None:
     content["ledger"]["cap"] = {"epsilon": 1.0, "delta": 1e-5}
     (project / "params.yaml").write_text(yaml.safe_dump(content))
     with pytest.raises(BudgetError, match=r"lifetime cap is epsilon 1 .*Waiting brings no budget back"):
-        afford(runs(("merf", 0.9), ("merf", 0.8)))
+        afford(runs(("marginals", 0.9), ("marginals", 0.8)))

@@ -34,7 +34,11 @@ NEEDED: dict[str, Any] = {
     "privacy": {"epsilon": 1, "delta": 1e-5, "population": "somebody"},
     "ingest": {"source": "t.csv", "schema": "t.yaml"},
 }
-EXAMPLES = ["digits", "mnist", "fashion_mnist", "cifar10", "mixture"]
+EXAMPLES = [
+    path.parent.name
+    for path in sorted((ROOT / "examples").glob("*/params.yaml"))
+    if path.with_name("methods.yaml").exists() and load_params(path).method in METHODS
+]
 
 
 def flat(values: Any, where: str) -> dict[str, Any]:
@@ -172,27 +176,7 @@ def test_every_key_says_what_it_means() -> None:
 
 
 def test_a_key_alone_leaves_its_neighbours_as_they_are_by_default() -> None:
-    """Also where a section has other defaults at its place than its class has."""
-    params = params_from({**NEEDED, "ledger": {"attempt": "2"}, "ntk": {"expert": {"train": {"latent_dim": 4}}}})
-    assert params.ledger == replace(LedgerSettings(), attempt="2")
-    ntk: Any = method_from(replace(params, method="ntk"))
-    assert ntk.train == replace(METHODS["ntk"]().train, latent_dim=4) and ntk.train.iterations == 2000
-
-
-def test_params_yaml_has_expert_settings_in_one_place() -> None:
-    section: dict[str, Any] = {"privatize": {"order": 5}, "train": {"iterations": 7}}
-    expert = {"privatize": {"product_order": 3}, "train": {"schedule": "cosine"}}
-    hp: Any = method_from(params_from({**NEEDED, "method": "hp", "hp": {**section, "expert": expert}}))
-    assert (hp.privatize.order, hp.train.iterations, hp.privatize.product_order) == (5, 7, 3)
-    assert hp.train.schedule == "cosine" and hp.plan == METHODS["hp"]().plan
-    for content, words in (
-        ({"train": {"schedule": "cosine"}}, r"^hp\.train\.schedule is .* Write it as hp\.expert\.train\.schedule\."),
-        ({"plan": {"shares": {}}}, r"^hp\.plan is an expert setting\. Write it as hp\.expert\.plan\."),
-        ({"expert": {"train": {"shedule": "cosine"}}}, r"^hp\.train\.shedule is not a setting\. Did you mean schedule"),
-        ({"expert": 3}, r"^hp\.expert must be a section with settings, got 3"),
-    ):
-        with pytest.raises(ParamsError, match=words):
-            method_from(params_from({**NEEDED, "method": "hp", "hp": content}))
+    assert params_from({**NEEDED, "ledger": {"attempt": "2"}}).ledger == replace(LedgerSettings(), attempt="2")
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -226,7 +210,7 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
     assert changed == {key.replace(".expert", "", 1): value for key, value in flat(content, "").items()}
     more = yaml.safe_load((folder / "methods.yaml").read_text())
     assert params.method not in more
-    for name in [params.method, *more]:
+    for name in [params.method, *(more.keys() & METHODS)]:
         plan = Project(Path(), replace(params_from({**content, **more}), method=name)).plan
         assert plan.private and plan.epsilon == 1.0
 
@@ -246,22 +230,13 @@ def test_the_examples_hold_what_differs_and_plan(example: str, monkeypatch: pyte
         (("privacy", "population"), None, r"privacy\.population is an open question .* Give a value"),
         (("sample", "where"), "income", r"sample\.where must be a mapping"),
         (("sample", "rows"), True, r"sample\.rows must be of type int"),
-        (("pearl", "train", "hidden"), 128, r"pearl\.train\.hidden must be a list"),
-        (("pearl", "auxiliary", "num_pairs"), 1000, r"num_pairs must be a power of two"),
         (("evaluate", "card"), None, r"evaluate\.card is not a setting\. The public page says at no cost"),
         (("evaluate", "learning_curve_sizes"), [60], r"sizes is not a setting\. Draw tables of several sizes"),
-        (("pearl", "auxiliary", "mixture", "components"), 3, r"shares\.mixture must be between 0 and 1 while .* is 3"),
-        (("pearl", "plan", "shares", "mixture"), 0.1, r"shares\.mixture must be 0 while .*components is 1"),
-        (("pearl", "auxiliary", "mixture", "columns"), ["age", "age"], r"a list of different names"),
         (("pearll",), {}, r"pearll is not a section"),
-        (("merf", "privatize", "lengthscale"), [0.5, 0], r"merf\.privatize\.lengthscale must be a number greater"),
-        (("merf", "privatize", "lengthscale"), [], r"merf\.privatize\.lengthscale must be a number greater than 0"),
-        (("merf", "privatize", "lengthscale"), None, r"merf\.privatize\.lengthscale must be a number"),
-        (("merf", "privatize", "lengthscale"), ["a"], r"merf\.privatize\.lengthscale\[0\] must be a number"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(keys: tuple[str, ...], value: Any, message: str) -> None:
-    content = {**EVERY, "method": keys[0] if keys[0] in METHODS else "pearl"}
+    content = {**EVERY, "method": keys[0] if keys[0] in METHODS else "marginals"}
     keys = (keys[0], "expert", *keys[1:]) if keys[0] in METHODS else keys
     with pytest.raises(ParamsError, match=message):
         method_from(params_from(changed(content, keys, value)))
@@ -283,7 +258,7 @@ def beyond(section: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 @pytest.mark.parametrize("name", ["", *METHODS])
 def test_every_range_is_kept(name: str) -> None:
-    content = {**EVERY, "method": name or "pearl"}
+    content = {**EVERY, "method": name or "marginals"}
     for path, value in beyond(METHODS[name] if name else Params):
         keys = (name, "expert", *path) if name else path
         with pytest.raises(ParamsError, match=rf"^{'.'.join(filter(None, (name, *path)))} must be .*, got "):
@@ -307,7 +282,7 @@ def test_numbers_that_yaml_reads_as_text(tmp_path: Path) -> None:
     assert (load_params(path).privacy.delta, load_params(path).privacy.epsilon) == (1e-5, float("inf"))
 
 
-KEYS = st.sampled_from(["method", "privacy", "ledger", "ingest", "pearl", "train", "sample", "tracking"])
+KEYS = st.sampled_from(["method", "privacy", "ledger", "ingest", "marginals", "train", "sample", "tracking"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -35,16 +35,12 @@ PRIVACY: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An untrained generator of Adult's columns."""
-    from likeness.data.encoding.layout import Layout
+    """A generator, whose rows nobody looks at."""
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness_papers.networks.tabular import TabularGenerator
+    from tests.generators.test_mixture import mixture
 
     folder = tmp_path_factory.mktemp("generator")
-    layout = Layout.from_schema(Schema.load(ROOT / "data/schema/adult.yaml"))
-    SavedGenerator(
-        TabularGenerator(layout, 2, [4]).eval(), (0.7, 0.3), {"environment": {"torch": "2", "device": "cpu"}}
-    ).save(folder)
+    SavedGenerator(mixture(), (0.7, 0.3), {"environment": {"torch": "2", "device": "cpu"}}).save(folder)
     return folder
 
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from likeness.data.schema.answers import column_called, parse_columns, parse_whole_number
 from likeness.data.schema.column_draft import Question
-from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.draft import SchemaDraft, TableQuestions
 from likeness.data.schema.kinds import KINDS, Date, pieces
 
 _ANY_ORDER = {"kind": "integer", "lower": 0, "upper": 1}  # stands in for an open order
@@ -68,43 +68,10 @@ class HistoryDraft(SchemaDraft):
         """The content of a schema file that can be checked: something stands in for what is open."""
         return {**super().so_far(), "most": 2 if self.most is None else self.most}
 
-    first_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "fixed": (
-            "Columns that never change for a person, names or numbers (Enter: none): ",
-            "As sex or year of birth. A person has the value of the first event. Example: 1 4-9 lab_*",
-        ),
-        "ends": (
-            "Values that no event follows, as state: dead (Enter: none): ",
-            "The last event of a history, as a death. Of several columns: state: dead, moved; ward: morgue",
-        ),
-    }
-    last_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "most": (
-            "Most events of one person that count: ",
-            "Later events of one person are left out. The noise does not grow with the number.",
-        ),
-    }
-
-    def open_keys(self) -> dict[str, bool]:
-        """Which questions about histories a person must be asked."""
-        named = any(self[name].categories for name in self.tables["events"])
-        return {
-            "fixed": self.fixed is None and bool(self.able()),
-            "ends": self.ends is None and named,
-            "most": self.most is None,
-        }
-
-    def answer_key(self, key: str, line: str) -> None:
-        """Take over columns that never change, categories that no event follows, or the most events that count."""
-        columns = list(self)
-        if key == "fixed":
-            names = parse_columns(line, columns, self.able())
-            self.fixed = [name for name in columns if name in names]
-        elif key == "ends":
-            parts = [part.partition(":") for part in line.split(";") if part.strip()]
-            self.ends = {column_called(name, columns): pieces(values) for name, _, values in parts}
-        else:
-            self.most = parse_whole_number(line)
+    @property
+    def table_questions(self) -> "HistoryQuestions":
+        """What a terminal asks about histories."""
+        return HistoryQuestions(self)
 
     def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         return {
@@ -118,3 +85,47 @@ class HistoryDraft(SchemaDraft):
             **({} if "people" in self.tables else {"fixed": list(self.fixed or ())}),
             **{table: {name: columns[name] for name in names} for table, names in self.tables.items()},
         }
+
+
+class HistoryQuestions(TableQuestions):
+    """Questions about histories, beside those about columns, that a terminal asks."""
+
+    draft: HistoryDraft
+    first: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "fixed": (
+            "Columns that never change for a person, names or numbers (Enter: none): ",
+            "As sex or year of birth. A person has the value of the first event. Example: 1 4-9 lab_*",
+        ),
+        "ends": (
+            "Values that no event follows, as state: dead (Enter: none): ",
+            "The last event of a history, as a death. Of several columns: state: dead, moved; ward: morgue",
+        ),
+    }
+    last: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "most": (
+            "Most events of one person that count: ",
+            "Later events of one person are left out. The noise does not grow with the number.",
+        ),
+    }
+
+    def open_keys(self) -> dict[str, bool]:
+        """Which questions about histories a person must be asked."""
+        draft = self.draft
+        named = any(draft[name].categories for name in draft.tables["events"])
+        return {
+            "fixed": draft.fixed is None and bool(draft.able()),
+            "ends": draft.ends is None and named,
+            "most": draft.most is None,
+        }
+
+    def answer(self, key: str, line: str) -> None:
+        """Take over columns that never change, categories that no event follows, or the most events that count."""
+        draft, columns = self.draft, list(self.draft)
+        if key == "fixed":
+            names = parse_columns(line, columns, draft.able())
+            draft.fixed = [name for name in columns if name in names]
+        elif key == "ends":
+            parts = [part.partition(":") for part in line.split(";") if part.strip()]
+            draft.ends = {column_called(name, columns): pieces(values) for name, _, values in parts}
+        else:
+            draft.most = parse_whole_number(line)

@@ -8,7 +8,7 @@ import pandas as pd
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
 from likeness.evaluation.utility import sample_rows
-from likeness.report.internal import Comparison, Tables, evaluate, join_marginals
+from likeness.report.internal import Comparison, Measures, Tables, evaluate, join_marginals
 from likeness_images import figures
 from likeness_images.convnet import estimators_of
 from likeness_images.distances import image_distances
@@ -36,19 +36,9 @@ def evaluate_images(
     most = settings.max_rows or MOST_ROWS
     named = {"train": real_train, "test": real_test, "synthetic": synthetic}
     train, test, drawn = (sample_rows(table, most, settings.seed, name) for name, table in named.items())
-    evaluate(
-        train,
-        test,
-        drawn,
-        schema,
-        settings,
-        folder,
-        estimators=None if schema.task == "none" else estimators_of(schema.task, settings.classifiers, shape),
-        halved=halved,
-        most=most,
-        compare=partial(compare_images, shape),
-        detailed=False,
-    )
+    estimators = None if schema.task == "none" else estimators_of(schema.task, settings.classifiers, shape)
+    measures = Measures(estimators, most, partial(compare_images, shape), detailed=False)
+    evaluate(train, test, drawn, schema, settings, folder, measures, halved)
 
 
 def compare_images(

@@ -49,6 +49,7 @@ from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
+from likeness.methods.maps import MAPS
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.datasets import MODELS
 from likeness.privacy.accountant import compose
@@ -61,8 +62,6 @@ from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import Partial
-from likeness_images.moments.clusters_map import ClassHalves
-from likeness_images.moments.cosine_map import CosineMoments
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
 
 _FACTS = {"source": "made up", "task": "classification", "label": "y"}
@@ -226,15 +225,16 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("moments", "centers", {"auxiliary": {"center": "classes", "splits": 1}}, ""),
 )
 
-# Of what is off as shipped: method, name, what it makes of the method's section.
+# Of what is off as shipped, in the methods that are here: method, name, what it makes of the method's section.
 OPTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any]]], ...] = tuple(
-    (method, name, partial(option, changes, paid)) for method, name, changes, paid in _OPTIONS
+    (method, name, partial(option, changes, paid)) for method, name, changes, paid in _OPTIONS if method in METHODS
 )
 
 # Of images in color: method, what it makes of the method's section.
 IN_COLOR: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     method: partial(option, *own)
     for method, own in (("merf", _SHIPPED), ("merf_ae", _CODES), ("moments", _SHIPPED), ("ntk", _CNN))
+    if method in METHODS
 }
 
 
@@ -255,7 +255,8 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
             for query in queries_of(name, method, RowSet(context, ""), rows):
                 key = f"{adjacency} {query.spec()} {query.num_groups}"
                 found.setdefault(key, Case(f"{name}{variant} {query.name}", adjacency, query, query, schema))
-    return [*found.values(), *cluster_cases(), *(history_cases() if "histories" in MODELS else ())]
+    clusters = cluster_cases() if "moments" in METHODS else ()
+    return [*found.values(), *clusters, *(history_cases() if "histories" in MODELS else ())]
 
 
 def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> list[Query]:
@@ -304,8 +305,8 @@ def history_cases() -> Iterator[Case]:
 
 def cluster_cases() -> Iterator[Case]:
     """Queries by cluster where classes are split: a black image and a white one lie in different clusters."""
-    clusters = EachCluster(ClassHalves((2, 3), 4, 1.0, 1, (127, 0, 0, 0) * 2, (60.0, 30.0)))
-    for feature in (Constant(), CosineMoments((2, 3), 4, 1.0, 0.3)):
+    clusters = EachCluster(MAPS["class_halves"]((2, 3), 4, 1.0, 1, (127, 0, 0, 0) * 2, (60.0, 30.0)))
+    for feature in (Constant(), MAPS["cosine_moments"]((2, 3), 4, 1.0, 0.3)):
         query = Query("by_cluster", "privatize", feature, clusters.num_groups, clusters)
         for adjacency in Adjacency:
             yield Case(f"moments with split classes {feature.name}", adjacency, query, query, IMAGES)

@@ -15,10 +15,10 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_bytes
 from likeness.inference.relations import summary
+from likeness.methods.maps import MAPS
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.query import Query
 from likeness.release.released import load_released
-from likeness_images.moments.cosine_map import CosineMoments
 from tests.campaigns.forgery import (
     Plant,
     edit_chain,
@@ -238,7 +238,7 @@ def guest(folder: Path) -> None:
 def symmetric(folder: Path) -> None:
     """Second moments without the noise that makes them unsymmetric."""
     size = 30
-    feature = CosineMoments((8, 8), size, 1.0, 0.3)
+    feature = MAPS["cosine_moments"]((8, 8), size, 1.0, 0.3)
     values = np.random.default_rng(0).integers(-(1 << 30), 1 << 30, (size, 1 + size))
     values[:, 1:] = np.triu(values[:, 1:]) + np.triu(values[:, 1:], 1).T
     replace_query(EMBEDDING, Query(EMBEDDING, "privatize", feature), values.reshape(1, -1))(folder)

@@ -22,6 +22,7 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.core.errors import LikenessError
+from likeness.methods import DEFAULT, METHODS
 from likeness.privacy.receipt import MECHANISM
 from likeness.verify import MOST_MINUTES, checks_of
 from tests.campaigns import forgery as f
@@ -46,6 +47,7 @@ class Lie:
         method: of the bundle.
         seal: how far the forger makes all else agree.
         retrain: whether the verifier trains again.
+        map_of: the method whose map it names, if that is not the bundle's.
         verdict: None: the check cannot be made, and says so.
     """
 
@@ -56,6 +58,7 @@ class Lie:
     method: str = "marginals"
     seal: f.Seal = f.Seal.CHAIN
     retrain: bool = False
+    map_of: str = DEFAULT
     verdict: bool | None = False
 
     def told(self, honest: dict[str, Path], folder: Path) -> Path:
@@ -174,9 +177,9 @@ LIES: tuple[Lie, ...] = (
     Lie("rows of a person share a contribution, where each counted", "sensitivity", "sensitivity is",
         p.feature(p.COUNTS, terms="each_person")),
     Lie("records count by cluster, and nothing assigns one", "sensitivity", "no map of cells",
-        p.clustered(map="cosine_moments", first_share=0.5)),
+        p.clustered(map="cosine_moments", first_share=0.5), map_of="moments"),
     Lie("records count by more clusters than there are sums", "sensitivity", "other groups than its clusters",
-        p.clustered(map="class_halves", splits=2, directions=[0] * 6, centers=[0.0, 0.0])),
+        p.clustered(map="class_halves", splits=2, directions=[0] * 6, centers=[0.0, 0.0]), map_of="moments"),
     Lie("a class stands beside inputs that people share", "sensitivity", "not those of single records",
         p.feature(p.EMBEDDING, terms="with_class", classes=2, contributions={"terms": "each_person"})),
     # --- files
@@ -477,7 +480,7 @@ LIES: tuple[Lie, ...] = (
     Lie("a hundred times the people", "noise", "counts another number of records",
         f.edit_values(p.COUNTS, lambda values: values * 100 + 12345)),
     Lie("a product is the number of records of a class, to the last bit", "noise", "repeats values", p.copied_count),
-    Lie("second moments are symmetric", "noise", "smaller than the receipt", p.symmetric),
+    Lie("second moments are symmetric", "noise", "smaller than the receipt", p.symmetric, map_of="moments"),
     # --- hostile files
     Lie("bytes before the first file of the zip", OPENED, "", h.zipped(h.before)),
     Lie("bytes after the last file of the zip", OPENED, "", h.zipped(lambda data: data + p.NOTE.encode())),
@@ -517,7 +520,9 @@ LIES: tuple[Lie, ...] = (
 
 
 _WORDS = {0: "BELIEVED", 1: "wrong", 3: "not everything tested"}
-BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in LIES if lie.method in MADE}
+TOLD = [lie for lie in LIES if lie.method in MADE and lie.map_of in METHODS]
+"""The lies that can be told here."""
+BY_NAME = {f"{lie.says} ({lie.check})": lie for lie in TOLD}
 
 
 def judged(lie: Any, honest: dict[str, Path]) -> list[Check]:

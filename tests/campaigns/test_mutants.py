@@ -1,6 +1,7 @@
 """The list of planted faults fits the code: it cannot rot without a word."""
 
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,22 @@ GROUPS = "verifier bundle evaluation dvc door histories pilot moments sources re
 
 
 def test_every_fault_can_be_planted_and_its_tests_are_there() -> None:
+    """But for those of wings that are not here."""
+    absent = [wing for wing in ("papers", "images", "histories", "postgres") if not find_spec(f"likeness_{wing}")]
+    gone = tuple(f"{folder}{wing}/" for wing in absent for folder in ("src/likeness_", "tests/"))
     faults = []
     for mutant in ALL:
+        if mutant.file.startswith(gone):
+            continue
         try:
             assert mutant.planted((ROOT / mutant.file).read_text()) and mutant.old != mutant.new
         except ValueError as error:
             faults.append(f"{mutant.id}: {error}")
-        faults += [f"{mutant.id}: no {name}" for name in mutant.test_files if not (ROOT / name).exists()]
+        faults += [
+            f"{mutant.id}: no {name}"
+            for name in mutant.test_files
+            if not (name.startswith(gone) or (ROOT / name).exists())
+        ]
         faults += [] if mutant.test_files else [f"{mutant.id}: no file of tests"]
     assert not faults
 

@@ -74,7 +74,12 @@ WINGS = [
 ]
 ONLY_IMAGES = tuple(name for wing in WINGS for name in wing.ONLY_IMAGES)
 MORE = [(SOME_PAIRS, 5), *(example for wing in WINGS for example in wing.MORE)]
+DOOR = {
+    way: [feature for wing in WINGS for feature in wing.DOOR.get(way, ())]
+    for way in ("records", "pairs of records", "outer products", "products of columns")
+}
 OUTER = [feature for wing in WINGS for feature in wing.OUTER]
+IMAGE_GENERATORS = {name: make for wing in WINGS for name, make in wing.IMAGE_GENERATORS.items()}
 COLORED = [case for wing in WINGS for case in wing.COLORED]
 for wing in WINGS:
     SMALL |= wing.SMALL

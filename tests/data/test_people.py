@@ -288,8 +288,3 @@ def test_rows_without_an_owner_are_refused_without_a_value(names: list[object], 
     with pytest.raises(DataError) as caught:
         people_of(values, "t")
     assert message in str(caught.value) and SECRET not in str(caught.value)
-
-
-def test_images_in_a_file_of_arrays_have_no_owner(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="does not name people"):
-        read_source(tmp_path / "t.npz", SCHEMA, None, "pid")

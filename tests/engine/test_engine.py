@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from test_streaming import OPEN, SCHEMA, joined, settings_of, source
+from toy_maps import Outer, Trigonometric
 
 from likeness.core.engine import LOCAL, Threads, threads
 from likeness.core.errors import ArtifactError, DataError
@@ -30,17 +31,14 @@ from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records
 from likeness.release.sums import over_parts as exact
 from likeness.release.sums.over_parts import exact_sum
-from likeness_papers.ntk.tangent_map import NetworkTangent
-from likeness_papers.pearl.characteristic_map import CharacteristicFunction
-from likeness_papers.pearl.pair_distance_map import PairDistance
 
 ROWS = 400
 WIDTH = Encoder(SCHEMA).layout.width
 FEATURES: dict[str, FeatureMap] = {
-    "each row's own": CharacteristicFunction(WIDTH, 16, 1.5, seed=0),
+    "each row's own": Trigonometric(WIDTH, 16, 1.5, seed=0),
     "counts": Constant(),
     "cells": PairMarginals((Cells(0, 4, (0.2, 0.5, 0.7)), Cells(1, 3, (0.3, 0.6)), Cells(2, 2, (0.5,)))),
-    "outer products": NetworkTangent("fc_1l", (8,), (WIDTH,), seed=0),
+    "outer products": Outer(((8, 6), (1, 8)), WIDTH, seed=0),
 }
 
 
@@ -239,7 +237,7 @@ def test_pairs_are_made_over_the_whole_table(rows: EncodedRows, terms: Any) -> N
             raise AssertionError("divided")
 
     assert EachRecord.splits and not terms.splits
-    query = Query("q", "auxiliary", PairDistance(2 * WIDTH), contributions=terms)
+    query = Query("q", "auxiliary", Trigonometric(4, 2 * WIDTH, 1.5, seed=0), contributions=terms)
     assert exact_sum(query, rows, Forbidden()).records == ROWS
     with pytest.raises(AssertionError, match="divided"):
         exact_sum(Query("q", "privatize", Constant()), rows, Forbidden())

@@ -405,22 +405,3 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
     with pytest.raises(DataError, match="num_records is 60, the training table has 42 rows"):
         write(60)
     assert not list(written.parent.iterdir())
-
-
-@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove_one"])
-def test_images_have_the_digest_of_their_columns(
-    adjacency: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "_GROUP_BYTES", 6 * 16)
-    label = {"y": {"kind": "categorical", "categories": ["0", "1"]}}
-    schema = schema_with(label, "y", name="toy images", image={"shape": [2, 3]})
-    g, path = np.random.default_rng(0), tmp_path / "images.npz"
-    np.savez(path, x_train=g.integers(0, 256, (60, 2, 3), dtype=np.uint8), y_train=g.integers(0, 2, 60))
-    params = settings_of(path, adjacency, Split(test_fraction=0.3, seed=1))
-    rows = IngestedRows(params, schema)
-    chunks = typed_rows(Sources(tmp_path, params), schema, rows)
-    write_private_chunks(chunks, tmp_path / "private/table.parquet", lambda: {})
-    table = read_private(tmp_path / "private/table.parquet")
-    train = table[table[SPLIT] == "train"].astype(dict.fromkeys(schema.pixels, "int64"))
-    expected = typed_digest(train, schema, KEY, ordered=adjacency == "replace_one")
-    assert (rows.training.digest(KEY), rows.training.count) == (expected, len(train)) and len(train) > 30

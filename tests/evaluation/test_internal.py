@@ -15,7 +15,7 @@ from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.utility import CLASSIFICATION_METRICS, metrics_of, sample_rows
 from likeness.report import internal
 from likeness.report.files import read_internal
-from likeness.report.internal import FILES, evaluate
+from likeness.report.internal import FILES, Measures, evaluate
 from likeness.report.pages import render_internal
 from likeness.report.rows import internal_rows
 
@@ -33,7 +33,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, schema_of: Callable[[str],
     out.mkdir(mode=0o755)
     train, test, synthetic = table_of(2000, 1), table_of(2000, 2), table_of(2000, 3)
     schema = Schema.from_dict({**schema_of("classification").to_dict(), "rules": RULES}, "tiny.yaml")
-    evaluate(train, test, synthetic, schema, Evaluate(), out, estimators=select("classification", QUICK))
+    evaluate(train, test, synthetic, schema, Evaluate(), out, Measures(select("classification", QUICK)))
     return out
 
 
@@ -160,7 +160,7 @@ def test_scores_are_of_the_held_out_rows(tmp_path: Path, schema: Schema, table_o
     train, test, synthetic = (table_of(600, seed) for seed in (1, 2, 3))
     test["sick"] = test["sick"].cat.rename_categories(["yes", "no"]).cat.reorder_categories(["no", "yes"])
     evaluate(
-        train, test, synthetic, schema, Evaluate(), tmp_path, estimators=select("classification", ("decision_tree",))
+        train, test, synthetic, schema, Evaluate(), tmp_path, Measures(select("classification", ("decision_tree",)))
     )
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert max(metrics["scores"][table]["roc_auc_score"] for table in ("synthetic", "real")) < 0.3
@@ -198,7 +198,7 @@ def test_progress_tells_no_number(
         schema,
         Evaluate(max_rows=40),
         tmp_path,
-        estimators=select("classification", ("lda",)),
+        Measures(select("classification", ("lda",))),
     )
     tables = ("synthetic", "real", "shuffled")
     assert caplog.messages == [f"evaluate: {done} of 3, {name}: lda" for done, name in enumerate(tables, 1)]
@@ -217,7 +217,7 @@ def test_classifiers_see_few_rows_unless_a_setting_says_more(
     tables = [table_of(60, seed) for seed in (1, 2, 3)]
     for most, rows in ((None, 30), (50, 50)):
         settings, estimators = Evaluate(max_rows=most), select("classification", ("lda",))
-        evaluate(*tables, schema, settings, tmp_path, estimators=estimators, most=30)
+        evaluate(*tables, schema, settings, tmp_path, Measures(estimators, most=30))
         assert seen[-3:] == [(rows, rows)] * 3
     smallest = sample_rows(tables[1], 50, 0, "test")[schema.label].value_counts().min()
     assert json.loads((tmp_path / "metrics.json").read_text())["auc_error"] == pytest.approx(smallest**-0.5)
@@ -227,7 +227,7 @@ def test_classifiers_see_few_rows_unless_a_setting_says_more(
 def test_other_tasks(tmp_path: Path, schema_of: Callable[[str], Schema], table_of: Tables, task: str) -> None:
     tables = [table_of(80, seed, task) for seed in (1, 2, 3)]
     chosen = select(task, ("ridge",)) if task == "regression" else None
-    evaluate(*tables, schema_of(task), Evaluate(), tmp_path, estimators=chosen)
+    evaluate(*tables, schema_of(task), Evaluate(), tmp_path, Measures(chosen))
     scores = json.loads((tmp_path / "metrics.json").read_text())["scores"]
     assert scores == {} if task == "none" else set(scores["real"]) == {"r2", "rmse"}
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from likeness.core.errors import ArtifactError
-from likeness.report import files
 from likeness.report.files import Internal, headline, read_internal, read_json, read_losses, write_public
 from likeness.report.formats import embed, loss_text, number, percent, spec, three, unbroken, value_text
 from likeness.report.pages import render, render_internal, write_internal, write_report
@@ -50,7 +49,7 @@ class Page(HTMLParser):
 def _no_curve_is_drawn() -> Iterator[None]:
     """Drawing takes most of the time of a page; test_figures sees to the figures themselves."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "loss_curve", lambda _: b"\x89PNG a curve")
+        patch.setattr("likeness.report.charts.loss_curve", lambda _: b"\x89PNG a curve")
         yield
 
 

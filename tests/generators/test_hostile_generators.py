@@ -1,38 +1,26 @@
 """Files of a generator that somebody else wrote: what cannot be drawn from is refused when read."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file, save_file
 
 from likeness.core.errors import ArtifactError
 from likeness.core.hashing import sha256_bytes
 from likeness.generators.base import SPEC_DIGEST
 from likeness.methods.saved_generator import SavedGenerator
-from likeness_images.moments.estimates import Moments
-from likeness_images.moments.gaussian_images import GaussianImages
-from likeness_papers.networks.images import ImageGenerator
+from tests.contracts.method_examples import IMAGE_GENERATORS
+
+EVERY = pytest.mark.parametrize("method", IMAGE_GENERATORS)
 
 
-def copula() -> GaussianImages:
-    made = GaussianImages((4, 6), 2, 10, 2.0, levels=1, texture=1.0)
-    made.start_from(Moments(np.zeros((2, 10)), np.stack([np.eye(10)] * 2)), np.full((2, 1, 24), 0.5))
-    return made
-
-
-def network() -> ImageGenerator:
-    torch.manual_seed(0)
-    return ImageGenerator((4, 6), 2, 3, 8, (4, 2)).eval()
-
-
-def saved(folder: Path, generator: Any, **changed: Any) -> Path:
+def saved(folder: Path, method: str, **changed: Any) -> Path:
     """A generator of 4 × 6 pixels and two classes with another spec, whose digest is right."""
-    SavedGenerator(generator, (0.5, 0.5), {"method": "moments", "releases": [], "private": True}).save(folder)
+    facts = {"method": method, "releases": [], "private": True}
+    SavedGenerator(IMAGE_GENERATORS[method](), (0.5, 0.5), facts).save(folder)
     spec = json.loads((folder / "spec.json").read_text())
     text = json.dumps({**spec, **changed})
     (folder / "spec.json").write_text(text)
@@ -41,12 +29,9 @@ def saved(folder: Path, generator: Any, **changed: Any) -> Path:
     return folder
 
 
-BOTH = pytest.mark.parametrize("make", [copula, network])
-
-
-@BOTH
-def test_as_it_was_it_draws(tmp_path: Path, make: Callable[[], Any]) -> None:
-    x, _ = SavedGenerator.load(saved(tmp_path, make())).draw(10, seed=0)
+@EVERY
+def test_as_it_was_it_draws(tmp_path: Path, method: str) -> None:
+    x, _ = SavedGenerator.load(saved(tmp_path, method)).draw(10, seed=0)
     assert x.shape == (10, 24) and np.isfinite(x).all()
 
 
@@ -65,25 +50,26 @@ def test_as_it_was_it_draws(tmp_path: Path, make: Callable[[], Any]) -> None:
     ],
     ids=str,
 )
-def test_a_hostile_specification_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+@pytest.mark.parametrize("method", IMAGE_GENERATORS.keys() & {"moments"})  # whose generator has all these fields
+def test_a_hostile_specification_is_refused(tmp_path: Path, method: str, changed: dict[str, Any]) -> None:
     with pytest.raises(ArtifactError, match="not a generator of format"):
-        SavedGenerator.load(saved(tmp_path, copula(), **changed))
+        SavedGenerator.load(saved(tmp_path, method, **changed))
 
 
 @pytest.mark.long
-@BOTH
-def test_weights_that_were_cut_short_are_refused(tmp_path: Path, make: Callable[[], Any]) -> None:
-    path = saved(tmp_path, make()) / "weights.safetensors"
+@EVERY
+def test_weights_that_were_cut_short_are_refused(tmp_path: Path, method: str) -> None:
+    path = saved(tmp_path, method) / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(ArtifactError, match="not a generator of format"):
         SavedGenerator.load(tmp_path)
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize("shape", [[0, 6], [-4, -6], [600, 600]], ids=str)
 def test_no_pixels_or_too_many_are_refused_before_anything_is_built(
-    tmp_path: Path, make: Callable[[], Any], shape: list[int]
+    tmp_path: Path, method: str, shape: list[int]
 ) -> None:
     with pytest.raises(ArtifactError) as refusal:
-        SavedGenerator.load(saved(tmp_path, make(), shape=shape))
+        SavedGenerator.load(saved(tmp_path, method, shape=shape))
     assert "1 to 16384 values" in str(refusal.value.__cause__)

@@ -15,10 +15,16 @@ from likeness.data.encoding.layout import Block, Condition, Layout
 from likeness.features.cells import Cells
 from likeness.generators.base import systematic
 from likeness.methods.marginals.mixture import MixtureColumn, ProductMixture, rows_from_cells
-from likeness.methods.marginals.objective import MarginalObjective, Products, Singles, _halves
+from likeness.methods.marginals.objective import (
+    CountedTable,
+    MarginalObjective,
+    Measurement,
+    Products,
+    Singles,
+    _halves,
+)
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.saved_generator import SavedGenerator
-from likeness_papers.networks.tabular import TabularGenerator
 
 COLUMNS = [
     MixtureColumn(Cells(0, 3)),
@@ -121,8 +127,15 @@ def objective(
     plain = {"sizes": [3, 3, 2], "squared_weights": (1, 1, 1), "noise_std": 0.0, "kl_penalty": 0.0, "information": 1.0}
     given = {**plain, **others}
     even = np.concatenate([np.full(size, 1 / size) for size in given["sizes"]])
-    given = {"singles": Singles(even, np.full(len(even), np.inf)), **given}
-    return MarginalObjective(blocks=blocks, records=records, class_weights=np.array([1 - share, share]), **given)
+    measurement = Measurement(
+        given.pop("sizes"), np.array([1 - share, share]), records, given.pop("noise_std"), given.pop("information")
+    )
+    weighted = zip(blocks, given.pop("squared_weights"), strict=True)
+    return MarginalObjective(
+        measurement,
+        [CountedTable((i, j), counts, weight) for (i, j, counts), weight in weighted],
+        **{"singles": Singles(even, np.full(len(even), np.inf)), **given},
+    )
 
 
 def test_the_loss_is_zero_at_its_own_marginals_and_positive_elsewhere() -> None:
@@ -142,7 +155,8 @@ def with_tables(
     feature: PairMarginals, values: np.ndarray, sizes: list[int], records: float, **others: object
 ) -> MarginalObjective:
     """All that a map with named tables asks for."""
-    more = {"tables": list(feature.table_counts(values)), "squared_table_weights": feature.squared_table_weights}
+    counted = zip(feature.table_counts(values), feature.squared_table_weights, strict=True)
+    more = {"tables": [CountedTable(*table, weight) for table, weight in counted]}
     weights = feature.squared_weights or (1,) * len(feature.sizes)
     return objective(feature.blocks(values), records, sizes=sizes, squared_weights=weights, **more, **others)
 
@@ -341,12 +355,12 @@ def test_a_column_differs_between_classes_by_what_stands_out_of_the_noise() -> N
     """Two columns of two cells: the first differs by .3 within classes, the second by less than its noise."""
     shares, weights = np.array([0.5, 0.5, 0.25, 0.75]), np.array([0.8, 0.2])
     apart = np.array([[0.24, -0.24, 0.01, -0.01], [-0.06, 0.06, -0.01, 0.01]])
-    found = Singles(shares, np.ones(4), weights[:, None] * shares + apart, 1e4).class_shares([2, 2], weights)
+    found = Singles(shares, np.ones(4), weights[:, None] * shares + apart, 1e4).conditional_shares([2, 2], weights)
     assert found[:, 0] == pytest.approx([0.8, 0.2], abs=0.01) and found[:, 2:] == pytest.approx(
         np.tile(shares[2:], (2, 1))
     )
     assert found[:, :2].sum(axis=1) == pytest.approx(1)
-    assert Singles(shares, np.ones(4)).class_shares([2, 2], weights) == pytest.approx(np.tile(shares, (2, 1)))
+    assert Singles(shares, np.ones(4)).conditional_shares([2, 2], weights) == pytest.approx(np.tile(shares, (2, 1)))
 
 
 @pytest.mark.parametrize("asked", [PAIRS_OF_FIVE, ((0, 1), (0, 4), (1, 2), (3, 4))], ids=["all pairs", "some"])
@@ -358,10 +372,12 @@ def test_the_gradient_is_that_of_the_loss(
     """Against central differences along eight directions, all in float64."""
     sizes, random = [2, 3, 2, 4, 3], seeded(0)
     blocks = [(i, j, random.normal(50, 20, (2, sizes[i], sizes[j]))) for i, j in asked]
-    counts = [(table, random.normal(5, 3, (2, *[sizes[place] for place in table]))) for table in tables]
+    counts = [
+        CountedTable(table, random.normal(5, 3, (2, *[sizes[place] for place in table])), weight)
+        for table, weight in zip(tables, (2.5, 0.7), strict=False)
+    ]
     weights = random.integers(1, 5, len(blocks)).tolist()
     others = {"noise_std": 7.0, "kl_penalty": 1.5, "tables": counts}
-    others |= {"squared_table_weights": [2.5, 0.7][: len(counts)]}
     shares = np.concatenate([random.dirichlet(np.ones(size)) for size in sizes])
     if more == "singles":
         by_class = 0.5 * np.stack([shares, shares[::-1]])
@@ -388,13 +404,6 @@ def test_a_given_class_is_the_only_one_and_what_never_happens_is_refused() -> No
     assert (labels == 1).all() and len(x) == 500
     with pytest.raises(ParamsError, match="no such row"):
         SavedGenerator(mixture(), (1.0, 0.0), {}).draw(10, seed=0, classes=(1,))
-
-
-def test_the_network_can_be_asked_for_a_class_only() -> None:
-    saved = SavedGenerator(TabularGenerator(LAYOUT, 2, [4]).eval(), (0.5, 0.5), {})
-    assert (saved.draw(20, seed=0, classes=(1,))[1] == 1).all()
-    with pytest.raises(ParamsError, match="the label only"):
-        saved.draw(20, seed=0, conditions={0: Condition((0,))})
 
 
 def test_cells_of_another_release_have_the_shares_of_the_pieces_within_them() -> None:

@@ -1,5 +1,6 @@
 """Sets of people that differ in one person give sums within the sensitivity, from the tables on, for every query."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from likeness.release.records import Records
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness_histories.row_sets import history_rows
 from likeness_histories.schema import MEMORY, HistorySchema
+from tests.campaigns.audit import audit, history_cases
 
 pytestmark = pytest.mark.long
 
@@ -85,3 +87,14 @@ def test_a_person_moves_no_sum_by_more_than_one_record(which: str, memory: list[
                     assert share <= 1
                     reached = max(reached, share * (prefix != "" and adjacency is Adjacency.ADD_REMOVE_ONE))
     assert reached == pytest.approx(1)  # eight equal transitions of one person
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("words", ["", " and memory"])
+def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = next(case for case in history_cases() if case.name == f"marginals with histories{words} next_embedding")
+    assert audit(case).failures == () and audit(case).reached == pytest.approx(1)
+    monkeypatch.setattr("likeness.release.records._number_shares", lambda rows: dataclasses.replace(rows, persons=None))
+    assert any("16 times the sensitivity apart" in failure for failure in audit(case).failures)

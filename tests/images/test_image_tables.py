@@ -7,14 +7,21 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from toys import schema_with
 
+from likeness.config.params import Split
 from likeness.core.errors import DataError, SchemaError
+from likeness.data import private_tables as tables
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.private_tables import iter_private, read_private, write_private_chunks
 from likeness.data.schema.schema import Schema
 from likeness.data.source.files import read_source
-from likeness.data.source.row_digests import SourceDigest, row_hashes
+from likeness.data.source.row_digests import SourceDigest, row_hashes, typed_digest
+from likeness.pipeline.ingest import IngestedRows, typed_rows
+from likeness.pipeline.private_rows import SPLIT
+from likeness.pipeline.sources import Sources
+from tests.engine.test_streaming import settings_of
 
 ROOT, KEY = Path(__file__).resolve().parents[2], b"k" * 32
 CLASSES = {"kind": "categorical", "categories": ["cat", "dog", "eel"]}
@@ -192,3 +199,27 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
     with pytest.raises(DataError, match="schema t has none"):
         read_source(tmp_path / "t.npz", schema(image=None, columns={"animal": CLASSES, "b": CLASSES}), None)
+
+
+def test_images_in_a_file_of_arrays_have_no_owner(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="does not name people"):
+        read_source(tmp_path / "t.npz", schema(), None, "pid")
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove_one"])
+def test_images_have_the_digest_of_their_columns(
+    adjacency: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_GROUP_BYTES", 6 * 16)
+    label = {"y": {"kind": "categorical", "categories": ["0", "1"]}}
+    own = schema_with(label, "y", name="toy images", image={"shape": [2, 3]})
+    g, path = np.random.default_rng(0), tmp_path / "images.npz"
+    np.savez(path, x_train=g.integers(0, 256, (60, 2, 3), dtype=np.uint8), y_train=g.integers(0, 2, 60))
+    params = settings_of(path, adjacency, Split(test_fraction=0.3, seed=1))
+    rows = IngestedRows(params, own)
+    chunks = typed_rows(Sources(tmp_path, params), own, rows)
+    write_private_chunks(chunks, tmp_path / "private/table.parquet", lambda: {})
+    table = read_private(tmp_path / "private/table.parquet")
+    train = table[table[SPLIT] == "train"].astype(dict.fromkeys(own.pixels, "int64"))
+    expected = typed_digest(train, own, KEY, ordered=adjacency == "replace_one")
+    assert (rows.training.digest(KEY), rows.training.count) == (expected, len(train)) and len(train) > 30

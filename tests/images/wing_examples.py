@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from likeness.features.base import FeatureMap
 from likeness_images.moments.clusters_map import ClassHalves
 from likeness_images.moments.cosine_map import CosineMoments, CosineNorms
+from likeness_images.moments.estimates import Moments
+from likeness_images.moments.gaussian_images import GaussianImages
 from likeness_images.moments.levels_map import CosineLevels, LevelCounts
 
 ONLY_IMAGES = ("moments",)
@@ -62,6 +66,17 @@ MORE: list[tuple[FeatureMap, int]] = [
     for feature, inputs in maps.values()
     if isinstance(feature, CosineMoments | CosineNorms)
 ]
+DOOR: dict[str, list[FeatureMap]] = {}
 OUTER = [CosineMoments((10, 10), 60, 4.7, 0.3)]
+
+
+def copula() -> GaussianImages:
+    """A generator of 4 × 6 pixels and two classes."""
+    made = GaussianImages((4, 6), 2, 10, 2.0, levels=1, texture=1.0)
+    made.start_from(Moments(np.zeros((2, 10)), np.stack([np.eye(10)] * 2)), np.full((2, 1, 24), 0.5))
+    return made
+
+
+IMAGE_GENERATORS = {"moments": copula}
 # A method, its network and its generator: what learns colors.
 COLORED = [("moments", "", "gaussian_images")]

@@ -17,10 +17,10 @@ from likeness.features.column_marginals import ColumnMarginals
 from likeness.methods.base import CLASS_COUNTS, Context
 from likeness.methods.maps import from_spec
 from likeness.methods.marginals.columns import cells_of_number, first_grid
-from likeness.methods.marginals.knowledge import COLUMNS, PRODUCTS, Knowledge
 from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts, denoise_products
+from likeness.methods.marginals.release_state import COLUMNS, PRODUCTS, ReleaseState
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -126,20 +126,20 @@ def answers(count: int = 4_000, sigma: float = 1e-6) -> dict[str, Released]:
 
 
 def test_scores_are_clipped_ranks_and_rare_categories_have_none() -> None:
-    known = Knowledge(CONTEXT, answers(), 16)
+    known = ReleaseState(CONTEXT, answers(), 16)
     slots, scores = known.feature.slots, known.feature.scores
     assert slots[:2] == ((0, 0, 0, 0, 0, 1), (0, 0, 0, 0, 0)) and scores[0][5] == 1
     assert np.array(scores[2]) == pytest.approx([-1, -0.6, 0, 0.6, 1], abs=0.05)  # 1.5 times -.8, -.4, 0, .4, .8
     assert scores[3] == (1, 1, 1, 0) and slots[3] == (0, 1, 2, 0)
-    assert [single.counts[-1] for single in known.singles[:1]] == pytest.approx([10], abs=0.1)
+    assert [single.counts[-1] for single in known.columns.singles[:1]] == pytest.approx([10], abs=0.1)
 
 
 def test_only_dependent_pairs_have_a_strength_and_more_noise_hides_all() -> None:
     """With σ of 20 records, a product of 4,000 has noise of .005; false alarms of 5 pairs about 1 in 3 at most."""
-    strengths = Knowledge(CONTEXT, answers(sigma=20.0), 16).strengths()
+    strengths = ReleaseState(CONTEXT, answers(sigma=20.0), 16).strengths()
     assert strengths[0] > 0.3 and max(strengths[1:]) < 0.05 and sum(strength > 0 for strength in strengths) <= 3
-    known = Knowledge(CONTEXT, answers(100, 20.0), 16)
-    assert known.hidden
+    known = ReleaseState(CONTEXT, answers(100, 20.0), 16)
+    assert known.hides_cells
     second = [*Marginals().auxiliary_queries(CONTEXT, answers(100, 20.0))][-1]
     assert second.name == "second" and second.feature == known.feature
 
@@ -181,11 +181,11 @@ def test_products_of_categories_stay_as_they_came_where_their_cells_are_released
 def test_another_class_count_or_column_changes_the_next_question() -> None:
     """Each question follows from released integers: those of another draw make another."""
     released = answers(sigma=20.0)
-    first = Knowledge(CONTEXT, released, 16).feature
-    assert Knowledge(CONTEXT, dict(released), 16).feature == first
+    first = ReleaseState(CONTEXT, released, 16).feature
+    assert ReleaseState(CONTEXT, dict(released), 16).feature == first
     columns = released[COLUMNS]
     moved = replace(columns, lattice=columns.lattice[:, ::-1].copy())
-    assert Knowledge(CONTEXT, {**released, COLUMNS: moved}, 16).feature != first
+    assert ReleaseState(CONTEXT, {**released, COLUMNS: moved}, 16).feature != first
     assert {CLASS_COUNTS, COLUMNS, PRODUCTS} <= released.keys()
 
 

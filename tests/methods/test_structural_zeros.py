@@ -6,9 +6,9 @@ from ruled import SCHEMA, rows
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.methods.base import Context
-from likeness.methods.marginals.knowledge import Knowledge
 from likeness.methods.marginals.method import Marginals
-from likeness.methods.marginals.objective import MarginalObjective, Singles
+from likeness.methods.marginals.objective import CountedTable, MarginalObjective, Measurement, Singles
+from likeness.methods.marginals.release_state import ReleaseState
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
 
@@ -18,7 +18,7 @@ METHOD = Marginals()
 
 def test_no_row_that_keeps_the_rules_lies_in_a_forbidden_cell() -> None:
     """And the forbidden cells of the three rules are all there: every pair of their bins is forbidden or taken."""
-    columns = Knowledge(CONTEXT, {}, 16).bins
+    columns = ReleaseState(CONTEXT, {}, 16).bins
     zeros, encoder = StructuralZeros(SCHEMA.model_schema, columns), Encoder(SCHEMA.model_schema)
     codes = encoder.encode(forward_transform(rows(20_000), SCHEMA))
     x, labels = encoder.expand(codes), encoder.labels(codes)
@@ -57,16 +57,11 @@ def test_the_fit_leaves_little_where_a_rule_says_none() -> None:
     def leak(zeros: Zeros | None) -> float:
         blocks = [(0, 1, counts)]
         objective = MarginalObjective(
-            blocks=zeros.clear_forbidden(blocks) if zeros else blocks,
-            sizes=[2, 2],
-            squared_weights=[1],
-            class_weights=np.ones(1),
-            records=1_000.0,
-            noise_std=50.0,
-            information=0.02,
+            Measurement([2, 2], np.ones(1), records=1_000.0, noise_std=50.0, information=0.02),
+            [CountedTable((i, j), counts, 1) for i, j, counts in (zeros.clear_forbidden(blocks) if zeros else blocks)],
             kl_penalty=1.5,
             singles=Singles(np.full(4, 0.5), np.full(4, np.inf)),
-            certain=zeros,
+            zeros=zeros,
         )
         logits, weights = random.standard_normal((20, 4), dtype=np.float32), np.zeros((1, 20), dtype=np.float32)
         minimize(objective, logits, weights, METHOD.training, lambda *_: None)

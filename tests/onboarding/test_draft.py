@@ -22,8 +22,10 @@ from likeness.core.errors import DataError, LikenessError, ParamsError
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.header import guesses_of
+from likeness.pipeline.datasets import MODELS
 from likeness.preflight.faults import examine, schema_faults
 
+OF_HISTORIES = pytest.mark.skipif("histories" not in MODELS, reason="nothing that is here reads histories")
 ROOT = Path(__file__).resolve().parents[2]
 # Values that stand for private ones: none may be in anything that is written or printed.
 ROWS = {
@@ -182,6 +184,7 @@ def test_a_section_that_is_none_is_refused(clone: Path, text: str) -> None:
     assert not Path("data").exists()
 
 
+@OF_HISTORIES
 def test_a_draft_of_histories_has_both_tables_and_nothing_of_the_rows(clone: Path) -> None:
     ids = {"id": ["Zork7", "Zork8", "Zork7"]}
     pd.DataFrame({**ids, **{name: ROWS[name] for name in ("smoker", "name")}}).to_csv("people.csv", index=False)
@@ -212,6 +215,7 @@ def test_a_draft_of_histories_has_both_tables_and_nothing_of_the_rows(clone: Pat
     assert [path.name for path in Path("data/schema").iterdir()] == ["events.yaml"]
 
 
+@OF_HISTORIES
 def test_a_sheet_answers_the_questions_of_both_tables_of_histories(clone: Path) -> None:
     ids = {"id": ["Zork7", "Zork8", "Zork7"]}
     pd.DataFrame({**ids, "smoker": ROWS["smoker"]}).to_csv("people.csv", index=False)

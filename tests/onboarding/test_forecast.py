@@ -1,13 +1,13 @@
 """The forecast of time and memory against what the benchmark of the papers' methods measured."""
 
-import contextlib
 import csv
 import dataclasses
 from pathlib import Path
 
 import pytest
+import yaml
 
-from evidence.common import settings
+from likeness.config.load import params_from
 from likeness.config.params import Params
 from likeness.methods import METHODS
 from likeness.pipeline.project import Project
@@ -34,10 +34,13 @@ def measured() -> dict[tuple[str, str], tuple[float, float]]:
 
 def settings_of(data: str, method: str) -> Params:
     """As the benchmark has them: params.yaml for tables, the examples' for the others."""
-    with contextlib.chdir(ROOT):
-        params = settings(data)
+    example = ROOT / "examples" / data / "params.yaml"
+    files = [example, example.with_name("methods.yaml")] if example.exists() else [ROOT / "params.yaml"]
+    content = {key: value for file in files for key, value in yaml.safe_load(file.read_text()).items()}
+    known = {key.name for key in dataclasses.fields(Params)} | {method}
+    params = params_from({key: value for key, value in {**content, "method": method}.items() if key in known})
     ingest = dataclasses.replace(params.ingest, schema=str(ROOT / "data" / "schema" / f"{data}.yaml"))
-    return dataclasses.replace(params, method=method, ingest=ingest)
+    return dataclasses.replace(params, ingest=ingest)
 
 
 @pytest.mark.long
@@ -51,16 +54,9 @@ def test_time_and_memory_are_foreseen_within_a_factor_of_two(data: str, method: 
 
 
 @pytest.mark.long
-def test_the_stages_of_images_are_foreseen_within_a_factor_of_two() -> None:
-    """Measured on two busy cores: `evaluate` of MNIST has the peak, 1.37 GB, and takes 242 s."""
-    expected = forecast(Project(Path(), settings_of("mnist", "moments")), 60_000)
-    assert 1.37e9 / 2 < expected.memory_bytes < 1.37e9 * 2
-    assert expected.evaluation_seconds is not None and 242 / 2 < expected.evaluation_seconds < 242 * 2
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
-    ("method", "seconds", "gigabytes"), [("moments", 0, 2.4), ("merf", 570, 2.9), ("ntk", 460, 2.8)]
+    ("method", "seconds", "gigabytes"),
+    [case for case in (("moments", 0, 2.4), ("merf", 570, 2.9), ("ntk", 460, 2.8)) if case[0] in METHODS],
 )
 def test_images_in_color_are_foreseen_within_a_factor_of_two(method: str, seconds: float, gigabytes: float) -> None:
     """Seconds of one core, of `merf` from eight steps, of `ntk` from a whole run; memory from whole runs."""
@@ -68,19 +64,6 @@ def test_images_in_color_are_foreseen_within_a_factor_of_two(method: str, second
     assert expected.training_seconds is not None
     assert seconds / 2 <= expected.training_seconds <= 2 * seconds
     assert gigabytes / 2 < expected.memory_bytes / 1e9 < gigabytes * 2
-
-
-@pytest.mark.long
-def test_a_residual_network_is_foreseen_within_a_factor_of_two() -> None:
-    """Five seconds of one core a step of 1,000 images of CIFAR-10, with 16 channels."""
-    params = settings_of("cifar10", "ntk")
-    ntk = {
-        **params.sections["ntk"],
-        "train": {**params.sections["ntk"]["train"], "network": "residual", "batch_size": 1000},
-    }
-    params = dataclasses.replace(params, sections={**params.sections, "ntk": ntk})
-    seconds = forecast(Project(Path(), params), ROWS["cifar10"]).training_seconds
-    assert seconds is not None and 5 * 1200 / 2 < seconds < 5 * 1200 * 2
 
 
 def test_class_counts_are_told_as_shares_of_a_class() -> None:

@@ -2,11 +2,15 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 
 from likeness.core.errors import ReleaseError
 from likeness.methods.maps import from_spec
+from likeness.release.query import Query
+from likeness.release.records import Records
+from likeness.release.sums.lattice_sum import lattice_sum
 from likeness_papers.hp.hermite_map import HermiteFeatures
 from likeness_papers.hp.mehler import rho_of
 
@@ -135,3 +139,12 @@ def test_means_of_products_are_found_without_the_products(
     assert isinstance(feature, HermiteFeatures) and (feature._pair_places is not None) is as_one_matrix
     expected = torch.stack([feature(x)[:13].mean(dim=0), feature(x)[13:].mean(dim=0)])
     torch.testing.assert_close(feature.means(x, [13, 17]), expected, rtol=0, atol=1e-14)
+
+
+def test_few_pairs_of_many_columns_are_no_matrix() -> None:
+    """Two pairs of eight columns: the matrix would be mostly unused, and the door makes whole vectors."""
+    few = HermiteFeatures(tuple(range(8)), (), (), (0.7,) * 8, (6.0,) * 8, 2, 2, ((0, 1), (4, 7)), 0.5)
+    triples = HermiteFeatures((0, 1, 2), (), (), (0.7,) * 3, (6.0,) * 3, 2, 2, ((0, 1, 2),), 0.5)
+    assert few.pairs == triples.pairs == ()
+    x = np.random.default_rng(0).random((9, 8))
+    assert lattice_sum(Query("q", "privatize", few), [Records(x, np.zeros(9, dtype=np.int64))]).any()

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.core.errors import DataError
-from likeness.data.encoding.layout import Block, Layout
+from likeness.core.errors import DataError, ParamsError
+from likeness.data.encoding.layout import Block, Condition, Layout
+from likeness.methods.saved_generator import SavedGenerator
 from likeness_papers.networks.tabular import TabularGenerator
 
 LAYOUT = Layout(
@@ -64,3 +65,10 @@ def test_rows_that_are_not_finite_are_refused() -> None:
         own.body[-1].bias[3] = torch.nan  # type: ignore[index]
     with pytest.raises(DataError, match="not finite"):
         own.draw(np.zeros(10, dtype=np.int64), np.random.default_rng(0))
+
+
+def test_the_network_can_be_asked_for_a_class_only() -> None:
+    saved = SavedGenerator(network(), (0.5, 0.5), {})
+    assert (saved.draw(20, seed=0, classes=(1,))[1] == 1).all()
+    with pytest.raises(ParamsError, match="the label only"):
+        saved.draw(20, seed=0, conditions={0: Condition((0,))})

@@ -1,9 +1,12 @@
 """What contract tests try of the papers: small settings of each method, and each map small and large."""
 
+import torch
+
 from likeness.features.base import FeatureMap
 from likeness_papers.hp.hermite_map import HermiteFeatures
 from likeness_papers.merf.fourier_map import MixedFourierFeatures
 from likeness_papers.merf_ae.encoded_map import EncodedFourier
+from likeness_papers.networks.images import ImageGenerator
 from likeness_papers.ntk.tangent_map import NetworkTangent
 from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 from likeness_papers.pearl.modal_map import Modal
@@ -78,5 +81,37 @@ OUTER = [
     NetworkTangent("cnn_2l", (6, 40), (100,), seed=1),
     NetworkTangent("cnn_2l", (6, 40), (10, 10), seed=1),
 ]
+# What the tests of the door sum: rows of four coordinates, two of them one-hot; two such rows; rows of five; and two
+# numbers, the mark of the second, and two categories.
+FEW_MODES = (Modes(0, False, (0.4, 0.6), (0.2, 0.8), (0.05, 0.1)), Modes(1, False, (0.5,) * 2, (0.3, 0.6), (0.02, 0.2)))
+OF_RECORDS = CharacteristicFunction(12, 4, 1.5, seed=0), MixedFourierFeatures(9, (0.05, 0.5, 3.0), 0, (0, 1), (2, 3), 1)
+ALL_PAIRS = tuple((i, j) for i in range(4) for j in range(i + 1, 4))
+DOOR: dict[str, list[FeatureMap]] = {
+    "records": [
+        *OF_RECORDS,
+        HermiteFeatures((0, 1), (), ((2, 4),), (0.7, 0.99), (6.0, 1.0), 6, 4, ((0, 1), (1, 2)), 0.75),
+        Modal(4, FEW_MODES, CharacteristicFunction(12, 8, 1.5, seed=0)),
+        ModeStatistics(FEW_MODES),
+    ],
+    "pairs of records": [PairDistance(4), Modal(4, FEW_MODES, PairDistance(8))],
+    "outer products": [
+        NetworkTangent("fc_1l", (6,), (5,), seed=0),
+        NetworkTangent("fc_2l", (6, 4), (5,), seed=0),
+        NetworkTangent("cnn_2l", (2, 4), (5,), seed=0),
+    ],
+    "products of columns": [
+        HermiteFeatures((0, 1), (1,), ((3, 5), (5, 8)), (0.7, 0.9), (6.0, 1.0), 2 * order, order, ALL_PAIRS, share)
+        for share, order in ((0.8, 3), (1.0, 3), (0.3, 8))
+    ],
+}
+
+
+def network() -> ImageGenerator:
+    """An untrained network of 4 × 6 pixels and two classes."""
+    torch.manual_seed(0)
+    return ImageGenerator((4, 6), 2, 3, 8, (4, 2)).eval()
+
+
+IMAGE_GENERATORS = {"merf": network}
 # A method, its network and its generator: what learns colors.
 COLORED = [("ntk", "auto", "image"), ("ntk", "residual", "residual_images")]

@@ -92,15 +92,18 @@ def test_a_plugin_releases_samples_and_verifies_where_the_auditor_trusts_it(
         verify(bundle, trusted=["mean"])
 
 
+OURS = "likeness.methods.marginals.method import Marginals"
+
+
 @pytest.mark.parametrize(
     ("points", "text", "fault"),
     [
         ("means = lost:Means", "", "cannot be imported: ModuleNotFoundError"),
         ("means = likeness_means:Means", "Means = 5", "must give a subclass of likeness.methods.Method"),
         ("mean = likeness_means:Means", None, "must give the method the name 'mean'"),
-        ("means = likeness_means:Hp", "from likeness_papers.hp.method import Hp", "must give the method the name"),
-        (None, "from likeness_papers.hp.method import Hp\nclass Means(Hp):\n    name = 'means'", ""),
-        (None, SOURCE.read_text().replace("means_coordinates", "hermite"), "exists: hermite"),
+        ("means = likeness_means:Marginals", f"from {OURS}", "must give the method the name"),
+        (None, f"from {OURS}\nclass Means(Marginals):\n    name = 'means'", ""),
+        (None, SOURCE.read_text().replace("means_coordinates", "pair_marginals"), "exists: pair_marginals"),
     ],
 )
 def test_what_is_no_method_of_its_own_is_refused(site: Path, points: str | None, text: str | None, fault: str) -> None:

@@ -16,26 +16,39 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from toy_maps import Trigonometric
 
 from likeness.config.explain import defaults
 from likeness.core.rng import public
+from likeness.data.encoding.layout import Layout
 from likeness.methods import METHODS
 from likeness.methods.base import Method
 from likeness.methods.maps import MAPS
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu
-from likeness.release import door, query, records
+from likeness.release import door, query
+from likeness.release.query import Query
 from likeness.release.sums import clipping
-from likeness_papers.merf.fourier_map import MixedFourierFeatures
-from likeness_papers.pearl.characteristic_map import CharacteristicFunction
-from tests.campaigns.audit import COLOR, DELTA, OPTIONS, Case, Finding, audit, cases
+from tests.campaigns.audit import COLOR, DELTA, OPTIONS, SCHEMA, Case, Finding, audit, cases
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, upper_rate, variance_is
 
 pytestmark = pytest.mark.long
 
 DRAWS, EPSILON, POWER = 5_000, 15.0, 0.7
 SMALL = {"num_frequencies": 100, "widths": [40]}
+ASKED = {
+    "marginals": {"histograms", "products", "second"},
+    "pearl": {"mixture_1", "mixture_2"},
+    "moments": {"level_counts", "norms"},
+}
+MAPS_IN_COLOR = {
+    "moments": {"cosine_levels", "cosine_moments", "cosine_norms", "level_counts"},
+    "merf": {"mixed_fourier"},
+    "merf_ae": {"encoded_fourier"},
+    "ntk": {"tangent"},
+}
+WIDTH = Layout.from_schema(SCHEMA).width
 FEW = 2_000  # for planted faults: a fault of 10 % of the noise lies nine standard deviations of the test away
 
 
@@ -53,9 +66,10 @@ def every_case() -> list[Case]:
 
 
 @pytest.fixture(scope="module")
-def embedding(every_case: list[Case]) -> Case:
-    """PEARL's characteristic function, one record more or less."""
-    return next(c for c in every_case if c.name == "pearl embedding" and c.adjacency is Adjacency.ADD_REMOVE_ONE)
+def embedding() -> Case:
+    """Cosines and sines, one record more or less."""
+    asked = Query("embedding", "privatize", Trigonometric(100, WIDTH, 0.25, seed=0), num_groups=2)
+    return Case("toy embedding", Adjacency.ADD_REMOVE_ONE, asked, asked)
 
 
 def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> None:
@@ -71,14 +85,13 @@ def test_every_method_map_and_adjacency_is_audited(every_case: list[Case]) -> No
 
 def test_options_that_are_off_as_shipped_are_audited(every_case: list[Case]) -> None:
     asked = {case.query.name for case in every_case}
-    assert {"histograms", "products", "second", "mixture_1", "mixture_2", "level_counts", "norms"} <= asked
+    assert {name for method in ASKED.keys() & METHODS for name in ASKED[method]} <= asked
     for adjacency in Adjacency:
         names = " ".join(case.name for case in every_case if case.adjacency is adjacency)
         assert all(f"{method} with {option} " in names for method, option, _ in OPTIONS)
         colored = [case for case in every_case if case.schema is COLOR and case.adjacency is adjacency]
         in_color = {str(case.query.feature.spec()["map"]) for case in colored}
-        assert {"cosine_levels", "cosine_moments", "cosine_norms", "level_counts", "encoded_fourier"} <= in_color
-        assert {"tangent", "mixed_fourier"} <= in_color
+        assert {name for method in MAPS_IN_COLOR.keys() & METHODS for name in MAPS_IN_COLOR[method]} <= in_color
         own = [case.query.feature for case in every_case if case.adjacency is adjacency]
         pairs = [feature for feature in own if isinstance(feature, PairMarginals)]
         assert any(feature.tables and feature.squared_weights for feature in pairs)
@@ -203,7 +216,7 @@ def test_a_planted_fault_is_reported(
     assert any(report in failure for failure in audit(embedding.canary, FEW, EPSILON).failures)
 
 
-def over_the_bound(feature: CharacteristicFunction, x: torch.Tensor) -> torch.Tensor:
+def over_the_bound(feature: Trigonometric, x: torch.Tensor) -> torch.Tensor:
     """Ten times the features that the parts allow."""
     angles = x @ feature.frequencies.to(x).T
     return 10 * torch.cat([angles.cos(), angles.sin()], dim=1)
@@ -212,43 +225,32 @@ def over_the_bound(feature: CharacteristicFunction, x: torch.Tensor) -> torch.Te
 def test_a_map_over_its_bound_is_clipped_and_without_the_clip_it_is_reported(
     embedding: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CharacteristicFunction, "__call__", over_the_bound)
+    monkeypatch.setattr(Trigonometric, "__call__", over_the_bound)
     clipped = audit(embedding)
     assert clipped.failures == () and clipped.reached <= 1
     monkeypatch.setattr(clipping, "_clip", lambda scaled, bound: np.trunc(scaled).astype(np.int64))
     assert any("times the sensitivity apart" in failure for failure in audit(embedding).failures)
 
 
-def standardized(feature: CharacteristicFunction, x: torch.Tensor) -> torch.Tensor:
+def standardized(feature: Trigonometric, x: torch.Tensor) -> torch.Tensor:
     """Inputs divided by their own standard deviation: one row more moves the features of all."""
     angles = (x / (x.std(dim=0) + 1e-3)) @ feature.frequencies.to(x).T
     return torch.cat([angles.cos(), angles.sin()], dim=1)
 
 
 def test_a_map_with_a_scale_from_the_rows_is_reported(embedding: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CharacteristicFunction, "__call__", standardized)
+    monkeypatch.setattr(Trigonometric, "__call__", standardized)
     assert any("times the sensitivity apart" in failure for failure in audit(embedding).failures)
 
 
-def test_another_length_scale_on_the_neighboring_table_is_reported(every_case: list[Case]) -> None:
-    """As a median of private distances would give: here one percent longer."""
-    case = next(c for c in every_case if c.name == "merf embedding" and c.adjacency is Adjacency.ADD_REMOVE_ONE)
-    feature = case.query.feature
-    assert isinstance(feature, MixedFourierFeatures)
-    other = dataclasses.replace(feature, lengthscale=1.01 * feature.lengthscale, digest="")
-    found = audit(dataclasses.replace(case, twin=dataclasses.replace(case.query, feature=other)))
+def test_another_scale_on_the_neighboring_table_is_reported(embedding: Case) -> None:
+    """As a median of private distances would give: here one percent larger."""
+    feature = embedding.query.feature
+    assert isinstance(feature, Trigonometric)
+    other = dataclasses.replace(feature, scale=1.01 * feature.scale, digest="")
+    found = audit(dataclasses.replace(embedding, twin=dataclasses.replace(embedding.query, feature=other)))
     assert any("another question" in failure for failure in found.failures)
     assert any("times the sensitivity apart" in failure for failure in found.failures)
-
-
-@pytest.mark.parametrize("words", ["", " and memory"])
-def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(
-    words: str, every_case: list[Case], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case = next(c for c in every_case if c.name == f"marginals with histories{words} next_embedding")
-    assert audit(case).failures == () and audit(case).reached == pytest.approx(1)
-    monkeypatch.setattr(records, "_shared", lambda rows: dataclasses.replace(rows, persons=None))
-    assert any("16 times the sensitivity apart" in failure for failure in audit(case).failures)
 
 
 def test_bounds_hold_and_are_near_on_a_gaussian_that_is_known() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy_maps import Trigonometric
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
@@ -24,7 +25,6 @@ from likeness.release.query import Query
 from likeness.release.records import AllRecords, EachPerson, EachRecord, Records
 from likeness.release.sums.clipping import to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
-from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 COLUMNS = (Cells(0, 3), Cells(3, 4, (0.25, 0.5, 0.75)), Cells(4, 3, (0.5,), missing=True))
@@ -78,7 +78,7 @@ def coded(records: Records) -> Records:
         ),  # not as they are encoded
         ColumnSteps((Steps(3, 0, 10, (5.0, 1.0)), Steps(4, 0, 10, (2.0,), missing=True))),
         PairProducts(COLUMNS, ((0, 1, 2), (0,) * 4, (0, 0, 1)), ((1.0,) * 3, (-1.0, -0.3, 0.3, 1.0), (-0.5, 0.7, 1.0))),
-        CharacteristicFunction(4, 6, 1.5, seed=0),
+        Trigonometric(4, 6, 1.5, seed=0),
     ],
     ids=lambda feature: feature.name,
 )
@@ -191,7 +191,7 @@ def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("feature", [PLAIN, CharacteristicFunction(4, 6, 1.5, seed=0)])
+@pytest.mark.parametrize("feature", [PLAIN, Trigonometric(4, 6, 1.5, seed=0)])
 @pytest.mark.parametrize(
     "labels",
     [np.zeros(9, np.int8), np.zeros(9), np.zeros(9, np.uint64), np.zeros(8, np.int64), np.zeros((9, 1), np.int64)],
@@ -231,11 +231,12 @@ from likeness.release.door import Door
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness_images.moments.cosine_map import CosineMoments, CosineNorms
-from likeness_images.moments.levels_map import CosineLevels, LevelCounts
+from likeness.methods.maps import MAPS
 rows = Records(np.eye(4), np.zeros(4, dtype=np.int64))
-images = CosineMoments((2, 2), 3, 1.0, 0.3), CosineNorms((2, 2), 3, 5), CosineLevels((2, 2), 3, 2, 0.5)
-for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2))), *images, LevelCounts((2, 2), 2, 5)):
+of_images = {"cosine_moments": (3, 1.0, 0.3), "cosine_norms": (3, 5), "cosine_levels": (3, 2, 0.5)}
+of_images["level_counts"] = 2, 5
+images = [MAPS[name]((2, 2), *arguments) for name, arguments in of_images.items() if name in MAPS]
+for feature in (Constant(), PairMarginals((Cells(0, 2), Cells(2, 2))), *images):
     assert lattice_sum(Query("q", "auxiliary", feature, num_groups=1), [rows]).any()
 assert "torch" not in sys.modules
 """

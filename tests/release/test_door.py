@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from counting import COUNTS, DATASET, PLAN, rows
 from scipy.stats import chi2
+from toy_maps import Trigonometric
 from toys import ledger_of_people, plan_with
 
 from likeness.config.load import load_params
@@ -39,7 +40,6 @@ from likeness.release.released import from_bytes, to_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_of
 from likeness.release.store import restore
 from likeness.release.sums.lattice_sum import lattice_sum
-from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 ADD = Adjacency.ADD_REMOVE_ONE
 
@@ -49,7 +49,7 @@ def plan(epsilon: float = 1.0, adjacency: Adjacency = ADD, num_records: int | No
 
 
 def query(frequencies: int = 50) -> Query:
-    return Query("q", "privatize", CharacteristicFunction(frequencies, 3, 1.0, seed=0), num_groups=2)
+    return Query("q", "privatize", Trigonometric(frequencies, 3, 1.0, seed=0), num_groups=2)
 
 
 def forbidden() -> Iterator[Records]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy_maps import Trigonometric
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.engine import Local
@@ -25,7 +26,6 @@ from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import exact_sum
-from likeness_papers.pearl.characteristic_map import CharacteristicFunction
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 PAIRS = PairMarginals((Cells(0, 3), Cells(3, 4), Cells(7, 2)), (1, 5, 2))
@@ -127,7 +127,7 @@ def test_somebody_who_comes_again_in_a_later_chunk_is_refused() -> None:
 
 
 def test_vectors_cannot_share() -> None:
-    query = Query("q", "privatize", CharacteristicFunction(9, 6, 1.5, seed=0), contributions=EachPerson())
+    query = Query("q", "privatize", Trigonometric(9, 6, 1.5, seed=0), contributions=EachPerson())
     with pytest.raises(ReleaseError, match="only a map of cells"):
         lattice_sum(query, [rows([2], 0)])
 

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from toy_maps import Products, Trigonometric
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
@@ -20,23 +21,14 @@ from likeness.release.records import BucketPairs, PositionPairs, Records
 from likeness.release.sums.clipping import BLOCK, to_lattice
 from likeness.release.sums.lattice_sum import block_rows, lattice_sum
 from likeness.testing.maps import check_neighbors, distance_squared
-from likeness_papers.hp.hermite_map import HermiteFeatures
-from likeness_papers.merf.fourier_map import MixedFourierFeatures
-from likeness_papers.pearl.characteristic_map import CharacteristicFunction
-from likeness_papers.pearl.modal_map import Modal
-from likeness_papers.pearl.mode import Modes
-from likeness_papers.pearl.mode_statistics_map import ModeStatistics
-from likeness_papers.pearl.pair_distance_map import PairDistance
+from tests.contracts.method_examples import DOOR
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
-MODES = (Modes(0, False, (0.4, 0.6), (0.2, 0.8), (0.05, 0.1)), Modes(1, False, (0.5, 0.5), (0.3, 0.6), (0.02, 0.2)))
 FEATURES: list[FeatureMap] = [
-    CharacteristicFunction(12, 4, 1.5, seed=0),
+    Trigonometric(12, 4, 1.5, seed=0),
     Constant(),
-    MixedFourierFeatures(9, (0.05, 0.5, 3.0), 0, (0, 1), (2, 3), 1),
-    HermiteFeatures((0, 1), (), ((2, 4),), (0.7, 0.99), (6.0, 1.0), 6, 4, ((0, 1), (1, 2)), 0.75),
-    Modal(4, MODES, CharacteristicFunction(12, 8, 1.5, seed=0)),
-    ModeStatistics(MODES),
+    Products(((0, None), (1, None)), ((2, 4),), 3, ((0, 1), (1, 2)), 0.75),
+    *DOOR["records"],
 ]
 
 
@@ -79,7 +71,9 @@ def test_sensitivity_on_neighboring_tables(feature: FeatureMap, n: int, seed: in
     check_neighbors(query, table, n, seed, data.draw(st.integers(0, n - 1)))
 
 
-@pytest.mark.parametrize("feature", [PairDistance(4), Modal(4, MODES, PairDistance(8))], ids=lambda f: f.spec()["map"])
+@pytest.mark.parametrize(
+    "feature", [Trigonometric(4, 8, 1.5, seed=0), *DOOR["pairs of records"]], ids=lambda f: f.spec()["map"]
+)
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(2, 30), seed=st.integers(0, 10**6), data=st.data())
 def test_sensitivity_of_pair_distances(feature: FeatureMap, n: int, seed: int, data: st.DataObject) -> None:
@@ -166,7 +160,7 @@ def test_a_map_of_another_width_is_refused() -> None:
 @pytest.mark.long
 def test_a_wide_map_is_summed_in_smaller_blocks_to_the_same_sum() -> None:
     """A block's rows depend on the width alone, and the sum on neither chunks nor blocks, to the last bit."""
-    wide = HermiteFeatures(tuple(range(4)), (), (), (0.7,) * 4, (6.0,) * 4, 20, 12, ((0, 1, 2), (1, 2, 3)), 0.5)
+    wide = Trigonometric(2_500, 4, 1.5, seed=0)
     query = Query("q", "privatize", wide, num_groups=2)
     assert block_rows(query) == 256 and block_rows(Query("q", "privatize", Constant())) == BLOCK
     assert block_rows(Query("q", "privatize", Liar(torch.zeros(1, 80_000)))) == 16

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from toy_maps import Outer, Products, Trigonometric
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.features.base import FeatureMap
@@ -18,22 +19,18 @@ from likeness.release.partition_selection import PartitionQuery, Partitions, cou
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, Contributions, EachRecord, PositionPairs, Records
 from likeness.release.sums.over_parts import exact_sum
-from likeness_papers.hp.hermite_map import HermiteFeatures
-from likeness_papers.ntk.tangent_map import NetworkTangent
-from likeness_papers.pearl.characteristic_map import CharacteristicFunction
-from likeness_papers.pearl.pair_distance_map import PairDistance
 
 WIDTH, ROWS, CHUNKS = 6, 3_000, 6
 PEOPLE = PrivacyUnit("pid", ROWS * CHUNKS)
-HERMITE = HermiteFeatures((0, 1, 2), (), (), (0.5, 0.5, 0.5), (1.0, 1.0, 1.0), 4, 3, ((0, 1), (1, 2), (0, 2)), 0.5)
+PRODUCTS = Products(((0, None), (1, None), (2, None)), (), 2, ((0, 1), (1, 2), (0, 2)), 0.5)
 QUERIES: dict[str, tuple[FeatureMap, Contributions]] = {
-    "each row": (CharacteristicFunction(16, WIDTH, 1.5, seed=0), EachRecord()),
+    "each row": (Trigonometric(16, WIDTH, 1.5, seed=0), EachRecord()),
     "all classes": (Constant(), AllRecords()),
     "cells": (PairMarginals((Cells(0, 4, (0.2, 0.5, 0.7)), Cells(1, 3, (0.3, 0.6)))), EachRecord()),
-    "outer products": (NetworkTangent("fc_1l", (8,), (WIDTH,), seed=0), EachRecord()),
-    "products of pairs": (HERMITE, EachRecord()),
-    "bucket pairs": (PairDistance(2 * WIDTH), BucketPairs(16)),
-    "position pairs": (PairDistance(2 * WIDTH), PositionPairs(16, 0)),
+    "outer products": (Outer(((8, 6), (1, 8)), WIDTH, seed=0), EachRecord()),
+    "products of pairs": (PRODUCTS, EachRecord()),
+    "bucket pairs": (Trigonometric(4, 2 * WIDTH, 1.5, seed=0), BucketPairs(16)),
+    "position pairs": (Trigonometric(4, 2 * WIDTH, 1.5, seed=0), PositionPairs(16, 0)),
 }
 
 

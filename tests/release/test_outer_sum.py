@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from toy_maps import Outer, outer_products
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
@@ -21,16 +22,14 @@ from likeness.release.sums import products as module
 from likeness.release.sums.clipping import outer_lattice, to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.testing.maps import check_neighbors, distance_squared
-from likeness_papers.networks.means import outer_features
-from likeness_papers.ntk.tangent_map import NetworkTangent
+from tests.contracts.method_examples import DOOR
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 FEATURES = [
-    NetworkTangent("fc_1l", (6,), (5,), seed=0),
-    NetworkTangent("fc_2l", (6, 4), (5,), seed=0),
-    NetworkTangent("cnn_2l", (2, 4), (5,), seed=0),
+    Outer(((6, 6), (1, 6)), 5, seed=0),
+    *DOOR["outer products"],
 ]
-EVERY = pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.architecture)
+EVERY = pytest.mark.parametrize("feature", FEATURES, ids=lambda f: getattr(f, "architecture", f.name))
 
 
 class Liar:
@@ -49,7 +48,7 @@ class Liar:
         return ((left, right),) * self.blocks
 
     def __call__(self, x: Tensor) -> Tensor:
-        return outer_features(self.factors(x))
+        return outer_products(self.factors(x))
 
     def spec(self) -> dict[str, Any]:
         return {"map": "liar"}
@@ -63,20 +62,20 @@ def table(n: int, seed: int, d: int = 5) -> Records:
 @EVERY
 @settings(deadline=None, max_examples=25)
 @given(n=st.integers(1, 30), seed=st.integers(0, 10**6), data=st.data())
-def test_sensitivity_on_neighboring_tables(feature: NetworkTangent, n: int, seed: int, data: st.DataObject) -> None:
+def test_sensitivity_on_neighboring_tables(feature: Any, n: int, seed: int, data: st.DataObject) -> None:
     query = Query("q", "privatize", feature, num_groups=2)
     check_neighbors(query, table, n, seed, data.draw(st.integers(0, n - 1)))
 
 
 @EVERY
-def test_one_record_moves_the_sum_by_almost_the_bound(feature: NetworkTangent) -> None:
+def test_one_record_moves_the_sum_by_almost_the_bound(feature: Any) -> None:
     query = Query("q", "privatize", feature, num_groups=2)
     moved = distance_squared(lattice_sum(query, [table(1, 0)]), np.zeros(1, dtype=np.int64))
     assert query.sensitivity_squared(ADD) * (1 - 1e-3) <= moved <= query.sensitivity_squared(ADD)
 
 
 @EVERY
-def test_the_sum_is_that_of_the_features(feature: NetworkTangent) -> None:
+def test_the_sum_is_that_of_the_features(feature: Any) -> None:
     """Up to the truncation of factors to 15 bits each: two steps of 2**-15 a coordinate at most."""
     assert isinstance(feature, OuterMap)
     query, records = Query("q", "privatize", feature, num_groups=2), table(500, 3)
@@ -92,7 +91,7 @@ def test_the_sum_is_that_of_the_features(feature: NetworkTangent) -> None:
 @EVERY
 @given(size=st.integers(1, 40), order_seed=st.integers(0, 1000))
 @settings(deadline=None, max_examples=10)
-def test_chunks_order_and_blocks_change_no_bit(feature: NetworkTangent, size: int, order_seed: int) -> None:
+def test_chunks_order_and_blocks_change_no_bit(feature: Any, size: int, order_seed: int) -> None:
     query, records = Query("q", "privatize", feature, num_groups=2), table(40, 5)
     order = np.random.default_rng(order_seed).permutation(40)
     chunks = [Records(records.x[order[p : p + size]], records.labels[order[p : p + size]]) for p in range(0, 40, size)]
@@ -117,7 +116,7 @@ def test_a_wide_map_is_evaluated_in_blocks_of_fewer_rows(monkeypatch: pytest.Mon
 class Dense:
     """The same map without its factors; remembers the largest block of its last sum."""
 
-    def __init__(self, feature: NetworkTangent) -> None:
+    def __init__(self, feature: Any) -> None:
         self.feature, self.bounded_parts, self.most_rows = feature, feature.bounded_parts, 0
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -181,8 +180,8 @@ def test_outer_products_and_vectors_are_clipped_alike() -> None:
     for feature in FEATURES:
         dense = to_lattice(evaluate(feature, feature, x), feature.bounded_parts, 30)
         factors = evaluate(feature, feature.factors, x)
-        pairs = outer_lattice(factors, feature.bounded_parts[0].lattice_bound_squared(30), 30)
-        vectors = outer_features(tuple((torch.from_numpy(left), torch.from_numpy(right)) for left, right in pairs))
+        pairs = outer_lattice(factors, feature.parts[0].lattice_bound_squared(30), 30)
+        vectors = outer_products(tuple((torch.from_numpy(left), torch.from_numpy(right)) for left, right in pairs))
         assert float(np.abs(vectors.numpy() - dense).max()) < 2 * 2**15 + 2
 
 

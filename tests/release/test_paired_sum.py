@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from toy_maps import Products
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
@@ -21,26 +22,27 @@ from likeness.release.sums.clipping import paired_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.products import _ExactSum, _pair_features
 from likeness.testing.maps import check_neighbors, distance_squared
-from likeness_papers.hp.hermite_map import HermiteFeatures
+from tests.contracts.method_examples import DOOR
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 ALL = tuple((i, j) for i in range(4) for j in range(i + 1, 4))
 
 
-def hermite(share: float = 0.8, order: int = 3) -> HermiteFeatures:
+def products(share: float = 0.8, order: int = 2) -> Products:
     """Two numbers, the second of which may be missing, and two columns of categories."""
-    return HermiteFeatures((0, 1), (1,), ((3, 5), (5, 8)), (0.7, 0.9), (6.0, 1.0), 2 * order, order, ALL, share)
+    return Products(((0, None), (1, 2)), ((3, 5), (5, 8)), order, ALL, share)
 
 
-FEATURES = [hermite(), hermite(1.0), hermite(0.3, 8)]
-EVERY = pytest.mark.parametrize("feature", FEATURES, ids=["combined", "products alone", "another order"])
+FEATURES = [products(), products(1.0), products(0.3, 5), *DOOR["products of columns"]]
+IDS = [f"{feature.name} with a share of {feature.product_share}" for feature in FEATURES]
+EVERY = pytest.mark.parametrize("feature", FEATURES, ids=IDS)
 
 
 class Dense:
     """The same map, for which the door makes whole vectors."""
 
-    def __init__(self, feature: HermiteFeatures) -> None:
-        self.feature, self.bounded_parts = feature, feature.bounded_parts
+    def __init__(self, feature: Any) -> None:
+        self.feature, self.parts = feature, feature.parts
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.feature(x)
@@ -97,13 +99,13 @@ def table(n: int, seed: int) -> Records:
 @EVERY
 @settings(deadline=None, max_examples=25)
 @given(n=st.integers(1, 30), seed=st.integers(0, 10**6), data=st.data())
-def test_sensitivity_on_neighboring_tables(feature: HermiteFeatures, n: int, seed: int, data: st.DataObject) -> None:
+def test_sensitivity_on_neighboring_tables(feature: Any, n: int, seed: int, data: st.DataObject) -> None:
     query = Query("q", "privatize", feature, num_groups=2)
     check_neighbors(query, table, n, seed, data.draw(st.integers(0, n - 1)))
 
 
 @EVERY
-def test_one_record_moves_the_sum_by_almost_the_bound(feature: HermiteFeatures) -> None:
+def test_one_record_moves_the_sum_by_almost_the_bound(feature: Any) -> None:
     query = Query("q", "privatize", feature, num_groups=2)
     records = table(1, 0)
     records.x[0, 2] = 1  # missing: its indicator is 1, and all its columns' norms but one number's are 1
@@ -112,7 +114,7 @@ def test_one_record_moves_the_sum_by_almost_the_bound(feature: HermiteFeatures) 
 
 
 @EVERY
-def test_the_sum_is_that_of_the_features(feature: HermiteFeatures) -> None:
+def test_the_sum_is_that_of_the_features(feature: Any) -> None:
     """Up to the rounding of columns: a step is 2**-15 of the fourth root of a product's squared bound."""
     assert isinstance(feature, PairedMap) and len(feature.pairs) == 6
     query, records = Query("q", "privatize", feature, num_groups=2), table(500, 3)
@@ -130,7 +132,7 @@ def test_the_sum_is_that_of_the_features(feature: HermiteFeatures) -> None:
 
 def test_rounding_does_not_drift_towards_zero() -> None:
     """On average of all coordinates: truncation takes a fifth of a step off each record, rounding nothing."""
-    feature = HermiteFeatures((0, 1), (), (), (0.7, 0.9), (6.0, 1.0), 3, 3, ((0, 1),), 1.0)
+    feature = Products(((0, None), (1, None)), (), 2, ((0, 1),), 1.0)
     query, x = Query("q", "privatize", feature), np.random.default_rng(0).random((2_000, 2))
     found = lattice_sum(query, [Records(x, np.zeros(2_000, dtype=np.int64))])[0] * 2.0**-query.lattice_bits
     expected = feature(torch.from_numpy(x)).sum(dim=0).numpy()
@@ -143,7 +145,7 @@ def test_rounding_does_not_drift_towards_zero() -> None:
 @EVERY
 @given(size=st.integers(1, 40), order_seed=st.integers(0, 1000))
 @settings(deadline=None, max_examples=10)
-def test_chunks_order_and_blocks_change_no_bit(feature: HermiteFeatures, size: int, order_seed: int) -> None:
+def test_chunks_order_and_blocks_change_no_bit(feature: Any, size: int, order_seed: int) -> None:
     query, records = Query("q", "privatize", feature, num_groups=2), table(40, 5)
     order = np.random.default_rng(order_seed).permutation(40)
     chunks = [Records(records.x[order[p : p + size]], records.labels[order[p : p + size]]) for p in range(0, 40, size)]
@@ -157,7 +159,7 @@ def test_chunks_order_and_blocks_change_no_bit(feature: HermiteFeatures, size: i
 
 
 @EVERY
-def test_a_column_is_each_row_s_own_by_a_bit(feature: HermiteFeatures) -> None:
+def test_a_column_is_each_row_s_own_by_a_bit(feature: Any) -> None:
     query, x = Query("q", "privatize", feature), table(37, 6).x
 
     def joined(rows: np.ndarray) -> np.ndarray:
@@ -280,12 +282,3 @@ def _with_parts(feature: Liar, parts: tuple[Part, ...]) -> Liar:
     return type("Other", (Liar,), {"bounded_parts": parts, "pairs": feature.pairs})(
         [own[0].tolist() for own in feature.columns]
     )
-
-
-def test_few_pairs_of_many_columns_are_no_matrix() -> None:
-    """Two pairs of eight columns: the matrix would be mostly unused, and the door makes whole vectors."""
-    few = HermiteFeatures(tuple(range(8)), (), (), (0.7,) * 8, (6.0,) * 8, 2, 2, ((0, 1), (4, 7)), 0.5)
-    triples = HermiteFeatures((0, 1, 2), (), (), (0.7,) * 3, (6.0,) * 3, 2, 2, ((0, 1, 2),), 0.5)
-    assert few.pairs == triples.pairs == ()
-    x = np.random.default_rng(0).random((9, 8))
-    assert lattice_sum(Query("q", "privatize", few), [Records(x, np.zeros(9, dtype=np.int64))]).any()

@@ -270,6 +270,7 @@ def test_an_origin_of_pytorch_is_that_of_one_build(change: dict[str, Any], possi
     assert _is_origin({**origin, **change}) == possible
 
 
+@pytest.mark.skipif("merf" not in METHODS, reason="no method that is here trains a network")
 @pytest.mark.parametrize(
     ("where", "words"),
     [

@@ -83,7 +83,8 @@ def method_from(params: Params) -> Method:
             f"params.yaml: {first} is not a section.{close or ' Remove it.'} Methods: {', '.join(METHODS)}"
         )
     section = normal_texts(params.sections.get(params.method) or {})  # it may name columns
-    return build(kind, merge_expert(kind, section) if "expert" in section else section, params.method)
+    expert = isinstance(section, dict) and "expert" in section
+    return build(kind, merge_expert(kind, section) if expert else section, params.method)
 
 
 def resolve_settings(params: Params) -> dict[str, Any]:

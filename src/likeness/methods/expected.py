@@ -1,9 +1,9 @@
 r"""What noise will leave of a table, before anything is released: from the public schema and a number of records.
 
 *Relations.* A relation is seen where squares of f numbers with noise s are above :math:`f + 2\sqrt{f l} + 2 l`, with
-l the logarithm of the number of pairs (:mod:`likeness.methods.marginals.knowledge`). At least half of it is left after
-shrinkage where they are above 2 f. The strength is that of :mod:`likeness.inference.relations`, for columns whose cells
-have equal shares: rare cells hide more.
+l the logarithm of the number of pairs (:mod:`likeness.methods.marginals.release_state`). At least half of it is left
+after shrinkage where they are above 2 f. The strength is that of :mod:`likeness.inference.relations`, for columns whose
+cells have equal shares: rare cells hide more.
 
 *Total variation.* The noise in columns with K cells on average, each of standard deviation σ in N records, moves a
 column by about :math:`0.22\, K \sigma / N`: the mean of a normal, about half of which the sum of the shares takes back.

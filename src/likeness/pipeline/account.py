@@ -1,6 +1,6 @@
 """The account of a run: all its releases, composed and checked against ledger and target."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,18 @@ _TOLERANCE = 1e-9
 _NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}
 SOFTWARE = ("autodp", "opendp", "numpy")
 """Libraries whose versions the account names. The generator names what trained it."""
+_OF_A_QUERY = (
+    "query",
+    "stage",
+    "sensitivity",
+    "noise_multiplier",
+    "rho",
+    "dimension",
+    "mechanism",
+    "sampler",
+    "ledger_seq",
+)
+_OF_A_LIFETIME = ("spent_rho", "spent_epsilon", "cap_epsilon", "cap_delta", "uncommitted")
 
 
 def account(project: Project) -> dict[str, Any]:
@@ -73,7 +85,7 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
     unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
     generators = project.model.load_generators(project.paths.generator)
-    again = account_of(project, plan, project.schema, there, generators, True, Standing("", unknown, digests))
+    again = account_of(project, plan, project.schema, there, generators, True, LedgerState("", unknown, digests))
     words = {key: account.get(key) for key in ("ledger", "software")}
     ids = {one.receipt.ledger_id for one in there}
     if account != {**again, **words} or ids != {dict(words["ledger"] or {}).get("id")}:
@@ -91,7 +103,7 @@ def account_of(
     released: Sequence[Released],
     generators: "Sequence[SavedGenerator]",
     with_table: bool = False,
-    standing: "Standing | None" = None,
+    ledger: "LedgerState | None" = None,
 ) -> dict[str, Any]:
     """The account of releases that the ledger knows.
 
@@ -102,27 +114,26 @@ def account_of(
         released: all of them, in order.
         generators: of each row set, fitted to them.
         with_table: the account is about the synthetic table of the project, too.
-        standing: what a ledger says; None: that of the project.
+        ledger: what a ledger says; None: that of the project.
 
     Raises:
         ReleaseError: the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    params, receipts, row_sets = project.params, [one.receipt for one in released], project.row_sets_of(schema)
-    account = privacy_json(
+    params, row_sets = project.params, project.row_sets_of(schema)
+    run = AccountedRun(
         params,
         plan,
-        receipts,
-        compose_costs(params, receipts),
-        standing or Standing.from_ledger(project.ledger, params.privacy.population),
+        released,
+        compose_costs(params, [one.receipt for one in released]),
+        ledger or LedgerState.read(project.ledger, params.privacy.population),
         sample_request(project.sample) if with_table else _NO_TABLE,
         check_synthetic(project) if with_table else {},
         notes(project.method, row_sets, auxiliary_of(released)),
-        {one.receipt.query: len(one.keys) for one in released},
         schema.rules,
         summary(row_sets, released, generators),
     )
-    return {**account, "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__}}
+    return {**run.to_json(), "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__}}
 
 
 def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Released]) -> list[str]:
@@ -146,7 +157,7 @@ def compose_costs(params: Params, receipts: Sequence[Receipt]) -> Account:
 
 
 @dataclass(frozen=True)
-class Standing:
+class LedgerState:
     """What a ledger says about a population.
 
     Attributes:
@@ -160,64 +171,107 @@ class Standing:
     digests: Mapping[str, str]
 
     @classmethod
-    def from_ledger(cls, ledger: Ledger, population: str) -> "Standing":
+    def read(cls, ledger: Ledger, population: str) -> "LedgerState":
         """The present state of a ledger that holds releases of the population."""
         budget = ledger.budget(population)
         assert budget is not None
         return cls(ledger.id, budget, {key: digest for key, (_, digest) in ledger.commits().items()})
 
 
-def privacy_json(
-    params: Params,
-    plan: Plan,
-    receipts: Sequence[Receipt],
-    total: Account,
-    standing: Standing,
-    sample: Mapping[str, Any],
-    outputs: Mapping[str, str],
-    facts: Sequence[str] = (),
-    keys: Mapping[str, int] | None = None,
-    rules: Sequence[Rule] = (),
-    relations: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The account as JSON, without the versions of the software.
+@dataclass(frozen=True)
+class AccountedRun:
+    """A run with everything that its account tells.
 
-    Args:
+    Attributes:
         params: the settings.
         plan: the plan.
-        receipts: of every release.
-        total: the composed cost of the receipts.
-        standing: what the ledger says about these people.
+        released: every release, in the order of the account.
+        total: the composed cost of the releases.
+        ledger: what the ledger says about these people.
         sample: the request for the table.
         outputs: SHA-256 of the files that it is about, by path.
-        facts: see :func:`notes`.
-        keys: number of released partitions, by the name of the query.
+        notes: see :func:`notes`.
         rules: of the schema, which every row keeps.
         relations: what a reader may believe, see :func:`likeness.inference.relations.summary`.
     """
-    private, plugins = plan.private, sorted({receipt.plugin for receipt in receipts} - {""})
-    value = {
-        "format": FORMAT,
-        "private": private,
-        "method": params.method,
-        **({"plugin": ", ".join(plugins)} if plugins else {}),
-        **_protection(params, plan),
-        "target": {"epsilon": params.privacy.epsilon, "delta": params.privacy.delta},
-        "total": _total(total),
-        "rdp_curve": {"orders": total.orders, "total": total.curve, "stages": total.stages},
-        "queries": [_query(receipt, plan, standing, (keys or {}).get(receipt.query, 0)) for receipt in receipts],
-        "notes": [*_nights(receipts), *facts, *_counting_databases(receipts)],
-        **({"rules": [rule.text for rule in rules]} if rules else {}),
-        **({"relations": relations} if relations else {}),
-        "sample": sample,
-        "outputs": outputs if private else {},  # without noise, a digest would reveal exact values
-        "ledger": {"id": standing.ledger_id, "lifetime": lifetime_of(standing.budget)},
-    }
-    stated: dict[str, Any] = json_value(value)
-    return stated
+
+    params: Params
+    plan: Plan
+    released: Sequence[Released]
+    total: Account
+    ledger: LedgerState
+    sample: Mapping[str, Any]
+    outputs: Mapping[str, str]
+    notes: Sequence[str] = ()
+    rules: Sequence[Rule] = ()
+    relations: Mapping[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The account, without the versions of the software."""
+        receipts, private = [one.receipt for one in self.released], self.plan.private
+        plugins = sorted({receipt.plugin for receipt in receipts} - {""})
+        value = {
+            "format": FORMAT,
+            "private": private,
+            "method": self.params.method,
+            **({"plugin": ", ".join(plugins)} if plugins else {}),
+            **self._protection(),
+            **self._costs(),
+            "queries": [self._query(one) for one in self.released],
+            "notes": [*_notes_on_nights(receipts), *self.notes, *_notes_on_databases(receipts)],
+            **({"rules": [rule.text for rule in self.rules]} if self.rules else {}),
+            **({"relations": self.relations} if self.relations else {}),
+            "sample": self.sample,
+            "outputs": self.outputs if private else {},  # without noise, a digest would reveal exact values
+            "ledger": {"id": self.ledger.ledger_id, "lifetime": lifetime_of(self.ledger.budget)},
+        }
+        stated: dict[str, Any] = json_value(value)
+        return stated
+
+    def _protection(self) -> dict[str, Any]:
+        """Who is protected, and against which change of the table."""
+        unit, privacy = self.plan.unit, self.params.privacy
+        return {
+            "identity": privacy.population,
+            "unit": describe_unit(unit, privacy.unit),
+            **({} if unit is None else {"rows_of_a_person": unit}),
+            "adjacency": str(self.plan.adjacency),
+            "num_records": self.plan.num_records,
+        }
+
+    def _costs(self) -> dict[str, Any]:
+        """The target, and the composed cost with its curves."""
+        privacy, total = self.params.privacy, self.total
+        names = ("rho", "epsilon", "epsilon_rdp", "epsilon_gaussian", "delta")
+        return {
+            "target": {"epsilon": privacy.epsilon, "delta": privacy.delta},
+            "total": _values(total, (*names, *(("delta_keys",) if total.delta_keys else ()))),
+            "rdp_curve": {"orders": total.orders, "total": total.curve, "stages": total.stages},
+        }
+
+    def _query(self, released: Released) -> dict[str, Any]:
+        """A release with its noise and its cost, and the number of its partitions where it has a threshold."""
+        receipt = released.receipt
+        step = 2.0**-receipt.lattice_bits
+        value = {
+            **_values(receipt, _OF_A_QUERY),
+            "map": receipt.feature,
+            "noise_scale": receipt.noise_scale * step,
+            "share": self.plan.query(receipt.query).share,
+            "sha256": self.ledger.digests[receipt.key],
+        }
+        if receipt.threshold is None:
+            return value
+        threshold = receipt.threshold * step
+        return {**value, "threshold": threshold, "delta_keys": receipt.delta_keys, "keys": len(released.keys)}
 
 
-def _nights(receipts: Sequence[Receipt]) -> list[str]:
+def _values(source: object, names: Iterable[str]) -> dict[str, Any]:
+    """Attributes by their names."""
+    return {name: getattr(source, name) for name in names}
+
+
+def _notes_on_nights(receipts: Sequence[Receipt]) -> list[str]:
     """Whom a night of a series is about, in words; nothing where a run is about everybody."""
     cohorts = {receipt.group for receipt in receipts} - {""}
     return [
@@ -227,7 +281,7 @@ def _nights(receipts: Sequence[Receipt]) -> list[str]:
     ]
 
 
-def _counting_databases(receipts: Sequence[Receipt]) -> list[str]:
+def _notes_on_databases(receipts: Sequence[Receipt]) -> list[str]:
     """Which databases counted the rows."""
     names = dict.fromkeys(one.backend.split()[0] for one in receipts if COUNTED.fullmatch(one.backend))
     return [
@@ -237,61 +291,9 @@ def _counting_databases(receipts: Sequence[Receipt]) -> list[str]:
     ]
 
 
-def _protection(params: Params, plan: Plan) -> dict[str, Any]:
-    """Who is protected, and against which change of the table."""
-    unit = plan.unit
-    return {
-        "identity": params.privacy.population,
-        "unit": describe_unit(unit, params.privacy.unit),
-        **({} if unit is None else {"rows_of_a_person": unit}),
-        "adjacency": str(plan.adjacency),
-        "num_records": plan.num_records,
-    }
-
-
-def _total(total: Account) -> dict[str, Any]:
-    """The composed cost."""
-    names = (
-        "rho",
-        "epsilon",
-        "epsilon_rdp",
-        "epsilon_gaussian",
-        "delta",
-        *(("delta_keys",) if total.delta_keys else ()),
-    )
-    return {name: getattr(total, name) for name in names}
-
-
-def _query(receipt: Receipt, plan: Plan, standing: Standing, keys: int) -> dict[str, Any]:
-    """A release with its noise and its cost; ``keys`` is the number of released partitions."""
-    names = (
-        "query",
-        "stage",
-        "sensitivity",
-        "noise_multiplier",
-        "rho",
-        "dimension",
-        "mechanism",
-        "sampler",
-        "ledger_seq",
-    )
-    step = 2.0**-receipt.lattice_bits
-    value = {
-        **{name: getattr(receipt, name) for name in names},
-        "map": receipt.feature,
-        "noise_scale": receipt.noise_scale * step,
-        "share": plan.query(receipt.query).share,
-        "sha256": standing.digests[receipt.key],
-    }
-    if receipt.threshold is None:
-        return value
-    return {**value, "threshold": receipt.threshold * step, "delta_keys": receipt.delta_keys, "keys": keys}
-
-
 def lifetime_of(budget: Budget) -> dict[str, Any]:
     """What the population has spent of its lifetime cap."""
-    names = ("spent_rho", "spent_epsilon", "cap_epsilon", "cap_delta", "uncommitted")
-    value: dict[str, Any] = json_value({name: getattr(budget, name) for name in names})
+    value: dict[str, Any] = json_value(_values(budget, _OF_A_LIFETIME))
     if not (budget.selection_delta or budget.spent_delta):
         return value
     return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}

@@ -189,7 +189,7 @@ class Project:
         """The synthetic tables on disk."""
         from likeness.pipeline.synthetic_table import SyntheticTables
 
-        return SyntheticTables(self.root, self.model.tables, self.params)
+        return SyntheticTables(self.root, self.model, self.params)
 
     @cached_property
     def plan(self) -> "Plan":

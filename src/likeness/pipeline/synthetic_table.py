@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
+    from likeness.pipeline.datasets.model import DataModel
     from likeness.release.released import Released
 
 _PLAIN = FileFormat()
@@ -72,12 +73,12 @@ class SyntheticTables:
 
     Attributes:
         root: the folder of the project.
-        schemas: of the tables, by name.
+        model: the data model.
         params: the settings.
     """
 
     root: Path
-    schemas: Mapping[str, Schema]
+    model: "DataModel"
     params: Params
 
     @cached_property
@@ -87,8 +88,17 @@ class SyntheticTables:
         Raises:
             DataError: a value is none of its column.
         """
-        places = {name: self.root / Outputs.project_path(f"{name}.parquet") for name in self.schemas}
-        return {name: read_synthetic(places[name], schema) for name, schema in self.schemas.items()}
+        places = {name: self.root / Outputs.project_path(f"{name}.parquet") for name in self.model.tables}
+        return {name: read_synthetic(places[name], schema) for name, schema in self.model.tables.items()}
+
+    @property
+    def plain(self) -> dict[str, bytes]:
+        """The rows of their Parquet files in the form without Parquet, by name."""
+        from likeness.data.encoding.dtypes import to_dtypes
+
+        layout, model = self.params.ingest.format, self.model
+        tables = {name: to_dtypes(self.typed_tables[name], schema) for name, schema in model.tables.items()}
+        return {name: model.plain_bytes(table, name, layout) for name, table in tables.items()}
 
 
 def csv_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:

@@ -42,11 +42,9 @@ def check_synthetic(project: Project) -> dict[str, str]:
     """
     for name in project.model.tables:
         _check_lineage(project, name)
-    from likeness.data.encoding.dtypes import to_dtypes  # with it comes pandas
 
-    for name, typed in project.synthetic.typed_tables.items():
-        table = to_dtypes(typed, project.model.tables[name])
-        if project.model.plain_bytes(table, name, project.params.ingest.format) != _plain(project, name).read_bytes():
+    for name, content in project.synthetic.plain.items():
+        if content != _plain(project, name).read_bytes():
             path = _path(project, f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
     places = map(Outputs.project_path, project.outputs.files)

@@ -111,8 +111,8 @@ class Interview:
             SchemaError: the given values break a rule, so no answer helps.
         """
         self._open = [name for name in self.draft if not self.draft[name].is_settled]
-        own = self.draft.first_questions, self.draft.last_questions
-        self._words = {"source": _WORDS["source"], **own[0], **_WORDS, **own[1]}  # in their order
+        own = self.draft.table_questions
+        self._words = {"source": _WORDS["source"], **own.first, **_WORDS, **own.last}  # in their order
         self._shown: set[str] = set()
         self._accept(self.draft)
         self._show(_INTRO)
@@ -190,7 +190,7 @@ class Interview:
             "missing": draft.nullable is None,
             "codes": any(draft[each].nullable for each in able),
             "people": not self._population,
-            **draft.open_keys(),
+            **draft.table_questions.open_keys(),
         }
         keys = [key for key in self._words if is_open.get(key) and not (key in _ONCE and key in taken)]
         before = len(keys) if name is None else sum(key in _BEFORE_COLUMNS for key in keys)
@@ -257,7 +257,7 @@ class Interview:
             Ingest("table", "schema", unit=PrivacyUnit(str(draft.person), most))
             self._max_rows = most
         else:
-            draft.answer_key(key, line)
+            draft.table_questions.answer(key, line)
             if key == "label" and self.private:
                 draft.make_private()
         self._accept(draft)

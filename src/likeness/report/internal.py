@@ -75,6 +75,23 @@ FILES = ("metrics.json", "scores.csv", "marginals.csv")
 """The files of :func:`evaluate`, which always writes all of them. Images have pictures beside them."""
 
 
+@dataclass(frozen=True)
+class Measures:
+    """How tables of one kind are scored.
+
+    Attributes:
+        estimators: by name; None: all of the task.
+        most: rows of a table that estimators see, drawn by the public seed, unless ``evaluate.max_rows`` is set.
+        compare: the comparison with the held-out rows.
+        detailed: whether columns, pairs, groups and neighbors are compared too.
+    """
+
+    estimators: Mapping[str, Factory] | None = None
+    most: int = MOST_TABLE_ROWS
+    compare: Callable[[pd.DataFrame, Tables, Schema, Evaluate], Comparison] = compare_tables
+    detailed: bool = True
+
+
 def evaluate(
     real_train: pd.DataFrame,
     real_test: pd.DataFrame,
@@ -82,12 +99,8 @@ def evaluate(
     schema: Schema,
     settings: Evaluate,
     out_dir: Path | str,
-    *,
-    estimators: Mapping[str, Factory] | None = None,
+    measures: Measures | None = None,
     halved: bool = False,
-    most: int = MOST_TABLE_ROWS,
-    compare: Callable[[pd.DataFrame, Tables, Schema, Evaluate], Comparison] = compare_tables,
-    detailed: bool = True,
 ) -> None:
     """Score the synthetic table against its ceiling and floor and write :data:`FILES`.
 
@@ -102,73 +115,62 @@ def evaluate(
         schema: public schema of all three.
         settings: section ``evaluate`` of params.yaml.
         out_dir: usually ``reports/internal/evaluation``.
-        estimators: by name; None: all of the task.
+        measures: how they are scored; None: as tables.
         halved: no row was held out, so both real tables are halves of the training rows.
-        most: rows of a table that estimators see, drawn by the public seed, unless ``evaluate.max_rows`` is set.
-        compare: the comparison with the held-out rows.
-        detailed: whether columns, pairs, groups and neighbors are compared too.
 
     Raises:
         DataError: a table has no rows.
     """
-    most = settings.max_rows or most
+    measures = measures or Measures()
     tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, settings.seed)}
-    scores = _scores(tables, real_test, schema, settings, estimators, most)
-    comparison = compare(real_test, tables, schema, settings)
+    scores = _scores(tables, real_test, schema, settings, measures)
+    comparison = measures.compare(real_test, tables, schema, settings)
     summary = {
         "not_private": True,
         "halved": halved,
-        "image": not detailed,
+        "image": not measures.detailed,
         **_means(scores, comparison, metrics_of(schema.task)),
     }
     if schema.task == "classification":
-        summary["auc_error"] = auc_error(sample_rows(real_test, most, settings.seed, "test")[schema.label])
-    if detailed:
+        summary["auc_error"] = auc_error(_held_out(real_test, settings, measures)[schema.label])
+    if measures.detailed:
         # Where both halves trained, a copy of either is as near as a copy of the other.
         near = None if halved else neighbors(tables, real_test, schema, settings.neighbor_rows, settings.seed)
         summary["details"] = {**details(tables, real_test, schema, settings.bins), "neighbors": near}
     if schema.rules:
-        real = pd.concat([real_train, real_test])
-        summary["rules"] = {
-            name: violation_counts(rows, schema) for name, rows in (("synthetic", synthetic), ("real", real))
-        }
+        rows = {"synthetic": synthetic, "real": pd.concat([real_train, real_test])}
+        summary["rules"] = {name: violation_counts(table, schema) for name, table in rows.items()}
     _write(Path(out_dir), summary, scores, comparison)
 
 
+def _held_out(real_test: pd.DataFrame, settings: Evaluate, measures: Measures) -> pd.DataFrame:
+    """The held-out rows that estimators are tested on."""
+    return sample_rows(real_test, settings.max_rows or measures.most, settings.seed, "test")
+
+
 def _scores(
-    tables: Mapping[str, pd.DataFrame],
-    real_test: pd.DataFrame,
-    schema: Schema,
-    settings: Evaluate,
-    estimators: Mapping[str, Factory] | None,
-    most: int,
+    tables: Tables, real_test: pd.DataFrame, schema: Schema, settings: Evaluate, measures: Measures
 ) -> pd.DataFrame:
     """Scores of the estimators of each table; empty without a task."""
-    metrics, seed, workers = metrics_of(schema.task), settings.seed, settings.workers
-    held_out = sample_rows(real_test, most, seed, "test")
-    scores = [pd.DataFrame(columns=["table", "classifier", *metrics, "seconds"])]
+    held_out, metrics, seed = _held_out(real_test, settings, measures), metrics_of(schema.task), settings.seed
+    columns = ["table", "classifier", *metrics, "seconds"]
     if not metrics:
-        return scores[0]
-    chosen = select(schema.task) if estimators is None else estimators
-    done = itertools.count(1)
-    with progress("evaluate", len(tables) * len(chosen)) as step:  # estimators end in several threads
+        return pd.DataFrame(columns=columns)
+    estimators = select(schema.task) if measures.estimators is None else measures.estimators
+    scores, done = [], itertools.count(1)
+    with progress("evaluate", len(tables) * len(estimators)) as step:  # estimators end in several threads
         for name, table in tables.items():
 
             def note(text: str, name: str = name) -> None:
                 step(next(done), f"{name}: {text}")
 
-            limited = sample_rows(table, most, seed, name)
-            rows = train_on_synthetic_test_on_real(limited, held_out, schema, seed, chosen, workers, note)
-            scores.append(rows.assign(table=name)[scores[0].columns])
-    return pd.concat(scores[1:])
+            rows = sample_rows(table, settings.max_rows or measures.most, seed, name)
+            found = train_on_synthetic_test_on_real(rows, held_out, schema, seed, estimators, settings.workers, note)
+            scores.append(found.assign(table=name)[columns])
+    return pd.concat(scores)
 
 
-def _write(
-    out: Path,
-    summary: Mapping[str, Any],
-    scores: pd.DataFrame,
-    comparison: Comparison,
-) -> None:
+def _write(out: Path, summary: Mapping[str, Any], scores: pd.DataFrame, comparison: Comparison) -> None:
     """Write :data:`FILES` into a folder, and the pictures of images."""
     make_private_folder(out)
     scores.to_csv(out / "scores.csv", index=False)

@@ -18,7 +18,7 @@ from likeness.core.paths import Outputs, json_text
 from likeness.ledger.budget import budget_of
 from likeness.ledger.records import REDRAW, SALT
 from likeness.methods import METHODS, distribution_of
-from likeness.pipeline.account import SOFTWARE, Standing, notes, privacy_json
+from likeness.pipeline.account import SOFTWARE, AccountedRun, LedgerState, notes
 from likeness.pipeline.consistency import check_plan, queries_of
 from likeness.pipeline.synthetic_table import sample_request
 from likeness.privacy.accountant import ORDERS, Account, compose, curves_of
@@ -132,19 +132,18 @@ def account(bundle: Bundle) -> str:
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
     digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released_files.items()}
-    again = privacy_json(
+    again = AccountedRun(
         params,
         bundle.plan,
-        receipts,
+        answers,
         _account(receipts, privacy["total"], params.privacy.delta),
-        Standing(str(bundle.records[0].body["ledger_id"]), budget, digests),
+        LedgerState(str(bundle.records[0].body["ledger_id"]), budget, digests),
         sample_request(bundle.sample),
         {str(Outputs.project_path(name)): _digest(bundle, name) for name in bundle.project.outputs.files},
         notes(bundle.project.method, bundle.row_sets, bundle.auxiliary),
-        {one.receipt.query: len(one.keys) for one in answers},
         bundle.schema.rules,
         privacy.get("relations"),  # the check of the generator computes them
-    )
+    ).to_json()
     software = privacy["software"]
     known = set(software) == {*SOFTWARE, "likeness"} and all(
         re.fullmatch(VERSION, str(text)) for text in software.values()

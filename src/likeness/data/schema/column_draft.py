@@ -1,11 +1,12 @@
 """The draft of a column: what is said of it, and the questions that only a person can answer."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from likeness.core.errors import SchemaError
+from likeness.core.text import choices, normal_text
 from likeness.data.schema.column_keys import DROP, column_from, keys_of
 from likeness.data.schema.dtypes import parse_dtype
 from likeness.data.schema.kinds import KINDS, PRIVATE
@@ -169,6 +170,38 @@ class ColumnDraft:
     def python_name(self, key: str) -> str:
         """A key of the column as Python sets it."""
         return f"schema[{python_text(self._name)}].{key}"
+
+
+class ColumnDrafts(dict[str, ColumnDraft]):
+    """The columns of a draft by their names, in table order."""
+
+    def name_of(self, label: Any) -> str:
+        """The name of a column, from its label in a frame.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
+        name = str(label) if str(label) in self else normal_text(str(label))
+        if name not in self:
+            raise SchemaError(f"'{name}' is not a column.{choices(name, self, 'Columns')}")
+        return name
+
+    def open_nullable(self, names: Iterable[str]) -> list[str]:
+        """Those of these columns of which it is open whether a value may be missing."""
+        return [name for name in names if self[name].nullable is None and not self[name].is_settled]
+
+    def set_nullable(self, names: Iterable[str], nullable: Set[str]) -> None:
+        """Say of these columns whether a value may be missing, but for those that a schema file settled."""
+        for name in names:
+            if not self[name].is_settled:
+                self[name].nullable = name in nullable
+
+    def to_dict(self, label: str | None) -> dict[str, dict[str, Any]]:
+        """The mappings of the columns as a schema file has them; a label is never missing."""
+        specs = {name: column.to_dict() for name, column in self.items()}
+        if label is not None and not self[label].is_settled:
+            specs[label].pop("nullable", None)
+        return specs
 
 
 def _faults(name: str, spec: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

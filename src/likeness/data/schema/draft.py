@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from likeness.core.errors import SchemaError
-from likeness.core.text import choices, did_you_mean, normal_text
+from likeness.core.text import did_you_mean
 from likeness.data.schema.answers import column_called, read_answer
-from likeness.data.schema.column_draft import ColumnDraft, Question, python_text
+from likeness.data.schema.column_draft import ColumnDraft, ColumnDrafts, Question, python_text
 from likeness.data.schema.column_keys import DROP, NAMES_PERSON
 from likeness.data.schema.kinds import KINDS, PRIVATE, Categorical, Integer
 from likeness.data.schema.schema import Schema
@@ -77,9 +77,9 @@ class SchemaDraft:
         self._label: str | None = None
         self._person: str | None = None
         self._stand_ins: dict[str, Any] = {}  # for columns that two categories cannot stand in for
-        self._columns = {
-            column: ColumnDraft(column, kind, (dtypes or {}).get(column)) for column, kind in kinds.items()
-        }
+        self._columns = ColumnDrafts(
+            {column: ColumnDraft(column, kind, (dtypes or {}).get(column)) for column, kind in kinds.items()}
+        )
 
     def __setattr__(self, key: str, value: Any) -> None:
         """Say something of the table.
@@ -97,7 +97,7 @@ class SchemaDraft:
         Raises:
             SchemaError: there is no such column.
         """
-        return self._columns[self._column_name(name)]
+        return self._columns[self._columns.name_of(name)]
 
     def __iter__(self) -> Iterator[str]:
         """Names of the columns in table order."""
@@ -116,7 +116,7 @@ class SchemaDraft:
     def label(self, name: Any) -> None:
         if name is not None and self[name].kind == DROP:
             raise SchemaError(f"label '{name}' has kind drop. Give it another kind, or set another label.")
-        self._label = None if name is None else self._column_name(name)
+        self._label = None if name is None else self._columns.name_of(name)
 
     @property
     def person(self) -> str | None:
@@ -125,7 +125,7 @@ class SchemaDraft:
 
     @person.setter
     def person(self, name: Any) -> None:
-        name = None if name is None else self._column_name(name)
+        name = None if name is None else self._columns.name_of(name)
         if name is not None and name == self._label:
             raise SchemaError(f"person '{name}' is the label, but names of people are never released.")
         if name is not None:
@@ -135,15 +135,14 @@ class SchemaDraft:
     @property
     def nullable(self) -> list[str] | None:
         """The columns that may miss a value; None while that is open. A list of names, ``all`` or ``none`` sets it."""
-        return None if self._undecided_columns() else [name for name in self.able() if self[name].nullable]
+        able = self.able()
+        return None if self._columns.open_nullable(able) else [name for name in able if self[name].nullable]
 
     @nullable.setter
     def nullable(self, names: "Iterable[str] | str") -> None:
         words: dict[str, list[str]] = {"all": list(self._columns), "none": []}
-        names = [self._column_name(one) for one in (words.get(names, [names]) if isinstance(names, str) else names)]
-        for name in self.able():
-            if not self[name].is_settled:
-                self[name].nullable = name in names
+        names = words.get(names, [names]) if isinstance(names, str) else names
+        self._columns.set_nullable(self.able(), set(map(self._columns.name_of, names)))
 
     def answer(self, name: Any, text: str) -> None:
         """Say what is possible in a column in one line, as in a terminal: ``0..110``, ``red, green``.
@@ -153,33 +152,10 @@ class SchemaDraft:
         """
         self[name].fill(read_answer(text, self[name].kind).spec)
 
-    first_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "label": (
-            "Column to predict, name or number (Enter: none): ",
-            "A model for later rows would predict this column. Without one, press Enter.",
-        ),
-    }
-    """Of :meth:`open_keys`, those that are asked first: the question, and what explains it."""
-    last_questions: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "rows": (
-            "Most rows of one person that are used: ",
-            "One person may have several rows. More rows than this number are left out. Noise grows with the number.",
-        ),
-    }
-    """The same of those that are asked last."""
-
-    def open_keys(self) -> dict[str, bool]:
-        """Which questions about a table of this kind, by their key, a person must be asked."""
-        return {"label": self._label is None, "rows": self._person is not None}
-
-    def answer_key(self, key: str, line: str) -> None:
-        """Take over a line that answers one of :meth:`open_keys` about the schema.
-
-        Raises:
-            SchemaError: a rule refuses it.
-        """
-        if key == "label":
-            self.label = column_called(line, list(self)) if line else None
+    @property
+    def table_questions(self) -> "TableQuestions":
+        """What a terminal asks about a table of this kind."""
+        return TableQuestions(self)
 
     def make_private(self) -> None:
         """Let all open categories but the label's be private."""
@@ -196,15 +172,11 @@ class SchemaDraft:
         """Whether the numbers of the label may be classes."""
         return self._label is not None and self[self._label].is_guessed and self[self._label].kind == Integer.name
 
-    def _undecided_columns(self) -> list[str]:
-        """Columns of which it is open whether a value may be missing."""
-        return [name for name in self.able() if self[name].nullable is None and not self[name].is_settled]
-
     def questions(self) -> list[Question]:
         """What only a person can say."""
         questions = [question for column in self._columns.values() for question in column.questions()]
         words = "true where a value may be missing, false where never"
-        questions += [Question(name, "nullable", words) for name in self._undecided_columns()]
+        questions += [Question(name, "nullable", words) for name in self._columns.open_nullable(self.able())]
         if self._either:
             words = "regression; or classification, and its kind categorical, if its numbers are classes"
             questions.insert(0, Question("", "task", words))
@@ -215,7 +187,7 @@ class SchemaDraft:
     def missing(self) -> dict[str, str]:
         """What only a person can say: from a line of Python without its value to the words of the question."""
         questions = {"schema.source": _SOURCE} if self.source is None else {}
-        questions |= {"schema.nullable": _NULLABLE} if self._undecided_columns() else {}
+        questions |= {"schema.nullable": _NULLABLE} if self._columns.open_nullable(self.able()) else {}
         for column in self._columns.values():
             questions |= {column.python_name(key): words for key, words in column.missing().items()}
         return questions
@@ -233,24 +205,18 @@ class SchemaDraft:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a schema file; an open question is None."""
-        columns = self._specs()
-        for name in self._undecided_columns():
+        columns = self._columns.to_dict(self._label)
+        for name in self._columns.open_nullable(self.able()):
             columns[name]["nullable"] = None
         return self._content(columns)
 
     def so_far(self) -> dict[str, Any]:
         """The content of a schema file that can be checked: something stands in for what is open."""
-        specs = self._specs().items()
+        specs = self._columns.to_dict(self._label).items()
         content = self._content(
             {name: self._stand_ins.get(name, _STAND_IN) if self[name].is_guessed else spec for name, spec in specs}
         )
         return {**content, "source": "?" if self.source is None else self.source}
-
-    def _specs(self) -> dict[str, dict[str, Any]]:
-        specs = {name: column.to_dict() for name, column in self._columns.items()}
-        if self._label is not None and not self[self._label].is_settled:
-            specs[self._label].pop("nullable", None)  # a label is never missing
-        return specs
 
     def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """The content of a schema file with these mappings of columns."""
@@ -260,21 +226,19 @@ class SchemaDraft:
         about = {"name": self.name, "source": self.source, "task": task}
         label = {} if kind is None else {"label": self._label}
         image = {} if self._image is None else {"image": {"shape": [*self._image]}}
-        return {**about, **label, **image, "columns": columns, **self._rule_sections()}
-
-    def comments(self) -> Comments:
-        """What is said beside keys of the file of a draft."""
-        return {
-            **{(name, key): GUESSED for name in self for key in ("kind", "dtype", "ordered") if self[name].is_guessed},
-            **{("", key): words for key, words in self._comments.items()},
-            **{(question.column, question.key): f"# ? {question.words}" for question in self.questions()},
-        }
+        return {**about, **label, **image, "columns": columns, **_rule_sections(self)}
 
     def text(self) -> str:
         """A schema file: each open question is ``null``, which no command accepts, with a comment ``# ?``."""
-        if not self.questions() and not any(self[name].is_guessed for name in self):
+        questions, guessed = self.questions(), [name for name in self if self[name].is_guessed]
+        if not questions and not guessed:
             return schema_yaml(self.to_dict())
-        return schema_yaml(self.to_dict(), self.comments())
+        comments: Comments = {
+            **{(name, key): GUESSED for name in guessed for key in ("kind", "dtype", "ordered")},
+            **{("", key): words for key, words in self._comments.items()},
+            **{(question.column, question.key): f"# ? {question.words}" for question in questions},
+        }
+        return schema_yaml(self.to_dict(), comments)
 
     def to_yaml(self, path: str | Path) -> None:
         """Write a schema file. An open question is ``null`` there, which ``likeness check`` lists."""
@@ -285,24 +249,58 @@ class SchemaDraft:
         missing = self.missing()
         about = {"schema.name": self.name, "schema.source": self.source}
         lines = list(_HEAD if missing else ())
-        lines += [f"{place} = {python_text(value)}" for place, value in about.items() if place not in missing]
+        lines += [f"{key} = {python_text(value)}" for key, value in about.items() if key not in missing]
         lines += [
             f"schema.label = {python_text(self._label)}" + ("" if self._label else "  # or the column to be predicted")
         ]
-        lines += [f"schema.{key} = {python_text(value)}" for key, value in self._rule_sections().items()]
-        lines += as_lines({place: words for place, words in missing.items() if "[" not in place}).splitlines()
+        lines += [f"schema.{key} = {python_text(value)}" for key, value in _rule_sections(self).items()]
+        lines += as_lines({key: words for key, words in missing.items() if "[" not in key}).splitlines()
         return "\n".join([*lines, *map(repr, self._columns.values())])
 
-    def _rule_sections(self) -> dict[str, Any]:
-        """The sections of rules that have any."""
-        sections = {"rules": list(self.rules), "derived": dict(self.derived)}
-        return {key: value for key, value in sections.items() if value}
 
-    def _column_name(self, label: Any) -> str:
-        name = str(label) if str(label) in self._columns else normal_text(str(label))
-        if name not in self._columns:
-            raise SchemaError(f"'{name}' is not a column.{choices(name, self._columns, 'Columns')}")
-        return name
+def _rule_sections(draft: SchemaDraft) -> dict[str, Any]:
+    """The sections of rules that have any."""
+    sections = {"rules": list(draft.rules), "derived": dict(draft.derived)}
+    return {key: value for key, value in sections.items() if value}
+
+
+class TableQuestions:
+    """Questions about a table, beside those about its columns, that a terminal asks.
+
+    Attributes:
+        first: those that are asked first, by their key: the question, and what explains it.
+        last: the same of those that are asked last.
+    """
+
+    first: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "label": (
+            "Column to predict, name or number (Enter: none): ",
+            "A model for later rows would predict this column. Without one, press Enter.",
+        ),
+    }
+    last: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "rows": (
+            "Most rows of one person that are used: ",
+            "One person may have several rows. More rows than this number are left out. Noise grows with the number.",
+        ),
+    }
+
+    def __init__(self, draft: SchemaDraft) -> None:
+        """Take the draft that they are about."""
+        self.draft = draft
+
+    def open_keys(self) -> dict[str, bool]:
+        """Which questions, by their key, a person must be asked."""
+        return {"label": self.draft.label is None, "rows": self.draft.person is not None}
+
+    def answer(self, key: str, line: str) -> None:
+        """Take over a line that answers one of :meth:`open_keys` about the schema.
+
+        Raises:
+            SchemaError: a rule refuses it.
+        """
+        if key == "label":
+            self.draft.label = column_called(line, list(self.draft)) if line else None
 
 
 def as_lines(missing: Mapping[str, str]) -> str:

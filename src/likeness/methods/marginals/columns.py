@@ -9,6 +9,8 @@ integers, and what follows from a logarithm is rounded.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
@@ -182,57 +184,121 @@ def next_grid(
         noise: standard deviation of a count of the next release.
         split: cells that are split into many parts of even width, and into how many.
     """
-    heavy = math.fsum(
+    of_values = (
         count
         for count, low, high in zip(counts, grid.lows, grid.highs, strict=True)
         if low == high and count > records / NUMBER_CELLS
     )
-    target = max((records - heavy) / NUMBER_CELLS, _HIDDEN * noise, 1.0)
-    few = grid.size <= _WIDE  # few cells are never joined
-    seen = [place for place, count in enumerate(counts) if count > 0] or [0]
-    starts: list[float] = []
-    alone: list[float] = []
-    spikes = {unit_of(column, spike) for spike in column.spikes}  # they have cells in every grid
-    held, begun = math.inf, 0.0  # in the joined cell, and where it begins; infinite: the next cell begins another
-    for place, count in enumerate(counts):
-        low, high = (value_of(column, unit) for unit in (grid.lows[place], grid.highs[place]))
-        if step is not None:
-            low, high = round(low / step) * step, round(high / step) * step
-        if low == high and (count >= target / 2 or step is None):
-            if step is not None:
-                starts.append(round(low / step))
-            elif count >= target / 2 and grid.lows[place] not in spikes:
-                alone.append(low)
-            held = math.inf if count >= target / 2 else held
-            continue
-        begin, end = grid.edges[place], grid.edges[place + 1]
-        apart = (begun > 0 and high > _FAR * begun) or (high <= 0 and begun < _FAR * high)
-        whole = count >= target or place in split
-        if few or held >= target or whole or place in (seen[0], seen[-1] + 1) or (apart and held > _TRACE * noise):
-            starts.append(begin if step is None else round(low / step))
-            held, begun = 0.0, low
-        held += count
-        parts = math.ceil(count / target) if count >= 1.5 * target else 1
-        parts = max(parts, split.get(place, 1))
-        if parts > 1:
-            if step is None:
-                starts += [round(begin + (end - begin) * part / parts, 14) for part in range(1, parts + 1)]
-            else:
-                first, last = round(low / step), round(high / step) + 1
-                starts += [first + (last - first) * part // parts for part in range(1, parts + 1)]
-            held = math.inf
-    for end, sign in ((value_of(column, grid.highs[seen[-1]]), 1), (value_of(column, grid.lows[seen[0]]), -1)):
-        for power in range(1, _BEYOND + 1):
-            far = (
-                float(f"{end * _FAR**power:.{DIGITS}g}")
-                if step is None
-                else round(end / step) * int(_FAR) ** power * step
-            )
-            if sign * end > 0 and column.bounds[0] < far < column.bounds[1]:
-                starts.append(round(unit_of(column, far), DIGITS) if step is None else round(far / step))
+    target = max((records - math.fsum(of_values)) / NUMBER_CELLS, _HIDDEN * noise, 1.0)
+    before = _CountedCells(column, step, grid, counts, target, noise, split)
+    starts = [*before.next_starts(), *before.far_starts()]
     if step is None:
-        return numeric_grid(column, sorted({0.0, 1.0, *(start for start in starts if 0 < start < 1)}), alone)
+        inner = (start for start in starts if 0 < start < 1)
+        return numeric_grid(column, sorted({0.0, 1.0, *inner}), before.heavy_values())
     return whole_grid(column, map(int, starts), step)
+
+
+@dataclass(frozen=True)
+class _CountedCells:
+    """Cells of a number with their counts, from which the cells of the next release follow.
+
+    A start is where a cell begins: in whole steps where values have a step, else on the unit scale.
+
+    Attributes:
+        column: the number.
+        step: of its values; None: it has none.
+        grid: the cells.
+        counts: of the cells, cleaned.
+        target: records that a cell of the next release holds.
+        noise: standard deviation of a count of the next release.
+        split: cells that are split into many parts of even width, and into how many.
+    """
+
+    column: Column
+    step: float | None
+    grid: Grid
+    counts: Sequence[float]
+    target: float
+    noise: float
+    split: Mapping[int, int]
+
+    @cached_property
+    def _seen(self) -> tuple[int, int]:
+        """First and last cell that hold records."""
+        seen = [cell for cell, count in enumerate(self.counts) if count > 0] or [0]
+        return seen[0], seen[-1]
+
+    def _values(self, cell: int) -> tuple[float, float]:
+        """Least and greatest value of a cell."""
+        low, high = (value_of(self.column, unit) for unit in (self.grid.lows[cell], self.grid.highs[cell]))
+        if self.step is None:
+            return low, high
+        return round(low / self.step) * self.step, round(high / self.step) * self.step
+
+    def _start(self, cell: int) -> float:
+        return self.grid.edges[cell] if self.step is None else round(self._values(cell)[0] / self.step)
+
+    def _is_heavy_value(self, cell: int) -> bool:
+        """Whether a cell is one value with so many records that it keeps a cell."""
+        low, high = self._values(cell)
+        return low == high and self.counts[cell] >= self.target / 2
+
+    def heavy_values(self) -> list[float]:
+        """Values with many records, but for declared spikes: these have cells in every grid."""
+        spikes = {unit_of(self.column, spike) for spike in self.column.spikes}
+        heavy = filter(self._is_heavy_value, range(self.grid.size))
+        return [self._values(cell)[0] for cell in heavy if self.grid.lows[cell] not in spikes]
+
+    def next_starts(self) -> list[float]:
+        """Starts of heavy values, of light cells that are joined, and of the parts of heavy cells."""
+        starts: list[float] = []
+        held, begun = math.inf, 0.0  # of the joined cell: its records, and its least value; infinite: it is closed
+        for cell, count in enumerate(self.counts):
+            low, high = self._values(cell)
+            if self._is_heavy_value(cell):
+                starts += [] if self.step is None else [self._start(cell)]
+                held = math.inf
+            elif low != high or self.step is not None:
+                if self._begins_cell(cell, held, begun):
+                    starts.append(self._start(cell))
+                    held, begun = 0.0, low
+                inner = self._part_starts(cell)
+                starts += inner
+                held = math.inf if inner else held + count
+        return starts
+
+    def _begins_cell(self, cell: int, held: float, begun: float) -> bool:
+        """Whether a cell is not joined to those before it, which hold so many records from this value on."""
+        first, last = self._seen
+        _, high = self._values(cell)
+        is_few = self.grid.size <= _WIDE  # few cells are never joined
+        is_full = held >= self.target or self.counts[cell] >= self.target or cell in self.split
+        is_far = (begun > 0 and high > _FAR * begun) or (high <= 0 and begun < _FAR * high)
+        return is_few or is_full or cell in (first, last + 1) or (is_far and held > _TRACE * self.noise)
+
+    def _part_starts(self, cell: int) -> list[float]:
+        """Starts of the parts of a cell but the first, and of the cell that follows; empty where it is not split."""
+        heavy = self.counts[cell] >= 1.5 * self.target
+        parts = max(math.ceil(self.counts[cell] / self.target) if heavy else 1, self.split.get(cell, 1))
+        if parts == 1:
+            return []
+        if self.step is None:
+            begin, end = self.grid.edges[cell], self.grid.edges[cell + 1]
+            return [round(begin + (end - begin) * part / parts, 14) for part in range(1, parts + 1)]
+        first, last = (round(value / self.step) for value in self._values(cell))
+        return [first + (last + 1 - first) * part // parts for part in range(1, parts + 1)]
+
+    def far_starts(self) -> list[float]:
+        """Starts beyond all cells that hold records, at growing multiples of the last value."""
+        (first, last), (lower, upper) = self._seen, self.column.bounds
+        ends = ((value_of(self.column, self.grid.highs[last]), 1), (value_of(self.column, self.grid.lows[first]), -1))
+        starts: list[float] = []
+        for end, power in ((end, power) for end, sign in ends if sign * end > 0 for power in range(1, _BEYOND + 1)):
+            whole = 0 if self.step is None else round(end / self.step) * int(_FAR) ** power
+            far = float(f"{end * _FAR**power:.{DIGITS}g}") if self.step is None else whole * self.step
+            if lower < far < upper:
+                starts.append(round(unit_of(self.column, far), DIGITS) if self.step is None else whole)
+        return starts
 
 
 def ends_of(old: Grid, counts: Sequence[float], new: Grid) -> tuple[int, int]:

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context
 from likeness.methods.expected import Expected, PairNoise, expect_noise
 from likeness.methods.marginals.columns import USUAL_CELLS
-from likeness.methods.marginals.knowledge import COLUMNS, PRODUCTS, SECOND, TOO_NOISY, Knowledge
 from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.release_state import COLUMNS, PRODUCTS, SECOND, TOO_NOISY, ReleaseState
 
 _Sort = tuple[int, float]  # numbers of a column's feature, and squared norm of its covariance
 
 
 def expected_noise(
-    known: Knowledge,
+    known: ReleaseState,
     feature: PairMarginals,
     context: Context,
     sigmas: Mapping[str, float],

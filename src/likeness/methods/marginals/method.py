@@ -30,21 +30,27 @@ from likeness.methods.expected import Expected
 from likeness.methods.marginals.column_steps import ColumnSteps
 from likeness.methods.marginals.columns import USUAL_CELLS, is_fine, lattice_of, step_of
 from likeness.methods.marginals.forecast import expected_noise
-from likeness.methods.marginals.knowledge import (
+from likeness.methods.marginals.objective import (
+    CountedTable,
+    MarginalObjective,
+    Measurement,
+    Products,
+    Singles,
+)
+from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.pair_products import PairProducts, denoise_products
+from likeness.methods.marginals.pieces import pieces_of
+from likeness.methods.marginals.release_state import (
     COLUMNS,
     FINER,
     HISTOGRAMS,
     PRODUCTS,
     SECOND,
     STEPS,
-    Knowledge,
+    ReleaseState,
     every_pair,
     mean_of,
 )
-from likeness.methods.marginals.objective import MarginalObjective, Products, Singles
-from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.pair_products import PairProducts, denoise_products
-from likeness.methods.marginals.pieces import pieces_of
 from likeness.methods.marginals.structural_zeros import StructuralZeros
 from likeness.methods.marginals.training import minimize
 from likeness.methods.marginals.workload import HistoryWorkload, Workload, measures_of_cells
@@ -122,10 +128,10 @@ class Marginals(Method):
 
         What is not asked leaves its share to the columns, and products leave it to the embedding.
         """
-        shares, knowledge = dict(_SHARES), self._knowledge(context, {})
-        if knowledge.steps() is None:
+        shares, columns = dict(_SHARES), self._state(context, {}).columns
+        if not columns.step_questions:
             shares[COLUMNS] += shares.pop(STEPS)
-        if knowledge.histograms() is None:
+        if not columns.fine:
             shares[COLUMNS] += shares.pop(HISTOGRAMS) + shares.pop(FINER)
         if self.is_per_person:
             shares[EMBEDDING] += shares.pop(PRODUCTS) + shares.pop(SECOND)
@@ -168,7 +174,7 @@ class Marginals(Method):
         """From the noise of single columns, products and cells. Images have no forecast."""
         if context.schema.image is not None:
             return None
-        known, feature = self._knowledge(context, {}), self._pair_marginals(self.embedding_query(context, {}))
+        known, feature = self._state(context, {}), self._pair_marginals(self.embedding_query(context, {}))
         twice = _SHARES[PRODUCTS] / (_SHARES[PRODUCTS] + _SHARES[SECOND])
         return expected_noise(known, feature, context, sigmas, rows, private, twice)
 
@@ -187,28 +193,26 @@ class Marginals(Method):
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, steps and histograms of numbers, single columns, and products of ranks and categories."""
         yield class_counts_query(context)
-        known = self._knowledge(context, released)  # what follows from an answer is worked out when it is there, once
-        for question in (known.steps, known.histograms, known.finer_histograms, known.columns):
-            if (query := question()) is not None:
-                yield query
+        known = self._state(context, released)  # what follows from an answer is worked out when it is there, once
+        yield from known.columns.queries()
         if not self.is_per_person:
-            products = known.products()
+            products = known.products_query()
             self._check_limit(products)
             yield products
-            second = known.products() if known.hidden else self._embedding(context, known)
+            second = known.products_query() if known.hides_cells else self._embedding(context, known)
             yield replace(second, name=SECOND, stage="auxiliary")
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Cells of the pairs that show much, named tables, and single columns, by class."""
-        return self._embedding(context, self._knowledge(context, auxiliary))
+        return self._embedding(context, self._state(context, auxiliary))
 
-    def _embedding(self, context: Context, known: Knowledge) -> Query:
+    def _embedding(self, context: Context, known: ReleaseState) -> Query:
         count = len(context.schema.feature_columns)
         columns = tuple(cells for cells, _ in known.bins)
         shown: tuple[Sequence[float], bool, float] = [math.inf] * math.comb(count, 2), False, 0.0
         if known.has(PRODUCTS):
             ratio = _SHARES[PRODUCTS] / (_SHARES[EMBEDDING] + _SHARES[SECOND]) / math.comb(count, 2)
-            shown = known.strengths(), known.hidden, known.dependence(PRODUCTS)[1] * math.sqrt(ratio)
+            shown = known.strengths(), known.hides_cells, known.dependence(PRODUCTS)[1] * math.sqrt(ratio)
         feature = self.privatize.feature(columns, context.schema, context.layout.num_classes, shown)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         self._check_limit(query)
@@ -247,15 +251,15 @@ class Marginals(Method):
         """Cells of each feature column, and how a number is drawn from its bin."""
         from likeness.methods.marginals.mixture import MixtureColumn
 
-        known, columns = self._knowledge(context, auxiliary), []
+        known, columns = self._state(context, auxiliary), []
         for place, (column, (cells, grid)) in enumerate(zip(context.schema.feature_columns, known.bins, strict=True)):
             if grid is None:
                 columns.append(MixtureColumn(cells))
             elif not known.has(COLUMNS):
                 columns.append(MixtureColumn(cells, grid.edges, grid.lows, grid.highs))
             else:
-                single = known.singles[place]
-                fine, firsts, shares = pieces_of(column, single, known.firsts[place])
+                single = known.columns.singles[place]
+                fine, firsts, shares = pieces_of(column, single, known.bin_starts[place])
                 lattice = () if single.step in (None, step_of(column)) else lattice_of(column, single.step)
                 columns.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares, lattice))
         return columns
@@ -268,7 +272,7 @@ class Marginals(Method):
 
         settings, generator = self.training, self.build_generator(context, auxiliary)
         with threadpool_limits(compute.threads), progress(f"train {self.name}", settings.iterations) as step:
-            marginals = np.concatenate([*map(np.array, self._knowledge(context, auxiliary).shares)])
+            marginals = np.concatenate([*map(np.array, self._state(context, auxiliary).shares)])
             generator.start_from(marginals, rng.public(context.seed, "train.weights"))
             losses = minimize(
                 self.objective(context, auxiliary, embedding),
@@ -325,46 +329,32 @@ class Marginals(Method):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> "MarginalObjective":
         """Squared residuals of all releases, in units of their noise."""
-        known, feature = self._knowledge(context, auxiliary), self._feature(embedding)
-        zeros, records = StructuralZeros(context.schema, known.bins), known.records
+        known, feature = self._state(context, auxiliary), self._feature(embedding)
         values, noise_std = _cells(auxiliary, embedding)
-        of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
-        sizes = [cells.size for cells in feature.columns]
-        tables = list(zip(feature.table_counts(values), feature.squared_table_weights, strict=True))
-        apart = [(counts, weight) for (places, counts), weight in tables if len(places) == 1]
-        by_class, precision = None, 0.0
-        if apart:
-            by_class = np.concatenate([counts for counts, _ in apart], axis=1) / records
-            precision = min(weight for _, weight in apart) / (max(noise_std, 1.0) / records) ** 2
-        noises = [max(single.noise, 1.0) / records for single in known.singles]
-        products = None
-        if of_products:
-            noisy, noise = known.dependence(*of_products)
-            given = known.feature
-            cells_too = () if known.hidden else feature.column_pairs
-            targets, trust = denoise_products(noisy, given.pairs, given.column_sizes, noise, cells_too)
-            products = Products(
-                [content - mean for content, mean in zip(given.contents(), known.means, strict=True)],
-                targets,
-                trust / max(noise, 1 / records) ** 2,
+        measurement = Measurement(
+            [cells.size for cells in feature.columns],
+            class_weights(auxiliary[CLASS_COUNTS]),
+            known.columns.records,
+            noise_std,
+            _information([*auxiliary.values(), embedding]),
+        )
+        zeros, blocks = StructuralZeros(context.schema, known.bins), list(feature.blocks(values))
+        weighted = zip(zeros.clear_forbidden(blocks), feature.weights, strict=True)
+        tables = [
+            CountedTable(places, counts, weight)
+            for (places, counts), weight in zip(
+                feature.table_counts(values), feature.squared_table_weights, strict=True
             )
-        named = [(table, weight) for table, weight in tables if len(table[0]) > 1]
+        ]
+        of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
         return MarginalObjective(
-            blocks=zeros.clear_forbidden(list(feature.blocks(values))),
-            certain=zeros,
-            sizes=sizes,
-            squared_weights=feature.weights,
-            class_weights=class_weights(auxiliary[CLASS_COUNTS]),
-            records=records,
-            noise_std=noise_std,
-            information=_information([*auxiliary.values(), embedding]),
-            kl_penalty=self.train.kl_penalty,
-            singles=Singles(
-                np.concatenate([*map(np.array, known.shares)]), np.repeat(noises, sizes), by_class, precision
-            ),
-            products=products,
-            tables=[table for table, _ in named],
-            squared_table_weights=[weight for _, weight in named],
+            measurement,
+            [CountedTable((i, j), counts, weight) for (i, j, counts), weight in weighted],
+            _singles(known, measurement, [table for table in tables if len(table.columns) == 1]),
+            self.train.kl_penalty,
+            _products(known, feature, of_products) if of_products else None,
+            [table for table in tables if len(table.columns) > 1],
+            zeros,
         )
 
     def _tables(
@@ -384,8 +374,8 @@ class Marginals(Method):
         """Section ``marginals.train``."""
         return TrainingSettings(self.train.iterations, 1, _RATE, "cosine", self.train.tolerance)
 
-    def _knowledge(self, context: Context, released: Mapping[str, Released]) -> Knowledge:
-        return Knowledge(context, released, self.privatize.bins)
+    def _state(self, context: Context, released: Mapping[str, Released]) -> ReleaseState:
+        return ReleaseState(context, released, self.privatize.bins)
 
     @staticmethod
     def _feature(embedding: Released) -> PairMarginals:
@@ -415,6 +405,26 @@ def _cells(auxiliary: Mapping[str, Released], embedding: Released) -> tuple[NDAr
     """Cells of pairs of all releases of them, and the standard deviation of their noise."""
     second = [auxiliary[SECOND]] if SECOND in auxiliary and not _is_of_products(auxiliary[SECOND]) else []
     return mean_of([embedding, *second])
+
+
+def _singles(known: ReleaseState, measurement: Measurement, by_class: Sequence[CountedTable]) -> Singles:
+    """Single columns of all classes together, and by class where these are released."""
+    noises = [max(single.noise, 1.0) / measurement.records for single in known.columns.singles]
+    shares = np.concatenate([*map(np.array, known.shares)]), np.repeat(noises, measurement.sizes)
+    if not by_class:
+        return Singles(*shares)
+    counts = np.concatenate([table.counts for table in by_class], axis=1) / measurement.records
+    return Singles(*shares, counts, min(table.squared_weight for table in by_class) / measurement.scale**2)
+
+
+def _products(known: ReleaseState, feature: PairMarginals, names: Sequence[str]) -> Products:
+    """Products of features of all pairs, of these releases."""
+    noisy, noise = known.dependence(*names)
+    asked = known.feature
+    cells_too = () if known.hides_cells else feature.column_pairs
+    targets, trust = denoise_products(noisy, asked.pairs, asked.column_sizes, noise, cells_too)
+    contents = [content - mean for content, mean in zip(asked.contents(), known.means, strict=True)]
+    return Products(contents, targets, trust / max(noise, 1 / known.columns.records) ** 2)
 
 
 def _information(releases: Sequence[Released]) -> float:

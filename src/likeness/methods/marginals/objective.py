@@ -1,16 +1,16 @@
 """Distance between released statistics and those of a mixture of products, with its gradient."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.methods.marginals.structural_zeros import Block, StructuralZeros, Table
+from likeness.methods.marginals.structural_zeros import StructuralZeros
 
 Float32 = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -22,6 +22,44 @@ _TINY = np.finfo(np.float32).tiny
 _CERTAIN = 100  # precision of a count that is 0 for certain, over that of a noisy one
 _LITTLE = 0.05  # information of a column, over the mean, below which its price rises no further
 _ADAPTIVE = 0.5  # power by which a price falls with the information of a column
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What all counts have in common.
+
+    Attributes:
+        sizes: cells of each column.
+        class_weights: shape (num_classes,), sum 1.
+        records: number of records.
+        noise_std: of a count of weight 1; 0 without noise.
+        information: μ of :class:`MarginalObjective`.
+    """
+
+    sizes: Sequence[int]
+    class_weights: Floats
+    records: float
+    noise_std: float
+    information: float
+
+    @property
+    def scale(self) -> float:
+        """Noise of a share of weight 1; without noise that of one record, which keeps the loss at its usual size."""
+        return max(self.noise_std, 1.0) / self.records
+
+
+class CountedTable(NamedTuple):
+    """Noisy counts of the cells of several columns.
+
+    Attributes:
+        columns: their indexes.
+        counts: shape (num_classes, cells of each of them).
+        squared_weight: variance of a count of weight 1, over that of these counts.
+    """
+
+    columns: tuple[int, ...]
+    counts: Floats
+    squared_weight: float
 
 
 @dataclass(frozen=True)
@@ -55,7 +93,7 @@ class Singles:
     by_class: Floats | None = None
     precision: float = 0.0
 
-    def class_shares(self, sizes: Sequence[int], class_weights: Floats) -> Floats:
+    def conditional_shares(self, sizes: Sequence[int], class_weights: Floats) -> Floats:
         """Shares within each class, shape (num_classes, W), of columns with these cells.
 
         A column differs between classes by what its shares by class show beyond their noise (James and Stein).
@@ -95,57 +133,37 @@ class MarginalObjective:
 
     def __init__(
         self,
-        blocks: Iterable[Block],
-        sizes: Sequence[int],
-        squared_weights: Iterable[float],
-        class_weights: NDArray[np.float64],
-        records: float,
-        noise_std: float,
-        information: float,
-        kl_penalty: float,
+        measurement: Measurement,
+        pairs: Sequence[CountedTable],
         singles: Singles,
+        kl_penalty: float,
         products: Products | None = None,
-        tables: Sequence[Table] = (),
-        squared_table_weights: Sequence[float] = (),
-        certain: StructuralZeros | None = None,
+        tables: Sequence[CountedTable] = (),
+        zeros: StructuralZeros | None = None,
     ) -> None:
-        """Lay blocks and tables out as matrices.
+        """Lay all releases out as matrices.
 
         Args:
-            blocks: (i, j, noisy counts of shape (num_classes, cells of i, cells of j)).
-            sizes: cells of each column.
-            squared_weights: of each block, in order.
-            class_weights: shape (num_classes,), sum 1.
-            records: number of records.
-            noise_std: of a count of weight 1; 0 without noise.
-            information: μ.
-            kl_penalty: c.
+            measurement: what all counts have in common.
+            pairs: counts of pairs of columns, each pair once.
             singles: single columns.
+            kl_penalty: c.
             products: of pairs of columns; None without.
-            tables: (columns, noisy counts of shape (num_classes, cells of each of them)).
-            squared_table_weights: of each table.
-            certain: cells that are 0 for certain, in classes where they are 0 in all.
+            tables: of several columns.
+            zeros: cells that are 0 for certain, in classes where they are 0 in all.
         """
-        blocks, squared_weights, total = list(blocks), list(squared_weights), sum(sizes)
-        # Without noise the scale is free; one record keeps the loss at the usual size.
-        scale = max(noise_std, 1.0) / records
-        apart = [(*table, weight) for table, weight in zip(tables, squared_table_weights, strict=True)]
-        self._pairs = None
-        if 2 * len(blocks) >= math.comb(len(sizes), 2):
-            self._pairs = _AllResiduals(blocks, sizes, squared_weights, records, scale, certain)
-        else:
-            weighted = zip(blocks, squared_weights, strict=True)
-            apart += [((i, j), counts, float(weight)) for (i, j, counts), weight in weighted]
-        self._class_weights = class_weights.astype(np.float32)
+        sizes, total = measurement.sizes, sum(measurement.sizes)
+        expected = singles.conditional_shares(sizes, measurement.class_weights)
+        most_pairs = 2 * len(pairs) >= math.comb(len(sizes), 2)  # then one product over all cells is the fastest
+        self._class_weights = measurement.class_weights.astype(np.float32)
         self._columns = _Columns(sizes)
-        halved = [(_halves(counts.shape[1:]), columns, counts / records, weight) for columns, counts, weight in apart]
-        grouped = groupby(sorted(halved, key=_left_columns), key=_left_columns)
-        table_scale = 1 / math.sqrt(2 * total * scale**2)
-        self._tables = [_TableResiduals(list(alike), table_scale) for _, alike in grouped]
+        self._pairs = _AllResiduals(pairs, measurement, zeros) if most_pairs else None
+        self._tables = _table_residuals([*tables, *(() if most_pairs else pairs)], measurement)
         self._products = None if products is None else _ProductResiduals(products, sizes, 1 / (2 * total))
         self._singles = _SingleResiduals(singles, 1 / (2 * total))
-        self._penalty = kl_penalty * (records * information) ** _BELIEF / total if information else 0.0
-        self._log_expected = np.log(singles.class_shares(sizes, class_weights) + _SMALLEST).astype(np.float32)
+        information = measurement.records * measurement.information if measurement.information else 0.0
+        self._penalty = kl_penalty * information**_BELIEF / total
+        self._log_expected = np.log(expected + _SMALLEST).astype(np.float32)
         self._adaptive = _ADAPTIVE
         self._prices = np.ones(total, dtype=np.float32)
 
@@ -294,28 +312,20 @@ def _softmax(logits: Float32) -> Float32:
 class _AllResiduals:
     """The squares of all pairs, in units of their noise: one matrix product a class, over all cells by all cells."""
 
-    def __init__(
-        self,
-        blocks: Sequence[Block],
-        sizes: Sequence[int],
-        squared_weights: Sequence[float],
-        records: float,
-        scale: float,
-        certain: StructuralZeros | None = None,
-    ) -> None:
-        """Lay the blocks out as one matrix a class; ``scale``: noise of a share of weight 1."""
-        ends = np.cumsum(sizes)
-        total, starts = int(ends[-1]), ends - np.array(sizes)
-        target = np.zeros((len(blocks[0][2]), total, total), dtype=np.float32)
+    def __init__(self, pairs: Sequence[CountedTable], measurement: Measurement, zeros: StructuralZeros | None) -> None:
+        """Lay the counts out as one matrix a class."""
+        ends, total = np.cumsum(measurement.sizes), sum(measurement.sizes)
+        starts = ends - np.array(measurement.sizes)
+        target = np.zeros((len(pairs[0].counts), total, total), dtype=np.float32)
         precision = np.zeros((total, total))
-        for (i, j, counts), weight in zip(blocks, squared_weights, strict=True):
+        for (i, j), counts, weight in pairs:
             rows, columns = slice(starts[i], ends[i]), slice(starts[j], ends[j])
-            target[:, rows, columns] = counts / records
+            target[:, rows, columns] = counts / measurement.records
             precision[rows, columns] = weight
-            if certain is not None:
-                precision[rows, columns] *= np.where(certain.forbidden_cells(i, j).all(axis=0), _CERTAIN, 1)
+            if zeros is not None:
+                precision[rows, columns] *= np.where(zeros.forbidden_cells(i, j).all(axis=0), _CERTAIN, 1)
         self._target = target
-        self._precision = (precision / (2 * total * scale**2)).astype(np.float32)
+        self._precision = (precision / (2 * total * measurement.scale**2)).astype(np.float32)
 
     def add_squares(self, cells: Float32, shares: Float32, d_cells: Float32, d_shares: Float32) -> float:
         r"""Their sum; adds its slopes.
@@ -390,6 +400,16 @@ class _TableResiduals:
             _add_outer_slope(columns, places, d_right[:, start : start + width], d_columns)
             start += width
         return loss
+
+
+def _table_residuals(tables: Sequence[CountedTable], measurement: Measurement) -> list[_TableResiduals]:
+    """Residuals of tables, those with equal left columns together."""
+    halved = [
+        (_halves(counts.shape[1:]), columns, counts / measurement.records, weight) for columns, counts, weight in tables
+    ]
+    halved.sort(key=_left_columns)
+    scale = 1 / math.sqrt(2 * sum(measurement.sizes) * measurement.scale**2)
+    return [_TableResiduals(list(alike), scale) for _, alike in groupby(halved, key=_left_columns)]
 
 
 def _halves(sizes: Sequence[int]) -> _Halves:

@@ -161,7 +161,7 @@ def denoise_products(
     :math:`2 s \sqrt K` (Wigner). Those beyond are kept as :math:`\pm \sqrt{\lambda^2 - 4 s^2 K}`, the shrinkage of
     least error (Shabalin and Nobel 2013). Blocks of a column with itself are filled by the result, in rounds. What is
     left of a block is kept, by James and Stein's factor, where its squares stand out as in
-    :meth:`likeness.methods.marginals.knowledge.Knowledge.strengths`. The rest is 0: independence.
+    :meth:`likeness.methods.marginals.release_state.ReleaseState.strengths`. The rest is 0: independence.
 
     Args:
         blocks: of each pair, shapes (slots of i, slots of j).

@@ -12,8 +12,8 @@ from likeness.data.schema.rules import learned_pairs
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import Measured
-from likeness.methods.marginals.knowledge import every_pair
 from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.release_state import every_pair
 from likeness.methods.settings import coordinates
 
 MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted

@@ -118,10 +118,10 @@ class Table(DataModel):
             folder: where the scores are written.
             halved: see :meth:`evaluate`.
         """
-        from likeness.report.internal import evaluate
+        from likeness.report.internal import Measures, evaluate
 
         estimators = self.estimators(settings) if self.schema.task != "none" else None
-        evaluate(train, test, synthetic, self.schema, settings, folder, estimators=estimators, halved=halved)
+        evaluate(train, test, synthetic, self.schema, settings, folder, Measures(estimators), halved)
 
     def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """The lone frame."""

@@ -1,7 +1,7 @@
 """What the releases so far say, and the next question that follows: from public facts and released values alone."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likeness.core.errors import ReleaseError
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.data.schema.column import Column
-from likeness.features.base import Map, blocks_of
+from likeness.features.base import FeatureMap, Map, blocks_of
 from likeness.features.cells import Cells
 from likeness.features.column_marginals import ColumnMarginals
 from likeness.methods.base import CLASS_COUNTS, Context, number_of_records, together
@@ -46,133 +46,117 @@ _LEAST = 1e-12
 Floats = NDArray[np.float64]
 
 
-class Knowledge:
-    """Answers about rows, by the names of their queries, and what follows from them.
+class ColumnState:
+    """What the answers so far say about single columns, and the next question about them.
 
     Without an answer the largest question stands in, for forecasts.
+
+    Attributes:
+        released: answers about rows, by the names of their queries.
     """
 
     def __init__(self, context: Context, released: Mapping[str, Released], bins: int) -> None:
-        """Take the answers; ``bins`` is the most that a pair has of a number.
+        """Take the answers, which may come later, in the order of the questions.
 
-        Answers may come later, in the order of the questions: a question works out what follows from those before it.
+        Args:
+            context: public facts.
+            released: answers about rows, by the names of their queries.
+            bins: most bins of a number in a pair.
         """
         # An answer counts where all before it are there: without the number of records, counts say nothing.
-        known = released if CLASS_COUNTS in released else {}
-        self._context, self._released, self._bins = context, known, bins
+        self.released = released if CLASS_COUNTS in released else {}
+        self._context, self._bins = context, bins
         self._columns = context.schema.feature_columns
-
-    def has(self, name: str) -> bool:
-        """Whether the answer to a query is there, and those before it."""
-        return name in self._released
 
     @cached_property
     def records(self) -> float:
         """Their number, public or noisy."""
-        answer = self._released.get(CLASS_COUNTS)
+        answer = self.released.get(CLASS_COUNTS)
         return math.inf if answer is None else number_of_records(self._context, answer)
 
     @cached_property
-    def _fine(self) -> list[Column]:
+    def fine(self) -> list[Column]:
         """Numbers with more values than bins."""
         return [column for column in self._columns if not column.is_categorical and is_fine(column, self._bins)]
 
     @cached_property
-    def _step_questions(self) -> dict[str, Steps]:
+    def step_questions(self) -> dict[str, Steps]:
         """Numbers whose step is not public, with the steps that their values may have."""
-        every = ((column, public_steps(column)) for column in self._fine)
+        every = ((column, public_steps(column)) for column in self.fine)
         return {
             column.name: Steps(self._context.layout.starts[column.name], *column.bounds, steps, column.nullable)
             for column, steps in every
             if steps
         }
 
-    def steps(self) -> Query | None:
-        """The release of steps; None where all are public."""
-        questions = tuple(self._step_questions.values())
-        return (
-            Query(STEPS, "auxiliary", ColumnSteps(questions), contributions=together(self._context))
-            if questions
-            else None
-        )
+    def queries(self) -> Iterator[Query]:
+        """Releases of steps, of numbers twice, and of all columns. Each follows from the answers to those before it."""
+        if self.step_questions:
+            yield self._query(STEPS, ColumnSteps(tuple(self.step_questions.values())))
+        if self.fine:
+            yield self._query(HISTOGRAMS, ColumnMarginals(self._cells_of_numbers(self._first_grids)))
+            yield self._query(FINER, ColumnMarginals(self._cells_of_numbers(self._second_grids)))
+        yield self._query(COLUMNS, ColumnMarginals(_cells(self._context, self._columns, self._third_grids)))
+
+    def _query(self, name: str, feature: FeatureMap) -> Query:
+        return Query(name, "auxiliary", feature, contributions=together(self._context))
+
+    def _cells_of_numbers(self, grids: Mapping[str, Grid]) -> tuple[Cells, ...]:
+        return _cells(self._context, self.fine, [grids[column.name] for column in self.fine])
 
     @cached_property
     def _steps(self) -> dict[str, float | None]:
         """The step of each number: learned, declared, or None."""
         steps = {column.name: step_of(column) for column in self._columns if not column.is_categorical}
-        if STEPS in self._released:
-            feature = ColumnSteps(tuple(self._step_questions.values()))
-            answer = self._answer(STEPS, feature)
+        if STEPS in self.released:
+            feature = ColumnSteps(tuple(self.step_questions.values()))
+            answer = _answer(self.released, STEPS, feature)
             for name, asked, (_, counts) in zip(
-                self._step_questions, feature.columns, blocks_of(feature.bounded_parts, answer.values), strict=True
+                self.step_questions, feature.columns, blocks_of(feature.bounded_parts, answer.values), strict=True
             ):
                 steps[name] = (
                     learned_step(asked.steps, counts[0].tolist(), answer.noise_std, self.records) or steps[name]
                 )
         return steps
 
-    def histograms(self) -> Query | None:
-        """The first release of numbers; None where there are none with more values than bins."""
-        return self._of_numbers(HISTOGRAMS, self._first_cells)
-
-    def finer_histograms(self) -> Query | None:
-        """The second release of these numbers."""
-        return self._of_numbers(FINER, self._second)
-
-    def _of_numbers(self, name: str, grids: Mapping[str, Grid]) -> Query | None:
-        cells = tuple(self._cells(column, grids[column.name]) for column in self._fine)
-        return (
-            Query(name, "auxiliary", ColumnMarginals(cells), contributions=together(self._context)) if cells else None
-        )
-
     @cached_property
-    def _first_cells(self) -> dict[str, Grid]:
+    def _first_grids(self) -> dict[str, Grid]:
         """Cells of the first release, of each number with more values than bins."""
-        answer, even = self._released.get(CLASS_COUNTS), MOST_CELLS
+        answer, even = self.released.get(CLASS_COUNTS), MOST_CELLS
         if answer is not None:
-            even = even_cells(self.records, answer.noise_std * math.sqrt(len(self._fine)) / 2)
-        return {column.name: first_grid(column, even, self._steps[column.name]) for column in self._fine}
+            even = even_cells(self.records, answer.noise_std * math.sqrt(len(self.fine)) / 2)
+        return {column.name: first_grid(column, even, self._steps[column.name]) for column in self.fine}
 
-    def _cells(self, column: Column, grid: Grid | None) -> Cells:
-        start = self._context.layout.starts[column.name]
-        return Cells(start, column.width) if grid is None else cells_of_number(column, start, grid)
-
-    def _answer(self, name: str, feature: Map) -> Released:
-        answer = self._released[name]
-        if {key: value for key, value in answer.receipt.feature.items() if key != "terms"} != feature.spec():
-            raise ReleaseError(f"{name}.safetensors answers another question than params.yaml. Run: likeness run")
-        return answer
-
-    def _counts(self, name: str, cells: Sequence[Cells]) -> tuple[list[list[float]], float]:
+    def _counts(self, name: str, cells: tuple[Cells, ...]) -> tuple[list[list[float]], float]:
         """Counts of each column in a release about all records together, and their standard deviation.
 
         Raises:
             ReleaseError: the release is about other cells.
         """
-        answer = self._answer(name, ColumnMarginals(tuple(cells)))
+        answer = _answer(self.released, name, ColumnMarginals(cells))
         ends = np.cumsum([one.size for one in cells])[:-1]
         return [block.tolist() for block in np.split(answer.values[0], ends)], answer.noise_std
 
     @cached_property
     def _seen_first(self) -> dict[str, Seen]:
         """What the first release says about each number."""
-        return self._seen(HISTOGRAMS, self._first_cells, {})
+        return self._summaries(HISTOGRAMS, self._first_grids, {})
 
     @cached_property
-    def _second(self) -> dict[str, Grid]:
+    def _second_grids(self) -> dict[str, Grid]:
         """Cells of the second release, of each number in the first."""
-        return self._next(self._first_cells, self._seen_first, NEXT_NOISE)
+        return self._next_grids(self._first_grids, self._seen_first, NEXT_NOISE)
 
     @cached_property
     def _seen_second(self) -> dict[str, Seen]:
         """What the first two releases say about each number."""
-        return self._seen(FINER, self._second, self._seen_first)
+        return self._summaries(FINER, self._second_grids, self._seen_first)
 
     @cached_property
-    def _third(self) -> list[Grid | None]:
+    def _third_grids(self) -> list[Grid | None]:
         """Cells of the third release, of each column; None for categories."""
-        later = _LAST * math.sqrt(len(self._columns) / max(1, len(self._fine)))
-        grids = self._next(self._second, self._seen_second, later)
+        later = _LAST * math.sqrt(len(self._columns) / max(1, len(self.fine)))
+        grids = self._next_grids(self._second_grids, self._seen_second, later)
         return [
             None
             if column.is_categorical
@@ -180,7 +164,7 @@ class Knowledge:
             for column in self._columns
         ]
 
-    def _next(self, grids: Mapping[str, Grid], seen: Mapping[str, Seen], ratio: float) -> dict[str, Grid]:
+    def _next_grids(self, grids: Mapping[str, Grid], seen: Mapping[str, Seen], ratio: float) -> dict[str, Grid]:
         """Cells of the next release, whose noise is that of the last one times a ratio."""
         return {
             column.name: next_grid(
@@ -194,60 +178,72 @@ class Knowledge:
             )
             if column.name in seen
             else grids[column.name]
-            for column in self._fine
+            for column in self.fine
         }
 
-    def _seen(self, name: str, grids: Mapping[str, Grid], before: Mapping[str, Seen]) -> dict[str, Seen]:
+    def _summaries(self, name: str, grids: Mapping[str, Grid], before: Mapping[str, Seen]) -> dict[str, Seen]:
         """Of each number in a release: counts with those of the release before, cleaned ones, and their noise."""
-        if name not in self._released:
+        if name not in self.released:
             return {}
-        counts, noise = self._counts(name, [self._cells(column, grids[column.name]) for column in self._fine])
+        counts, noise = self._counts(name, self._cells_of_numbers(grids))
         return {
             column.name: seen_of(grids[column.name], noisy, noise, self.records, before.get(column.name))
-            for column, noisy in zip(self._fine, counts, strict=True)
+            for column, noisy in zip(self.fine, counts, strict=True)
         }
-
-    def columns(self) -> Query:
-        """The third release, of all columns."""
-        cells = tuple(self._cells(column, grid) for column, grid in zip(self._columns, self._third, strict=True))
-        return Query(COLUMNS, "auxiliary", ColumnMarginals(cells), contributions=together(self._context))
 
     @cached_property
     def singles(self) -> list[Single]:
         """What all releases say about each column."""
-        cells = [self._cells(column, grid) for column, grid in zip(self._columns, self._third, strict=True)]
+        cells = _cells(self._context, self._columns, self._third_grids)
         every, noise = self._counts(COLUMNS, cells)
         singles = []
-        for column, grid, one, counts in zip(self._columns, self._third, cells, every, strict=True):
+        for column, grid, one, counts in zip(self._columns, self._third_grids, cells, every, strict=True):
             if grid is None:
                 singles.append(Single(None, None, one, tuple(project_on_total(counts, self.records)), noise))
             else:
                 seen = seen_of(grid, counts, noise, self.records, self._seen_second.get(column.name))
-                step, one = self._steps[column.name], self._cells(column, seen.grid)
+                step, one = self._steps[column.name], cells_of_number(column, one.start, seen.grid)
                 singles.append(Single(seen.grid, step, one, (*seen.cleaned, *seen.missing), noise))
         return singles
 
+
+class ReleaseState:
+    """What the answers so far say about columns in pairs and about pairs, and the next question about these.
+
+    Attributes:
+        columns: what they say about single columns.
+    """
+
+    def __init__(self, context: Context, released: Mapping[str, Released], bins: int) -> None:
+        """Take the answers, see :class:`ColumnState`."""
+        self.columns = ColumnState(context, released, bins)
+        self._context, self._columns, self._bins = context, context.schema.feature_columns, bins
+
+    def has(self, name: str) -> bool:
+        """Whether the answer to a query is there, and those before it."""
+        return name in self.columns.released
+
     @cached_property
-    def firsts(self) -> list[tuple[int, ...]]:
+    def bin_starts(self) -> list[tuple[int, ...]]:
         """The first cell of each bin of a number; empty for categories."""
-        pairs = zip(self._columns, self.singles, strict=True)
+        pairs = zip(self._columns, self.columns.singles, strict=True)
         return [bins_of(column, single, self._bins) if single.grid else () for column, single in pairs]
 
     @cached_property
     def bins(self) -> list[tuple[Cells, Grid | None]]:
         """Cells of each column in pairs, with the grid of a number."""
-        if COLUMNS not in self._released:
+        if not self.has(COLUMNS):
             grids = [None if column.is_categorical else grid_of(column, self._bins) for column in self._columns]
         else:
-            joined = zip(self.singles, self.firsts, strict=True)
+            joined = zip(self.columns.singles, self.bin_starts, strict=True)
             grids = [single.grid.join_bins(firsts) if single.grid else None for single, firsts in joined]
-        return [(self._cells(column, grid), grid) for column, grid in zip(self._columns, grids, strict=True)]
+        return list(zip(_cells(self._context, self._columns, grids), grids, strict=True))
 
     @cached_property
     def shares(self) -> list[list[float]]:
         """Of the bins of each column, sum 1: those of missing and of rare cells too."""
         shares = []
-        for single, firsts, (cells, grid) in zip(self.singles, self.firsts, self.bins, strict=True):
+        for single, firsts, (cells, grid) in zip(self.columns.singles, self.bin_starts, self.bins, strict=True):
             counts = list(single.counts)
             if grid is not None:
                 ends = [*firsts[1:], len(counts) - int(cells.missing)]
@@ -259,7 +255,7 @@ class Knowledge:
     def _feature(self, place: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """Slots and scores of a column: its rank, or its frequent categories, and missing."""
         column, (cells, _) = self._columns[place], self.bins[place]
-        known = COLUMNS in self._released
+        known = self.has(COLUMNS)
         shares = self.shares[place] if known else [1 / cells.size] * cells.size
         values = cells.size - int(column.nullable)
         missing = ([1], [1.0]) if column.nullable else ([], [])
@@ -272,7 +268,7 @@ class Knowledge:
             if values == 2:
                 scores = [-1.0, 1.0]
             return (*([0] * values), *missing[0]), (*scores, *missing[1])
-        least = max(_RARE, _HIDDEN * self.singles[place].noise / self.records) if known else 0.0
+        least = max(_RARE, _HIDDEN * self.columns.singles[place].noise / self.columns.records) if known else 0.0
         frequent = [cell for cell, share in enumerate(shares) if share >= least] or [0]
         slots = [frequent.index(cell) if cell in frequent else 0 for cell in range(cells.size)]
         return tuple(slots), tuple(1.0 if cell in frequent else 0.0 for cell in range(cells.size))
@@ -284,14 +280,14 @@ class Knowledge:
         slots, scores = zip(*features, strict=True)
         return PairProducts(tuple(cells for cells, _ in self.bins), slots, scores)
 
-    def products(self) -> Query:
+    def products_query(self) -> Query:
         """Products of pairs of columns, of all records together."""
         return Query(PRODUCTS, "auxiliary", self.feature, contributions=together(self._context))
 
     @property
-    def hidden(self) -> bool:
+    def hides_cells(self) -> bool:
         """Whether the noise of products is so large that cells of pairs would show nothing."""
-        return PRODUCTS in self._released and self.dependence(PRODUCTS)[1] > TOO_NOISY
+        return self.has(PRODUCTS) and self.dependence(PRODUCTS)[1] > TOO_NOISY
 
     @cached_property
     def means(self) -> list[Floats]:
@@ -307,13 +303,13 @@ class Knowledge:
         Args:
             names: of releases of products, whose mean by inverse variance counts.
         """
-        values, noise = mean_of([self._answer(name, self.feature) for name in names])
+        values, noise = mean_of([_answer(self.columns.released, name, self.feature) for name in names])
         blocks = self.feature.blocks(values)
         centred = [
-            block / self.records - self.means[i][:, None] * self.means[j][None, :]
+            block / self.columns.records - self.means[i][:, None] * self.means[j][None, :]
             for (i, j), block in zip(self.feature.pairs, blocks, strict=True)
         ]
-        return centred, noise / self.records
+        return centred, noise / self.columns.records
 
     def strengths(self) -> list[float]:
         """How far each pair is from independence, as a sum of absolute numbers without noise; 0 where all may be noise.
@@ -331,6 +327,27 @@ class Knowledge:
             least = (free + 2 * math.sqrt(free * log) + 2 * log) * noise * noise
             strengths.append(math.sqrt(free * (squares - free * noise * noise)) if squares > least else 0.0)
         return strengths
+
+
+def _cells(context: Context, columns: Sequence[Column], grids: Sequence[Grid | None]) -> tuple[Cells, ...]:
+    """Cells of columns in the dense row, those of a number by its grid."""
+    starts = context.layout.starts
+    return tuple(
+        Cells(starts[column.name], column.width) if grid is None else cells_of_number(column, starts[column.name], grid)
+        for column, grid in zip(columns, grids, strict=True)
+    )
+
+
+def _answer(released: Mapping[str, Released], name: str, feature: Map) -> Released:
+    """The answer to a question.
+
+    Raises:
+        ReleaseError: it answers another question.
+    """
+    answer = released[name]
+    if {key: value for key, value in answer.receipt.feature.items() if key != "terms"} != feature.spec():
+        raise ReleaseError(f"{name}.safetensors answers another question than params.yaml. Run: likeness run")
+    return answer
 
 
 def every_pair(columns: int) -> tuple[tuple[int, int], ...]:
