@@ -69,7 +69,7 @@ def test_every_record_is_in_one_group_of_its_class_in_chunks_of_any_size() -> No
 
 def test_a_map_that_lies_about_places_moves_no_record_to_another_class() -> None:
     class Wild(ClassHalves):
-        def places(self, x: np.ndarray) -> np.ndarray:
+        def cell_indices(self, x: np.ndarray) -> np.ndarray:
             return np.full((len(x), 2), 9) * np.array([[-1, 1]])
 
     (found,) = (part.labels for part in EachCluster(Wild(**vars(HALVES))).stream([images(50, 2)]))

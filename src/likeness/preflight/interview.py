@@ -110,7 +110,7 @@ class Interview:
         Raises:
             SchemaError: the given values break a rule, so no answer helps.
         """
-        self._open = [name for name in self.draft if not self.draft[name].settled]
+        self._open = [name for name in self.draft if not self.draft[name].is_settled]
         own = self.draft.table_questions
         self._words = {"source": _WORDS["source"], **own.first, **_WORDS, **own.last}  # in their order
         self._shown: set[str] = set()

@@ -188,18 +188,18 @@ class ColumnDrafts(dict[str, ColumnDraft]):
 
     def open_nullable(self, names: Iterable[str]) -> list[str]:
         """Those of these columns of which it is open whether a value may be missing."""
-        return [name for name in names if self[name].nullable is None and not self[name].settled]
+        return [name for name in names if self[name].nullable is None and not self[name].is_settled]
 
     def set_nullable(self, names: Iterable[str], nullable: Set[str]) -> None:
         """Say of these columns whether a value may be missing, but for those that a schema file settled."""
         for name in names:
-            if not self[name].settled:
+            if not self[name].is_settled:
                 self[name].nullable = name in nullable
 
     def to_dict(self, label: str | None) -> dict[str, dict[str, Any]]:
         """The mappings of the columns as a schema file has them; a label is never missing."""
         specs = {name: column.to_dict() for name, column in self.items()}
-        if label is not None and not self[label].settled:
+        if label is not None and not self[label].is_settled:
             specs[label].pop("nullable", None)
         return specs
 

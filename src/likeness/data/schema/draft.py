@@ -230,7 +230,7 @@ class SchemaDraft:
 
     def text(self) -> str:
         """A schema file: each open question is ``null``, which no command accepts, with a comment ``# ?``."""
-        questions, guessed = self.questions(), [name for name in self if self[name].guessed]
+        questions, guessed = self.questions(), [name for name in self if self[name].is_guessed]
         if not questions and not guessed:
             return schema_yaml(self.to_dict())
         comments: Comments = {
