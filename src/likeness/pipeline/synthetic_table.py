@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from likeness.config.params import AUTO, FileFormat, Params, Sample
 from likeness.core.extras import pa, pd, pq
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from likeness.methods.base import Context
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.pipeline.datasets.model import DataModel
     from likeness.release.released import Released
 
 _PLAIN = FileFormat()
@@ -67,6 +66,19 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     return typed_again(pd.read_parquet(path), schema)
 
 
+class WrittenTables(Protocol):
+    """What a data model says of its tables on disk."""
+
+    @property
+    def tables(self) -> Mapping[str, Schema]:
+        """Their schemas, by name."""
+        ...
+
+    def plain_bytes(self, table: "DataFrame", name: str, layout: FileFormat) -> bytes:
+        """A table in its form without Parquet."""
+        ...
+
+
 @dataclass(frozen=True)
 class SyntheticTables:
     """The synthetic tables of a project on disk.
@@ -78,7 +90,7 @@ class SyntheticTables:
     """
 
     root: Path
-    model: "DataModel"
+    model: WrittenTables
     params: Params
 
     @cached_property
