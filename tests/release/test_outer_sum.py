@@ -180,7 +180,7 @@ def test_outer_products_and_vectors_are_clipped_alike() -> None:
     for feature in FEATURES:
         dense = to_lattice(evaluate(feature, feature, x), feature.bounded_parts, 30)
         factors = evaluate(feature, feature.factors, x)
-        pairs = outer_lattice(factors, feature.parts[0].lattice_bound_squared(30), 30)
+        pairs = outer_lattice(factors, feature.bounded_parts[0].lattice_bound_squared(30), 30)
         vectors = outer_products(tuple((torch.from_numpy(left), torch.from_numpy(right)) for left, right in pairs))
         assert float(np.abs(vectors.numpy() - dense).max()) < 2 * 2**15 + 2
 

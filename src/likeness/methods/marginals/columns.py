@@ -223,7 +223,7 @@ class _CountedCells:
     split: Mapping[int, int]
 
     @cached_property
-    def _seen(self) -> tuple[int, int]:
+    def _clean_counts(self) -> tuple[int, int]:
         """First and last cell that hold records."""
         seen = [cell for cell, count in enumerate(self.counts) if count > 0] or [0]
         return seen[0], seen[-1]
