@@ -223,7 +223,7 @@ class _CountedCells:
     split: Mapping[int, int]
 
     @cached_property
-    def _clean_counts(self) -> tuple[int, int]:
+    def _value_range(self) -> tuple[int, int]:
         """First and last cell that hold records."""
         seen = [cell for cell, count in enumerate(self.counts) if count > 0] or [0]
         return seen[0], seen[-1]
@@ -269,7 +269,7 @@ class _CountedCells:
 
     def _begins_cell(self, cell: int, held: float, begun: float) -> bool:
         """Whether a cell is not joined to those before it, which hold so many records from this value on."""
-        first, last = self._seen
+        first, last = self._value_range
         _, high = self._values(cell)
         is_few = self.grid.size <= _WIDE  # few cells are never joined
         is_full = held >= self.target or self.counts[cell] >= self.target or cell in self.split
@@ -290,7 +290,7 @@ class _CountedCells:
 
     def far_starts(self) -> list[float]:
         """Starts beyond all cells that hold records, at growing multiples of the last value."""
-        (first, last), (lower, upper) = self._seen, self.column.bounds
+        (first, last), (lower, upper) = self._value_range, self.column.bounds
         ends = ((value_of(self.column, self.grid.highs[last]), 1), (value_of(self.column, self.grid.lows[first]), -1))
         starts: list[float] = []
         for end, power in ((end, power) for end, sign in ends if sign * end > 0 for power in range(1, _BEYOND + 1)):
