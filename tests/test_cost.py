@@ -201,7 +201,7 @@ def test_another_recipe_waits_for_a_person(project: Path, command: Callable[...,
             ask()
     assert any(re.search(words, fault.text) for fault in examine().faults) and ledger.records() == before
     replace(door, dataset=Dataset(name, "new rows", "2")).release(query)
-    ledger.check_recipe(name, "2", 1.0)
+    ledger.check_same_request(name, "2", 1.0)
     content = yaml.safe_load((project / "params.yaml").read_text())
     content["ledger"]["attempt"] = "2"
     (project / "params.yaml").write_text(yaml.safe_dump(content))

@@ -73,7 +73,7 @@ class Year:
             rows = Dataset(self.plan.identity, f"rows of night {night}", "1", self.encoding)
             return Door(self.plan, Ledger.open(locate()), rows, lambda: [self.records]).release(self.query)
 
-        return retry.patiently(release)
+        return retry.retry_on_disconnect(release)
 
     def child(self, night: int) -> Callable[[], None]:
         """The same for a process that may be hurt."""

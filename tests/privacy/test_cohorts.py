@@ -25,7 +25,7 @@ from likeness.data.private_tables import read_private
 from likeness.features.column_marginals import Constant
 from likeness.ledger import records as records_of
 from likeness.ledger.budget import composition, costs_on_record
-from likeness.ledger.first_nights import Tonight, cohort_members
+from likeness.ledger.first_nights import CohortNight, cohort_members
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.reservation import Reservation
@@ -61,11 +61,11 @@ def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
     monkeypatch.setattr(records_of, "_now", lambda: (datetime.date(2025, 1, 1) + datetime.timedelta(day)).isoformat())
 
 
-def tonight(ledger: Ledger, names: Iterable[str], attempt: str = "1") -> Tonight:
+def tonight(ledger: Ledger, names: Iterable[str], attempt: str = "1") -> CohortNight:
     return cohort_members(ledger, "people", attempt, names)
 
 
-def request(key: str, night: Tonight, rho: float = 0.1 * CAP, **changes: Any) -> Reservation:
+def request(key: str, night: CohortNight, rho: float = 0.1 * CAP, **changes: Any) -> Reservation:
     """A release of the last stage about a cohort."""
     about = {"group": night.group, "first_nights": night.first_nights, "digest": f"rows of {night.group}", **changes}
     facts = {"query": key, "stage": "privatize", "method": "m", "feature": {}}
@@ -258,7 +258,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
         digests.append(dataset.digest)
         asked = request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, dataset)
         assert asked["group"] == group and request_in({**asked, "key": ""}) == asked
-        night = Tonight(dataset.group, dataset.first_nights, frozenset())
+        night = CohortNight(dataset.group, dataset.first_nights, frozenset())
         ledger.reserve(request(f"{day}", night, 0.01 * CAP, digest=dataset.digest))
         ledger.commit(f"{day}", f"{day}" * 64)
     assert len({*digests}) == len(digests)

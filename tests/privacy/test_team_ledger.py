@@ -16,7 +16,7 @@ from postgres_server import server
 from toys import ADD, CAP, ledger_of_people, request
 
 from likeness.core.errors import BudgetError, LedgerError
-from likeness.core.retry import patiently, transient
+from likeness.core.retry import retry_on_disconnect, transient
 from likeness.ledger.chain import anchor_path
 from likeness.ledger.database import holding
 from likeness.ledger.first_nights import cohort_members
@@ -357,7 +357,7 @@ def test_what_a_cut_connection_stopped_is_tried_again_and_paid_once(
             execute(url, cut)
 
     monkeypatch.setattr(Ledger, "check_anchor", cut_once)
-    patiently(lambda: ledger.reserve(request("k", CAP / 2)))
+    retry_on_disconnect(lambda: ledger.reserve(request("k", CAP / 2)))
     assert pauses == [2] and "Trying again in 2 s; nothing is paid twice" in caplog.text
     assert [record.kind for record in ledger.records()].count("reserve") == 1
 
@@ -365,9 +365,9 @@ def test_what_a_cut_connection_stopped_is_tried_again_and_paid_once(
         raise transient(LedgerError("no server"), psycopg.OperationalError("connection refused"))
 
     with pytest.raises(LedgerError, match="no server"):
-        patiently(never)
+        retry_on_disconnect(never)
     assert pauses == [2, 2, 10, 30]
     monkeypatch.setenv("LIKENESS_LEDGER_URL", url.replace("owner@", "nobody_here@"))
     with pytest.raises(LedgerError, match='role "nobody_here" does not exist'):
-        patiently(lambda: Ledger.open(locate()))
+        retry_on_disconnect(lambda: Ledger.open(locate()))
     assert len(pauses) == 4  # a wrong role stays wrong

@@ -15,7 +15,7 @@ _NO_SERVER = ("closed", "is the server running", "refused", "reset by", "startin
 T = TypeVar("T")
 
 
-def patiently(work: Callable[[], T]) -> T:
+def retry_on_disconnect(work: Callable[[], T]) -> T:
     """The result of work that may begin again at its start, because a release is paid once, whoever asks again.
 
     Raises:

@@ -33,7 +33,7 @@ from prefect.states import Completed, Crashed, Failed
 from likeness.core.errors import LikenessError
 from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
-from likeness.core.retry import patiently
+from likeness.core.retry import retry_on_disconnect
 from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.pipeline.dvc_repair import dvc_environment
@@ -89,7 +89,7 @@ def synthesize(
     try:
         project = Project.load(Path(root))
         with ExitStack() as held:
-            patiently(lambda: held.enter_context(project.ledger_session.exclusive_run(wait)))
+            retry_on_disconnect(lambda: held.enter_context(project.ledger_session.exclusive_run(wait)))
             held.enter_context(_note_run(project.paths.flow_run))
             state = _stages(project.paths, stage_timeout, check_budget)
             publish(project.paths, account=state.is_completed())

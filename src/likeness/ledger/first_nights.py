@@ -23,7 +23,7 @@ from likeness.ledger.reservation import seal_digest
 from likeness.ledger.series import Series
 
 
-class Tonight(NamedTuple):
+class CohortNight(NamedTuple):
     """Whom a night asks about.
 
     Attributes:
@@ -37,8 +37,8 @@ class Tonight(NamedTuple):
     members: frozenset[str]
 
 
-def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable[str]) -> Tonight:
-    """Give each new person a first night, and say whom tonight asks about.
+def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable[str]) -> CohortNight:
+    """Give each new person a first night, and say whom the night asks about.
 
     The first night of a person depends on the nights that name this person, and on nobody else: see
     :mod:`likeness.privacy.cohorts`. Which night it is follows from the records and the day. It does not depend on
@@ -74,7 +74,7 @@ def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable
             )
         cohort = series.next_cohort(moment(records))
     members = frozenset(one for one, hashed in hashes.items() if cohort.first <= first[hashed] <= cohort.last)
-    return Tonight(str(cohort), _digest(first, cohort.last), members)
+    return CohortNight(str(cohort), _digest(first, cohort.last), members)
 
 
 def first_nights_until(ledger: Chain, population: str, attempt: str, last: int) -> str:

@@ -40,7 +40,7 @@ from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.first_nights import first_nights_until
 from likeness.ledger.home import Home, locate
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
-from likeness.ledger.reservation import Reservation, check_owner, check_recipe, open_queries, seal_digest
+from likeness.ledger.reservation import Reservation, check_owner, check_same_request, open_queries, seal_digest
 from likeness.ledger.series import check_night
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
@@ -138,7 +138,7 @@ class Ledger(Chain):
         """
         check_owner(self.records(), population, digest, rows_digests, self.key)
 
-    def check_recipe(self, population: str, attempt: str, rho: float) -> None:
+    def check_same_request(self, population: str, attempt: str, rho: float) -> None:
         """Raise the error of :meth:`reserve` for another recipe than that of this attempt, before its cost.
 
         Args:
@@ -146,7 +146,7 @@ class Ledger(Chain):
             attempt: of the settings.
             rho: that a run costs.
         """
-        check_recipe(self.records(), population, attempt, rho)
+        check_same_request(self.records(), population, attempt, rho)
 
     def change_cap(self, population: str, epsilon: float, delta: float, selection_delta: float | None = None) -> None:
         """Record a new lifetime cap, a person's decision that stays visible for ever.
@@ -227,7 +227,7 @@ class Ledger(Chain):
                 raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
             rest = open_queries(records, request)
             total = Cost.total([request.cost, *rest])
-            check_recipe(records, request.population, request.attempt, total.rho)
+            check_same_request(records, request.population, request.attempt, total.rho)
             errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
             check_lattices(records, request.population, errors)
             budget.check(added_cost(records, request.population, total, request.attempt, request.group))

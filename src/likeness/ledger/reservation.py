@@ -110,7 +110,7 @@ def check_owner(records: list[Record], population: str, digest: str, rows_digest
             )
 
 
-def check_recipe(records: Sequence[Record], population: str, attempt: str, rho: float) -> None:
+def check_same_request(records: Sequence[Record], population: str, attempt: str, rho: float) -> None:
     """Refuse to ask by another recipe than the earlier releases of an attempt did, until a person agrees.
 
     After an upgrade of Likeness the same settings may ask another question. Nothing of it is paid then. A person agrees

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from likeness.core.remote import SourcePath
     from likeness.data.source.databases import Database
     from likeness.data.source.row_digests import Hashes
-    from likeness.ledger.first_nights import Tonight
+    from likeness.ledger.first_nights import CohortNight
     from likeness.ledger.ledger import Ledger
 
 SPLIT, PERSON = SPLIT_COLUMN, PERSON_COLUMN
@@ -44,7 +44,7 @@ def manifest_of(
     count: int,
     rows_digests: Sequence[str] = (),
     held_out: int | None = None,
-    tonight: "Tonight | None" = None,
+    cohort_night: "CohortNight | None" = None,
 ) -> dict[str, Any]:
     """The manifest of an ingested table; it holds the number of training rows only where that is public.
 
@@ -58,7 +58,7 @@ def manifest_of(
         count: number of training rows.
         rows_digests: of the rows of each table of the source, and of its typed rows.
         held_out: number of test rows; None: there is no split.
-        tonight: whom a night of a series asks about; None: everybody.
+        cohort_night: whom a night of a series asks about; None: everybody.
 
     Raises:
         DataError: the public number of rows is not that of the settings (the door insists on it too). Or there is no
@@ -83,13 +83,15 @@ def manifest_of(
         "rows_digests": [digest for digest in rows_digests if digest],
         "num_records": count if public else None,
         "unit": json_value(params.ingest.unit),
-        **({} if tonight is None else _night_manifest(params, tonight, digest, rows_digests)),
+        **({} if cohort_night is None else _night_manifest(params, cohort_night, digest, rows_digests)),
     }
 
 
-def _night_manifest(params: Params, tonight: "Tonight", digest: str, rows_digests: Sequence[str]) -> dict[str, Any]:
-    about = {"group": tonight.group, "first_nights": tonight.first_nights}
-    night = [params.privacy.population, tonight.group, params.ledger.attempt]
+def _night_manifest(
+    params: Params, cohort_night: "CohortNight", digest: str, rows_digests: Sequence[str]
+) -> dict[str, Any]:
+    about = {"group": cohort_night.group, "first_nights": cohort_night.first_nights}
+    night = [params.privacy.population, cohort_night.group, params.ledger.attempt]
     others = [own or sha256_json(["no rows", place, *night]) for place, own in enumerate(rows_digests)]
     return {**about, "digest": sha256_json([digest, *night[1:]]), "rows_digests": others}
 
@@ -144,7 +146,7 @@ def used_rows(
     return used.reset_index(drop=True), hashes[keep]
 
 
-def find_cohort(params: Params, ledger: "Ledger | None", persons: "Series[str] | None") -> "Tonight | None":
+def find_cohort(params: Params, ledger: "Ledger | None", persons: "Series[str] | None") -> "CohortNight | None":
     """Whom a night of a series asks about; None without a series: everybody.
 
     Args:
@@ -164,12 +166,12 @@ def find_cohort(params: Params, ledger: "Ledger | None", persons: "Series[str] |
 
 
 def cohort_rows(
-    tonight: "Tonight | None", table: "DataFrame", column: "Series[str] | None", persons: "Series[str] | None"
+    cohort_night: "CohortNight | None", table: "DataFrame", column: "Series[str] | None", persons: "Series[str] | None"
 ) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
-    """The rows of the people whom tonight asks about, with split column and people; all without a series."""
-    if tonight is None or persons is None:
+    """The rows of the people whom the night asks about, with split column and people; all without a series."""
+    if cohort_night is None or persons is None:
         return table, column, persons
-    rows = persons.isin(tonight.members).to_numpy()
+    rows = persons.isin(cohort_night.members).to_numpy()
     left = None if column is None else column[rows].reset_index(drop=True)
     return table[rows].reset_index(drop=True), left, persons[rows].reset_index(drop=True)
 
@@ -231,7 +233,7 @@ class IngestedRows:
         training: takes up the typed training rows.
         typed: takes up the typed rows of both parts, so it does not depend on the split of rows.
         held_out: number of test rows.
-        tonight: whom a night of a series asks about; None: everybody.
+        cohort_night: whom a night of a series asks about; None: everybody.
         ledger: of the series.
     """
 
@@ -239,7 +241,7 @@ class IngestedRows:
         """Start without rows. A series needs a ledger."""
         self.source, self.training, self.held_out = SourceDigest(), training_digest(params, schema), 0
         self.typed = TypedDigest(schema, ordered=False)
-        self.tonight: Tonight | None = None
+        self.cohort_night: CohortNight | None = None
         self.ledger = ledger
 
     def manifest(self, params: Params, ledger_id: str, key: bytes) -> dict[str, Any]:
@@ -252,7 +254,7 @@ class IngestedRows:
         """
         digest, typed = self.training.digest(key), self.typed.digest(key) if self.typed.count else ""
         others = [self.source.digest(key), typed]  # a digest of no row would show that there is none
-        return manifest_of(params, ledger_id, digest, self.training.count, others, self.held_out, self.tonight)
+        return manifest_of(params, ledger_id, digest, self.training.count, others, self.held_out, self.cohort_night)
 
 
 def source_rows(
@@ -281,8 +283,8 @@ def _used_rows(
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
         given = source_rows(sources, schema, source)
-        rows.tonight = find_cohort(params, rows.ledger, given[2])
-        yield used_rows(params, schema, *cohort_rows(rows.tonight, *given))
+        rows.cohort_night = find_cohort(params, rows.ledger, given[2])
+        yield used_rows(params, schema, *cohort_rows(rows.cohort_night, *given))
         return
     path, column, layout = sources.file, split.column, sources.ingest.format
 

@@ -61,8 +61,8 @@ class LedgerSession:
         """
         refuse_other_ledger(self.root, self.params.privacy.population, self.home, ledger)
 
-    def check_recipe(self, rho: float) -> None:
-        """Refuse a plan by another recipe than that of the earlier releases; see :meth:`Ledger.check_recipe`.
+    def check_same_request(self, rho: float) -> None:
+        """Refuse a plan by another recipe than that of the earlier releases; see :meth:`Ledger.check_same_request`.
 
         Where no ledger is, nothing is checked. A team's database is not opened: the first stage that spends refuses.
 
@@ -73,7 +73,7 @@ class LedgerSession:
             BudgetError: a person has not agreed to the new recipe.
         """
         if self.home.url is None and self.home.database.exists():
-            self.ledger.check_recipe(self.params.privacy.population, self.params.ledger.attempt, rho)
+            self.ledger.check_same_request(self.params.privacy.population, self.params.ledger.attempt, rho)
 
     @contextmanager
     def remedy_in_a_clone(self) -> Iterator[None]:

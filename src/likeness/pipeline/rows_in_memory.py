@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
-    from likeness.ledger.first_nights import Tonight
+    from likeness.ledger.first_nights import CohortNight
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.row_set import RowSet
@@ -97,8 +97,8 @@ def rows_in_memory(
     Raises:
         DataError: ``privacy.num_records`` is not the number of rows, or there is no row.
     """
-    tonight = find_cohort(params, ledger, persons)
-    train, _, persons = cohort_rows(tonight, train, None, persons)
+    cohort_night = find_cohort(params, ledger, persons)
+    train, _, persons = cohort_rows(cohort_night, train, None, persons)
     numbers, hashes = None, row_hashes(train, schema)
     if persons is not None:
         assert params.ingest.unit is not None
@@ -108,7 +108,7 @@ def rows_in_memory(
     rows.add(hashes)
     typed.add(hashes)
     digest, others = rows.digest(ledger.key), [*rows_digests, typed.digest(ledger.key) if len(hashes) else ""]
-    dataset = dataset_in_memory(params, ledger, digest, len(train), others, encoding_digest(schema), tonight)
+    dataset = dataset_in_memory(params, ledger, digest, len(train), others, encoding_digest(schema), cohort_night)
     return RowsInMemory({"": (train, numbers)}, schema.row_sets, dataset)
 
 
@@ -119,7 +119,7 @@ def dataset_in_memory(
     count: int,
     rows_digests: Sequence[str],
     encoding: str = "",
-    tonight: "Tonight | None" = None,
+    cohort_night: "CohortNight | None" = None,
 ) -> Dataset:
     """Whose rows frames hold.
 
@@ -130,12 +130,12 @@ def dataset_in_memory(
         count: number of training records.
         rows_digests: of the rows of each given table, with all columns.
         encoding: of the first row set as it is written.
-        tonight: whom a night of a series asks about; None: everybody.
+        cohort_night: whom a night of a series asks about; None: everybody.
 
     Raises:
         DataError: see :func:`likeness.pipeline.ingest.manifest_of`.
     """
-    manifest = manifest_of(params, ledger.id, digest, count, rows_digests, tonight=tonight)
+    manifest = manifest_of(params, ledger.id, digest, count, rows_digests, cohort_night=cohort_night)
     return dataset_from(manifest, params.ledger.attempt, encoding, params.ingest.unit)
 
 

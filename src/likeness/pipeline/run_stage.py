@@ -18,7 +18,7 @@ from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
 from likeness.core.messages import LOG, is_reported, show_messages
 from likeness.core.paths import ProjectPaths
-from likeness.core.retry import patiently
+from likeness.core.retry import retry_on_disconnect
 from likeness.pipeline.project import Project
 
 # Refusals of a disk or a folder. The system writes the texts of these errors, and they hold no value.
@@ -41,7 +41,7 @@ def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -
     started = time.time()
     try:
         _announce(name, paths)
-        patiently(lambda: main(Project.load(root)))
+        retry_on_disconnect(lambda: main(Project.load(root)))
     except LikenessError as error:
         _fail(name, f"{name}: {error}", 2, paths)
     except Exception as error:

@@ -322,7 +322,7 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         project.ledger_session.refuse_other(project.ledger)
         project.ledger.check_population(privacy.population, adjacency, cap.epsilon, cap.delta, person)
         if rho is not None:
-            project.ledger_session.check_recipe(rho)
+            project.ledger_session.check_same_request(rho)
 
     return [_fault(str(error)) for error in _refusals(check) or _refusals(partial(_check_owner, project))]
 

@@ -28,7 +28,7 @@ from likeness.core.engine import LOCAL, threads
 from likeness.core.errors import DataError, LikenessError, PlanError, ReleaseError
 from likeness.core.format import HERE
 from likeness.core.hashing import sha256_bytes, sha256_json
-from likeness.core.retry import patiently
+from likeness.core.retry import retry_on_disconnect
 from likeness.features.base import CellMap, ProductsMap
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import REDRAW
@@ -274,7 +274,7 @@ def _texts_of(read: CountReader, query: PartitionQuery, hashes: Sequence[str]) -
             itself, because it would draw again.
     """
     try:
-        return patiently(lambda: read.texts_of(query.column, hashes))
+        return retry_on_disconnect(lambda: read.texts_of(query.column, hashes))
     except LikenessError as error:
         error.transient = False
         raise

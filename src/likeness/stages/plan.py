@@ -17,7 +17,7 @@ def main(project: Project) -> None:
 
     plan = project.plan
     check_ahead(project)
-    project.ledger_session.check_recipe(plan.rho)
+    project.ledger_session.check_same_request(plan.rho)
     write_json(project.paths.plan, plan.to_dict())
     for query in plan.queries:
         words = "%s: share %g, rho %.6g, noise multiplier %.6g"

@@ -13,7 +13,7 @@ from likeness.config.params import AUTO, Sample
 from likeness.config.typed import build, check_whole_number
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.files import expand_home
-from likeness.core.retry import patiently
+from likeness.core.retry import retry_on_disconnect
 from likeness.data.schema.allowed import condition_setting
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import errors_in_words
@@ -86,7 +86,7 @@ class Synthesizer(Estimates):
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
-        return self._keep(patiently(lambda: fit(self, X, person)))
+        return self._keep(retry_on_disconnect(lambda: fit(self, X, person)))
 
     def check(self, rows: int) -> "Report":
         """Forecast what the noise of a fit leaves, from public facts alone. It spends nothing and opens no row.
