@@ -1,11 +1,13 @@
 """What contract tests try: small settings of every method, options included, and every map small and large.
 
 A new method of the core has its lines here, and nowhere else in the tests. A wing has them in
-``tests/NAME/wing_examples.py``.
+``tests/NAME/wing_examples.py``: ``SMALL``, ``EXAMPLES`` and ``LARGE``, and what else of :func:`optional` it needs.
+``tests/contracts/golden_integers.json`` gets the integers of each small setting at the first run, which fails.
 """
 
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
@@ -72,15 +74,22 @@ WINGS = [
     import_module(f"{path.parent.name}.wing_examples")
     for path in sorted(Path(__file__).parents[1].glob("*/wing_examples.py"))
 ]
-ONLY_IMAGES = tuple(name for wing in WINGS for name in wing.ONLY_IMAGES)
-MORE = [(SOME_PAIRS, 5), *(example for wing in WINGS for example in wing.MORE)]
+
+
+def optional(name: str) -> list[Any]:
+    """What each wing has under a name; nothing of those that lack it."""
+    return [getattr(wing, name) for wing in WINGS if hasattr(wing, name)]
+
+
+ONLY_IMAGES = tuple(name for names in optional("ONLY_IMAGES") for name in names)
+MORE = [(SOME_PAIRS, 5), *(example for examples in optional("MORE") for example in examples)]
 DOOR = {
-    way: [feature for wing in WINGS for feature in wing.DOOR.get(way, ())]
+    way: [feature for maps in optional("DOOR") for feature in maps.get(way, ())]
     for way in ("records", "pairs of records", "outer products", "products of columns")
 }
-OUTER = [feature for wing in WINGS for feature in wing.OUTER]
-IMAGE_GENERATORS = {name: make for wing in WINGS for name, make in wing.IMAGE_GENERATORS.items()}
-COLORED = [case for wing in WINGS for case in wing.COLORED]
+OUTER = [feature for features in optional("OUTER") for feature in features]
+IMAGE_GENERATORS = {name: make for makers in optional("IMAGE_GENERATORS") for name, make in makers.items()}
+COLORED = [case for cases in optional("COLORED") for case in cases]
 for wing in WINGS:
     SMALL |= wing.SMALL
     EXAMPLES |= wing.EXAMPLES

@@ -2,12 +2,10 @@
 
 import subprocess
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 import yaml
-from PIL import Image
 
 from likeness.pipeline.new_project import outdated_files, project_files
 
@@ -74,24 +72,6 @@ def test_a_table_is_named_and_drafted_and_never_copied(command: Command, outside
     assert command("new", "here", "--table", "here/rows.csv")[0] == 0
     assert yaml.safe_load(Path("here/params.yaml").read_text())["ingest"]["source"] == "rows.csv"
     assert Path("here/.gitignore").read_text().startswith("*.log\n.venv/\n")
-
-
-@pytest.mark.parametrize("levels", ["", "cat", "train/cat"])
-def test_a_folder_of_images_gets_its_shape_and_a_method_for_images(command: Command, levels: str) -> None:
-    folder = Path("photos") / levels
-    folder.mkdir(parents=True)
-    Image.new("RGB", (6, 4)).save(folder / "secret.png")
-    assert command("new", "project", "--table", "photos")[0] == 0
-    params = yaml.safe_load(Path("project/params.yaml").read_text())
-    schema = yaml.safe_load(Path("project/data/schema/photos.yaml").read_text())
-    assert params["method"] == "moments" and params["privacy"]["unit"] == "one row is one image"
-    assert ("split" in params["ingest"]) is (levels == "train/cat")
-    assert schema["image"] == {"shape": [4, 6, 3]} and schema["task"] == ("classification" if levels else "none")
-    assert (schema["columns"] or {}) == ({"label": {"kind": "categorical", "categories": None}} if levels else {})
-    assert not [name for name, text in tree(Path("project")).items() if "secret" in text]
-    with chdir("project"):
-        told = command("check")[1]
-    assert ("column 'label': categories is an open question" in told) is bool(levels) and "beside an image" not in told
 
 
 def test_nothing_is_overwritten_and_a_refused_table_leaves_nothing(command: Command) -> None:

@@ -20,7 +20,7 @@ from likeness.data.source.cells import IN_FILE, check_names, check_texts, texts_
 from likeness.data.source.contribution_bounding import people_of
 from likeness.data.source.csv_files import csv_chunks
 from likeness.data.source.excel_files import excel_chunks
-from likeness.data.source.formats import format_of
+from likeness.data.source.formats import SOURCE_FORMATS, format_of
 from likeness.data.source.opening import FORMATS, MOST_CELLS, drop_errors, is_excel, is_text
 from likeness.data.source.parquet_files import (
     SourcePart,
@@ -145,7 +145,8 @@ def source_parts(path: SourcePath) -> list[SourcePart]:
     if path.is_dir():
         return [SourcePart(path)] if reader is not None else parquet_parts(path)
     if not (reader is not None or is_text(path.name) or is_excel(path.name) or ending(path) == ".parquet"):
-        raise DataError(f"{path.name}: unknown format. Give {FORMATS}, or images: an .npz file, or a folder of them.")
+        images = ", or images: an .npz file, or a folder of them" if SOURCE_FORMATS else ""
+        raise DataError(f"{path.name}: unknown format. Give {FORMATS}{images}.")
     if not path.is_file():
         raise DataError(f"{path.name}: no such file. Give the path of the source in params.yaml, ingest.source.")
     return parquet_parts(path) if ending(path) == ".parquet" else [SourcePart(path)]
