@@ -52,7 +52,7 @@ def test_a_missing_wing_is_refused_by_name(
     project: Project, declared: dict[str, EntryPoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wings: Wings[type[counts.CountBackend]] = Wings("likeness.counts", {})
-    vars(wings)["_declared"] = declared
+    vars(wings)["_entry_points"] = declared
     monkeypatch.setattr(counts, "COUNTS", wings)
     name = "likeness_absent" if declared else "It"
     with pytest.raises(

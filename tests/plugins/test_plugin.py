@@ -3,7 +3,9 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,8 @@ import yaml
 from toys import schema_with
 
 from likeness import Synthesizer
-from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core import wings
+from likeness.core.errors import MissingPackageError, ParamsError, ReleaseError
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_named, plugins
@@ -147,3 +150,23 @@ def test_stages_with_methods_run_again_when_a_file_of_the_plugin_changes(site: P
         found.append({name: (code / name).read_text() for name in FOLDERS})
     changed = {name for name in FOLDERS if found[0][name] != found[1][name]}
     assert changed == {name for name in FOLDERS if "methods" in FOLDERS[name].split()}
+
+
+@pytest.mark.parametrize("made", ["__init__.py", "__pycache__/module.pyc"])
+def test_a_package_elsewhere_and_what_a_deleted_wing_leaves_are_no_wing(
+    made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "likeness_evil" / made).parent.mkdir(parents=True)
+    (tmp_path / "likeness_evil" / made).write_text("raise SystemExit('a stranger runs')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(wings, "_entry_points", lambda group: {"evil": EntryPoint("evil", "likeness_evil:Evil", group)})
+    offered = wings.Wings[Any]("likeness.methods", {})
+    assert [*offered] == [] and wings.wing_folders(["likeness.methods"]) == []
+    with pytest.raises(MissingPackageError, match="likeness_evil is not installed here"):
+        offered.check_installed("evil", "method 'evil'")
+
+
+def test_metadata_of_our_name_make_no_other_package_ours(site: Path) -> None:
+    install(site, SOURCE.read_text(), "means = means:Means", "likeness-dp")
+    found = wings.Wings[Any]("likeness.methods", {})
+    assert "means" not in found and not found.is_ours("means") and not found.are_declared

@@ -21,18 +21,28 @@ def _package(point: EntryPoint) -> str:
 
 
 def _entry_points(group: str) -> dict[str, EntryPoint]:
+    """Those of wings by name: the metadata of another distribution of our name offers no package of another name."""
     try:
         points = distribution(DISTRIBUTION).entry_points
     except PackageNotFoundError:  # a source tree that nobody installed has the core alone
         return {}
-    return {point.name: point for point in points.select(group=group)}
+    return {point.name: point for point in points.select(group=group) if point.module.startswith("likeness_")}
+
+
+def _folder(package: str) -> Path | None:
+    """The folder of a wing that lies beside this package; None where there is none.
+
+    Elsewhere a package of its name is anybody's, and a folder without its ``__init__.py`` is what a deleted wing left.
+    """
+    spec = find_spec(package)
+    folder = None if spec is None or spec.origin is None else Path(spec.origin).resolve().parent
+    return folder if folder is not None and folder.parent == Path(__file__).resolve().parents[2] else None
 
 
 def wing_folders(groups: Iterable[str]) -> list[Path]:
     """Folders of the installed wings that offer something under one of the groups of entry points."""
     packages = {_package(point) for group in groups for point in _entry_points(group).values()}
-    found = [find_spec(package) for package in sorted(packages)]
-    return [Path(place) for spec in found if spec is not None for place in spec.submodule_search_locations or ()]
+    return [folder for folder in map(_folder, sorted(packages)) if folder is not None]
 
 
 class Wings(Mapping[str, T]):
@@ -53,7 +63,7 @@ class Wings(Mapping[str, T]):
 
     @cached_property
     def _names(self) -> list[str]:
-        here = [name for name, point in self._entry_points.items() if find_spec(_package(point)) is not None]
+        here = [name for name, point in self._entry_points.items() if _folder(_package(point)) is not None]
         return sorted({*self._core, *here})
 
     def __iter__(self) -> Iterator[str]:
@@ -71,6 +81,11 @@ class Wings(Mapping[str, T]):
         if name not in self._core:
             self._core[name] = self._entry_points[name].load()
         return self._core[name]
+
+    @property
+    def are_declared(self) -> bool:
+        """Whether the metadata names wings at all: that of an earlier install, or of none, does not."""
+        return bool(self._entry_points)
 
     def is_ours(self, name: str) -> bool:
         """Whether core or a wing offers a name, and be it a wing that is not installed."""

@@ -12,6 +12,8 @@ from pathlib import Path
 from likeness.config.params import Params
 from likeness.core.errors import MissingPackageError, ParamsError
 from likeness.core.wings import DISTRIBUTION as OURS
+from likeness.features.base import Map
+from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods.base import Method
 
 GROUP = "likeness.methods"
@@ -53,9 +55,14 @@ def installed_names() -> list[str]:
     return sorted({point.name for point in _points()})
 
 
+def _normal(name: str) -> str:
+    """The name of a distribution, in which installers tell no sign and no case apart."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _points() -> list[EntryPoint]:
     """The entry points of other distributions."""
-    return [one for one in entry_points(group=GROUP) if one.dist is None or one.dist.metadata["Name"] != OURS]
+    return [one for one in entry_points(group=GROUP) if one.dist is None or _normal(one.dist.metadata["Name"]) != OURS]
 
 
 def loaded_methods() -> dict[str, type[Method]]:
@@ -119,7 +126,8 @@ def _fault(name: str, kind: type[Method], distribution: str, known: Mapping[str,
         return f"must give the method the name '{name}', in small letters, digits and underscores"
     if name in {item.name for item in fields(Params)}:
         return "takes the name of a section of the settings"
-    maps = {one.name: one for method in known.values() for one in method.maps}
+    shared: tuple[type[Map], ...] = (ColumnMarginals, Constant)
+    maps = {one.name: one for one in (*shared, *(one for method in known.values() for one in method.maps))}
     generators = {one: load for method in known.values() for one, load in method.generators.items()}
     taken = [one.name for one in kind.maps if maps.get(one.name, one) is not one]
     taken += [one for one, load in kind.generators.items() if generators.get(one, load) is not load]

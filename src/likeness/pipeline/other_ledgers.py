@@ -19,6 +19,7 @@ from likeness.core.text import excerpt
 from likeness.ledger.chain import Anchor, Chain, anchor_path, anchors
 from likeness.ledger.database import make_engine
 from likeness.ledger.home import Home
+from likeness.ledger.records import SPENDING
 from likeness.pipeline.provenance import git
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _sibling(path: Path, anchor: Anchor, population: str) -> Sibling:
             chain = Chain(home, make_engine(home), b"")
             records = chain.records()
             # What this version does not know of another one may be a release: there a cap counts.
-            spending = {"reserve"} if chain.is_of_this_version() else {"reserve", "cap"}
+            spending = {*SPENDING} if chain.is_of_this_version() else {*SPENDING, "cap"}
             if anchor.head in {record.digest for record in records}:
                 found = {record.kind for record in records if record.body.get("identity") == population}
                 place, answered = str(home.database), not spending.isdisjoint(found)

@@ -1,20 +1,20 @@
 """Preflight check of the settings of later stages, from public settings alone and before anything is spent."""
 
 from likeness.config.params import STAY
-from likeness.core.errors import ParamsError
+from likeness.core.errors import LikenessError, MissingPackageError, ParamsError
 from likeness.evaluation.classifiers import check_installed
 from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
 from likeness.pipeline.where import conditions, conditions_by_name
 
 
-def refusals(project: Project) -> list[ParamsError]:
+def refusals(project: Project) -> list[LikenessError]:
     """The refusals of ``train``, ``sample`` and ``evaluate``, in their words.
 
     Nobody knows private categories yet, so ``sample`` checks the settings of such a column.
     """
     params, schema = project.params, project.written_schema
-    refused = []
+    refused: list[LikenessError] = []
     private = {column.name for column in schema.open_columns}
     method = known_methods().get(params.method)  # building a method refuses an unknown one
     able = project.written_model.conditions
@@ -40,9 +40,13 @@ def refusals(project: Project) -> list[ParamsError]:
             project.written_model.estimators(params.evaluate)
         except ParamsError as error:
             refused.append(error)
-    stay = params.ingest.rows == STAY and method is not None
-    if stay and (reasons := project.backend.later_reasons(project.method.maps)):
-        refused.append(ParamsError(f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."))
+    if params.ingest.rows == STAY and method is not None:
+        try:
+            if reasons := project.backend.later_reasons(project.method.maps):
+                words = f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."
+                refused.append(ParamsError(words))
+        except MissingPackageError as error:
+            refused.append(error)
     device = params.train.device
     if method is not None and device not in ("auto", "cpu"):  # which every machine has
         try:

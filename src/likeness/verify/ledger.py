@@ -329,13 +329,15 @@ class _Spending:
         require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
         method, maps = _method(body["method"]), list(maps_in(body["feature"]))
-        ours = METHODS.is_ours(body["method"])
-        require(ours is (body["plugin"] == ""), f"{name} names another distribution than that of its method")
+        told = METHODS.is_ours(body["method"]) is (body["plugin"] == "")
+        require(told or not METHODS.are_declared, f"{name} names another distribution than that of its method")
         named = method is not None and re.fullmatch(query_form(method), body["query"]) is not None
         if method is not None:
             foreign = (set(maps) & known_maps().keys()) - maps_of(method)
-            may_ask = named or bool(MODELS.absent)  # a data set of a wing that is not here asks by names of its own
-            require(may_ask and not foreign, f"{name} asks by {method.name} what that method never asks")
+            # A data set of a wing that is not here puts a word of its own before the names of queries.
+            form = f"[a-z]+_(?:{query_form(method)})"
+            elsewhere = bool(MODELS.absent and re.fullmatch(form, body["query"]))
+            require((named or elsewhere) and not foreign, f"{name} asks by {method.name} what that method never asks")
         claim = Receipt.from_reservation(body, self.ledger_id, record.seq, "")
         facts = claim.to_dict()
         same = all(canonical_json(body[fact]) == canonical_json(facts[fact]) for fact in FACTS)
@@ -345,9 +347,10 @@ class _Spending:
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
         recipe, known = body["recipe"], set(maps) <= known_maps().keys() | {KEYS}
-        if named and repr(recipe) == repr(RECIPE) and known:
+        known = method is not None and repr(recipe) == repr(RECIPE) and known
+        if known:
             check_claim(name, claim)
-        else:
+        if not (known and named):
             words = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
             self.unknown.append(f"{name} ({words})")
         self.reserved[claim.key] = record
