@@ -316,7 +316,7 @@ def noisy(model: Synthesizer, columns: str, by: str) -> pd.DataFrame:
 def test_the_page_shows_released_shares_beside_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly without noise both agree, where the rows of the page are those of the release. So do their weights."""
     parts, made = [], report._report_section
-    monkeypatch.setattr(report, "_part", lambda *given: parts.append(made(*given)) or parts[-1])
+    monkeypatch.setattr(report, "_report_section", lambda *given: parts.append(made(*given)) or parts[-1])
     people, events = turning(300)
     frames = {"people": people, "events": events}
     model, schema = fitted(frames, {**SPEC, **AGE}, settings=FASTEST), HistorySchema.from_dict({**SPEC, **AGE})

@@ -80,7 +80,7 @@ def test_clusters_need_as_many_cells_in_each_class() -> None:
     @dataclasses.dataclass(frozen=True)
     class Uneven(ClassHalves):
         @property
-        def parts(self):  # type: ignore[no-untyped-def]
+        def bounded_parts(self):  # type: ignore[no-untyped-def]
             first, second = super().bounded_parts
             return first, dataclasses.replace(second, width=3)
 

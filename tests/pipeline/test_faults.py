@@ -67,10 +67,10 @@ path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
 print("FOREIGN", field.broken_rules(1.0))
 path.write_bytes(data)
 
-honest = door._stored
-door._stored = lambda ledger, key, sha256: honest(ledger, key, sha256)[:-8] + b"8 bytes!"
+honest = door._publish_staged
+door._publish_staged = lambda ledger, key, sha256: honest(ledger, key, sha256)[:-8] + b"8 bytes!"
 print("OTHER", field.recovered(1.0))
-door._stored = honest
+door._publish_staged = honest
 
 field.set(ledger__attempt="again")
 find, commit = Ledger.find, Ledger.commit

@@ -501,7 +501,7 @@ def test_rows_that_break_all_rules_are_mapped_as_python_maps_them(url: str) -> N
     steps_of = Steps(starts["spread"], -2, 5, (1.0, 0.5), True)
     counts, _ = there.counts([[one] for one in (*axes, steps_of)], 2, True)
     for axis, count in zip((*axes, steps_of), counts, strict=True):
-        number = encoder.labels(codes) * axis.size + axis.places(encoder.expand(codes))
+        number = encoder.labels(codes) * axis.size + axis.cell_indices(encoder.expand(codes))
         assert (count.ravel() == np.bincount(number, minlength=2 * axis.size)).all(), (url, axis)
 
 

@@ -32,7 +32,7 @@ def drawn_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counted.append(len(values))
         return own(values, scale)
 
-    monkeypatch.setattr(noise, "_added", added)
+    monkeypatch.setattr(noise, "_add_here", added)
     return counted
 
 
@@ -121,7 +121,7 @@ def test_an_interruption_here_ends_the_others(monkeypatch: pytest.MonkeyPatch) -
     begun: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *words, **more: begun.append(popen(*words, **more)) or begun[-1])
-    monkeypatch.setattr(noise, "_added", interrupted)
+    monkeypatch.setattr(noise, "_add_here", interrupted)
     with pytest.raises(KeyboardInterrupt):
         add_discrete_gaussian(np.zeros(PROCESSES * EACH, dtype=np.int64), SCALE)
     assert [process.poll() for process in begun] == [-9, -9]
@@ -146,8 +146,8 @@ sys.path.insert(0, {source!r})
 import numpy as np
 from likeness.privacy import noise, noise_processes
 noise_processes._WORTH, noise_processes._usable_processors = 1_000, lambda: 2
-own, drawn = noise._added, []
-noise._added = lambda values, scale: drawn.append(len(values)) or own(values, scale)
+own, drawn = noise._add_here, []
+noise._add_here = lambda values, scale: drawn.append(len(values)) or own(values, scale)
 noisy = noise.add_discrete_gaussian(np.zeros(2_000, dtype=np.int64), 2.0**20)
 print(drawn, bool((noisy != 0).mean() > 0.99), {{"pandas", "sklearn", "torch", "scipy"}} & set(sys.modules))
 """

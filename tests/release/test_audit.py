@@ -144,7 +144,7 @@ def canary_of_few_parts(case: Case) -> Case:
         return canary
     feature = canary.query.feature
     each = {(part.nonnegative, part.norm_bound_squared): part for part in feature.bounded_parts}
-    few = SimpleNamespace(parts=(feature.bounded_parts[0], *each.values()), spec=feature.spec)
+    few = SimpleNamespace(bounded_parts=(feature.bounded_parts[0], *each.values()), spec=feature.spec)
     query = dataclasses.replace(canary.query, feature=type(feature)(few))
     return dataclasses.replace(canary, query=query, twin=query)
 

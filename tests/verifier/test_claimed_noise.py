@@ -35,7 +35,7 @@ def embedding() -> Released:
 
 
 def checked(*released: Released) -> str:
-    bundle: Any = SimpleNamespace(released=dict(enumerate(released)))
+    bundle: Any = SimpleNamespace(released_files=dict(enumerate(released)))
     return noise(bundle)
 
 

@@ -75,7 +75,7 @@ def method_from(params: Params) -> Method:
         ParamsError: no method has that name, or its section is wrong.
     """
     kind = method_named(params.method)
-    unknown = sorted(set(params.sections) - {params.method, *METHODS})
+    unknown = sorted(name for name in set(params.sections) - {params.method} if not METHODS.is_ours(name))
     if unknown and (others := set(unknown).difference(plugins.installed_names())):
         first = min(others)
         close = did_you_mean(str(first), METHODS)
