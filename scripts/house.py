@@ -16,6 +16,9 @@ names. What its words mean:
   preposition or a word of :data:`VAGUE`; or whose name begins with a preposition other than from, to, with and as, as
   libraries begin names of converters; or that has one of :data:`NEVER` in it. A verb whose participle is the same word
   is a verb.
+- *vague variable*: a variable, a parameter or a field whose whole name is a word of :data:`VAGUE_VARIABLES`. ``part`` is
+  a field's word here, and ``words`` is one where a text is cut into words.
+- *fragment*: a docstring whose first word is a preposition or one of :data:`FRAGMENTS`: it begins no whole sentence.
 - *key*: a field of ``Params`` or of a method. A field that holds a section counts with the fields of the section. Where
   a class names its ``everyday`` settings, the others stand under ``METHOD.expert`` of params.yaml. They are *expert
   keys* and count apart.
@@ -67,6 +70,10 @@ PARTICIPLES = set(
         """,
     )
 )
+VAGUE_VARIABLES = set(
+    "alone asked found given here kept known meant one ones own place places said there told tonight words".split()
+)
+FRAGMENTS = set("as how that what when where whether which who whom whose why".split())
 _NOUNS = {"bed", "embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
 _NO_WORDS = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -171,6 +178,29 @@ def is_vague(name: str) -> bool:
     return participle or alone in VAGUE | PREPOSITIONS or first in PREPOSITIONS or bool(NEVER & set(words))
 
 
+def names_of_variables(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Each name that a file gives to a variable, a parameter or a field, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Each docstring of a function or a class, with the line where that begins."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and (
+            text := ast.get_docstring(node)
+        ):
+            yield text, node.lineno
+
+
+def is_fragment(text: str) -> bool:
+    """Whether a docstring begins with no whole sentence, by the rule above."""
+    return re.split(r"\W", text.lower(), maxsplit=1)[0] in PREPOSITIONS | FRAGMENTS | {"from", "to", "with"}
+
+
 def keys(trees: Trees, expert: bool = False) -> dict[str, int]:
     """Keys of the settings by class: those of no method, then those of each method. ``expert``: with expert keys."""
     classes = {(file, item.name): item for file in trees for item in trees[file].body if isinstance(item, ast.ClassDef)}
@@ -238,6 +268,17 @@ def main(commit: str, names: bool) -> None:
     print(f"  vague names: {len(vague)} of {len(functions)} functions, {of_core} of them in the core")
     for function, name, line in sorted(vague) if names else ():
         print(f"    {function} {name}:{line}")
+    sources = [(name, tree) for name, tree in trees.items() if name.startswith("src/")]
+    variables = [(word, name, line) for name, tree in sources for word, line in names_of_variables(tree)]
+    vague = [variable for variable in variables if variable[0].strip("_") in VAGUE_VARIABLES]
+    print(f"  vague variables: {len(vague)} of {len(variables)}")
+    for variable, name, line in sorted(vague) if names else ():
+        print(f"    {variable} {name}:{line}")
+    texts = [(text, name, line) for name, tree in sources for text, line in docstrings(tree)]
+    fragments = [(text, name, line) for text, name, line in texts if is_fragment(text)]
+    print(f"  fragments: {len(fragments)} of {len(texts)} docstrings")
+    for text, name, line in fragments if names else ():
+        print(f"    {text.splitlines()[0][:60]!r} {name}:{line}")
     sections, every = keys(trees), sum(keys(trees, expert=True).values())
     print(f"  keys: {sum(sections.values())} ({', '.join(f'{name} {number}' for name, number in sections.items())})")
     print(f"  expert keys: {every - sum(sections.values())}")
