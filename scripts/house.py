@@ -16,8 +16,8 @@ names. What its words mean:
   preposition or a word of :data:`VAGUE`; or whose name begins with a preposition other than from, to, with and as, as
   libraries begin names of converters; or that has one of :data:`NEVER` in it. A verb whose participle is the same word
   is a verb.
-- *vague variable*: a variable, a parameter or a field whose whole name is a word of :data:`VAGUE_VARIABLES`. ``part`` is
-  a field's word here, and ``words`` is one where a text is cut into words.
+- *vague variable*: a variable, a parameter or a field whose whole name is one of :data:`VAGUE_VARIABLES`. ``part`` is
+  none: a part of the rows, of a table or of a release is a thing here.
 - *fragment*: a docstring whose first word is a preposition or one of :data:`FRAGMENTS`: it begins no whole sentence.
 - *key*: a field of ``Params`` or of a method. A field that holds a section counts with the fields of the section. Where
   a class names its ``everyday`` settings, the others stand under ``METHOD.expert`` of params.yaml. They are *expert
@@ -71,9 +71,14 @@ PARTICIPLES = set(
     )
 )
 VAGUE_VARIABLES = set(
-    "alone asked found given here kept known meant one ones own place places said there told tonight words".split()
+    re.findall(
+        r"\w+",
+        """
+    alone asked found given here kept known meant one ones own place places said there told tonight words
+        """,
+    )
 )
-FRAGMENTS = set("as how that what when where whether which who whom whose why".split())
+FRAGMENTS = {"as", "how", "that", "what", "when", "where", "whether", "which", "who", "whom", "whose", "why"}
 _NOUNS = {"bed", "embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
 _NO_WORDS = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
