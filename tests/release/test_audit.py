@@ -49,7 +49,7 @@ MAPS_IN_COLOR = {
     "ntk": {"tangent"},
 }
 WIDTH = Layout.from_schema(SCHEMA).width
-FEW = 2_000  # for planted faults: a fault of 10 % of the noise lies nine standard deviations of the test away
+FEW = 2_000  # for planted faults: noise of 0.8 times its scale lies nine standard deviations of the test away
 
 
 def small(method: type[Method]) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def halve_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lower_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = door.add_discrete_gaussian
-    monkeypatch.setattr(door, "add_discrete_gaussian", lambda values, scale: honest(values, 0.9 * scale))
+    monkeypatch.setattr(door, "add_discrete_gaussian", lambda values, scale: honest(values, 0.8 * scale))
 
 
 def reuse_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
