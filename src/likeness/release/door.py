@@ -112,7 +112,7 @@ class Door:
             return _publish_staged(ledger, key, digest)
 
     def _backend(self, query: AnyQuery) -> str:
-        """What counts the rows of a query."""
+        """Name the backend that counts the rows of a query."""
         if not isinstance(self.read, CountReader):
             return HERE
         unit = self.plan.unit
@@ -257,13 +257,13 @@ def _draw_partitions(
     noisy = np.array([counts[key] << query.lattice_bits for key in keys], dtype=np.int64)
     if plan.private and keys:
         noisy = add_discrete_gaussian(noisy, scale)
-    places = select_keys(keys, noisy, receipt.threshold, query.most)
-    texts = [keys[place] for place in places]
+    indices = select_keys(keys, noisy, receipt.threshold, query.most)
+    texts = [keys[index] for index in indices]
     if isinstance(read, CountReader):
         by_hash = _texts_of(read, query, texts)
-        places = sorted(places, key=lambda place: by_hash[keys[place]])
+        indices = sorted(indices, key=lambda index: by_hash[keys[index]])
         texts = sorted(by_hash.values())
-    return Released(noisy[places].reshape(1, len(places)), receipt, tuple(texts))
+    return Released(noisy[indices].reshape(1, len(indices)), receipt, tuple(texts))
 
 
 def _texts_of(read: CountReader, query: PartitionQuery, hashes: Sequence[str]) -> dict[str, str]:

@@ -48,7 +48,7 @@ ReadPartitions = Callable[[], Iterable[Partitions]]
 
 @dataclass(frozen=True)
 class PartitionQuery:
-    """Which texts stand in a column in enough rows, and in how many. Public facts only.
+    """A query for the texts that stand in a column in enough rows, and for their counts. Public facts only.
 
     Attributes:
         name: unique within a plan.
@@ -107,9 +107,9 @@ class PartitionQuery:
         return {**selection, **self.contributions.spec()}
 
 
-def query_name(place: int) -> str:
+def query_name(number: int) -> str:
     """The name of the query about the n-th open column, from 1."""
-    return f"{STAGE}_{place}"
+    return f"{STAGE}_{number}"
 
 
 def partition_queries(schema: Schema, plan: Plan, most: int) -> list[PartitionQuery]:
@@ -118,7 +118,7 @@ def partition_queries(schema: Schema, plan: Plan, most: int) -> list[PartitionQu
     Raises:
         PlanError: the plan has none of them.
     """
-    named = [(query_name(place), column) for place, column in enumerate(schema.open_columns, start=1)]
+    named = [(query_name(number), column) for number, column in enumerate(schema.open_columns, start=1)]
     return [
         PartitionQuery(name, column.name, str(column.other), most, plan.query(name).delta_keys)
         for name, column in named
@@ -145,7 +145,7 @@ def count_partitions(query: PartitionQuery, chunks: Iterable[Partitions]) -> tup
 
 
 def count_hashes(query: PartitionQuery, counts: Mapping[str, int], rows: int) -> tuple[dict[str, int], int]:
-    """As :func:`count_partitions`, from counts by SHA-256 of the texts; the keys are these hashes.
+    """Count as :func:`count_partitions`, from counts by SHA-256 of the texts; the keys are these hashes.
 
     Raises:
         DataError: more rows than fit 64 bits.
@@ -157,7 +157,7 @@ def count_hashes(query: PartitionQuery, counts: Mapping[str, int], rows: int) ->
 
 
 def select_keys(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, most: int) -> list[int]:
-    """Places of the keys that are released: at or above the threshold, and among the largest.
+    """Give the indices of the keys that are released: at or above the threshold, and among the largest.
 
     Args:
         keys: sorted and different.
@@ -165,8 +165,8 @@ def select_keys(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, m
         threshold: the smallest noisy count that is released.
         most: number of released keys at most.
     """
-    places = [place for place in range(len(keys)) if noisy[place] >= threshold]
-    largest = sorted(places, key=lambda place: (-int(noisy[place]), keys[place]))[:most]
+    indices = [index for index in range(len(keys)) if noisy[index] >= threshold]
+    largest = sorted(indices, key=lambda index: (-int(noisy[index]), keys[index]))[:most]
     return sorted(largest)
 
 
@@ -176,12 +176,12 @@ def complete_schema(schema: Schema, released: Sequence[Released]) -> Schema:
     Raises:
         ArtifactError: the categories are not those of this schema.
     """
-    by_column = {str(one.receipt.feature.get("column")): one for one in released}
-    columns = {column.name: column for column in schema.open_columns}
-    same = set(by_column) == set(columns) and len(by_column) == len(released)
-    if not same or any(one.receipt.feature.get("other") != columns[name].other for name, one in by_column.items()):
+    by_column = {str(release.receipt.feature.get("column")): release for release in released}
+    others = {column.name: column.other for column in schema.open_columns}
+    same = set(by_column) == set(others) and len(by_column) == len(released)
+    if not same or any(release.receipt.feature.get("other") != others[name] for name, release in by_column.items()):
         raise ArtifactError("data/released/categories does not answer this schema. Run: likeness run")
     try:
-        return schema.with_categories({name: one.keys for name, one in by_column.items()})
+        return schema.with_categories({name: release.keys for name, release in by_column.items()})
     except SchemaError as error:
         raise ArtifactError(f"data/released/categories does not fit the schema: {error}") from None

@@ -53,7 +53,7 @@ class Query:
 
     @property
     def is_per_person(self) -> bool:
-        """Whether the rows of a person share one contribution."""
+        """Tell whether the rows of a person share one contribution."""
         return isinstance(self.contributions, EachPerson)
 
     def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:

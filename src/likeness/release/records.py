@@ -32,7 +32,7 @@ class Records:
 
     def __getitem__(self, rows: slice) -> "Records":
         """Consecutive rows."""
-        persons, shared_by = (None if one is None else one[rows] for one in (self.persons, self.shared_by))
+        persons, shared_by = (None if values is None else values[rows] for values in (self.persons, self.shared_by))
         return Records(self.x[rows], self.labels[rows], persons, shared_by)
 
 
@@ -47,7 +47,7 @@ class Contributions(Protocol):
     terms: ClassVar[str]
 
     def change(self, adjacency: Adjacency) -> Stability:
-        """What one record can do to the contributions of any table under this adjacency.
+        """Say what one record can do to the contributions of any table under this adjacency.
 
         A person of k rows is k changes, one after the other: see
         :func:`likeness.privacy.adjacency.lattice_sensitivity_squared`.
@@ -60,8 +60,8 @@ class Contributions(Protocol):
 
     def spec(self) -> dict[str, Any]:
         """Public specification: the name, and the fields that equality looks at."""
-        values: Any = fields(self)  # type: ignore[arg-type]
-        return {"terms": self.terms, **{one.name: json_value(getattr(self, one.name)) for one in values if one.compare}}
+        names = [item.name for item in fields(self) if item.compare]  # type: ignore[arg-type]
+        return {"terms": self.terms, **{name: json_value(getattr(self, name)) for name in names}}
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class EachCluster(EachRecord):
         for chunk in records:
             inside = (chunk.labels >= 0) & (chunk.labels < classes)
             labels = np.where(inside, chunk.labels, 0)
-            places = self.clusters.cell_indices(np.asarray(chunk.x))[np.arange(len(labels)), labels].clip(0, size - 1)
-            yield Records(chunk.x, np.where(inside, labels * size + places, -1), chunk.persons)
+            cells = self.clusters.cell_indices(np.asarray(chunk.x))[np.arange(len(labels)), labels].clip(0, size - 1)
+            yield Records(chunk.x, np.where(inside, labels * size + cells, -1), chunk.persons)
 
 
 @dataclass(frozen=True)
@@ -237,8 +237,8 @@ def _join_records(first: Records, second: Records) -> Records:
 def _number_shares(rows: Records) -> Records:
     """Complete people, each row with the number of rows of its person."""
     assert rows.persons is not None
-    _, places, counts = np.unique(rows.persons, return_inverse=True, return_counts=True)
-    return Records(rows.x, rows.labels, None, counts[places].astype(np.int64))
+    _, indices, counts = np.unique(rows.persons, return_inverse=True, return_counts=True)
+    return Records(rows.x, rows.labels, None, counts[indices].astype(np.int64))
 
 
 def _secret_words(count: int) -> np.ndarray:
@@ -247,7 +247,7 @@ def _secret_words(count: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BucketPairs(Contributions):
-    """At most one pair a bucket, for ``add_remove_one``.
+    """The pairs of records, at most one a bucket, for ``add_remove_one``.
 
     Every record throws a secret 64-bit die of its own: the low bits choose its bucket, the whole die its rank there.
     The two lowest ranks of a bucket are its pair; the others of the bucket are left out.
@@ -290,13 +290,13 @@ class BucketPairs(Contributions):
             x = np.asarray(chunk.x)
             lowest = x if lowest is None else np.concatenate([lowest, x])
             ranks = np.concatenate([ranks, dice])
-            order, place = self._ranks_in_bucket(ranks)
-            first_two = order[place < 2]
+            order, position = self._ranks_in_bucket(ranks)
+            first_two = order[position < 2]
             lowest, ranks = lowest[first_two], ranks[first_two]
         if lowest is None:
             return
-        order, place = self._ranks_in_bucket(ranks)
-        seconds = np.flatnonzero(place == 1)
+        order, position = self._ranks_in_bucket(ranks)
+        seconds = np.flatnonzero(position == 1)
         pairs = np.concatenate([lowest[order[seconds - 1]], lowest[order[seconds]]], axis=1)
         yield Records(pairs, np.zeros(len(pairs), dtype=np.int64))
 
@@ -346,12 +346,12 @@ class PositionPairs(Contributions):
             x = np.asarray(chunk.x)
             x = x if waiting is None else np.concatenate([waiting, x])
             order = np.argsort(rooms, kind="stable")
-            place = _place_in_group(rooms[order])
-            seconds = np.flatnonzero(place % 2 == 1)
+            position = _place_in_group(rooms[order])
+            seconds = np.flatnonzero(position % 2 == 1)
             pairs = np.concatenate([x[order[seconds - 1]], x[order[seconds]]], axis=1)
-            alone = np.ones(len(x), dtype=bool)
-            alone[seconds] = alone[seconds - 1] = False
-            waiting, waiting_rooms = x[order[alone]], rooms[order[alone]]
+            unpaired = np.ones(len(x), dtype=bool)
+            unpaired[seconds] = unpaired[seconds - 1] = False
+            waiting, waiting_rooms = x[order[unpaired]], rooms[order[unpaired]]
             yield Records(pairs, np.zeros(len(pairs), dtype=np.int64))
 
 

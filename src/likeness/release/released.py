@@ -93,7 +93,7 @@ def load_folder(folder: Path) -> dict[str, Released]:
 
 
 def ledger_is_absent(home: str | None, url: str | None = None) -> bool:
-    """Whether this machine has no ledger, and no trace of one that was lost. Then a warning says what is not checked.
+    """Tell whether this machine has no ledger, and no trace of a lost one. Then a warning says what is not checked.
 
     ``LIKENESS_LEDGER=absent`` says it where the packages of the ledger are not installed, or its ledger is another.
 
@@ -106,8 +106,8 @@ def ledger_is_absent(home: str | None, url: str | None = None) -> bool:
         from likeness.ledger.home import locate
         from likeness.ledger.ledger import Ledger
 
-        place = locate(home, url)
-        if Ledger.exists(place) or read_anchor(place) is not None:
+        location = locate(home, url)
+        if Ledger.exists(location) or read_anchor(location) is not None:
             return False
     LOG.warning("there is no ledger on this machine: released files are not checked against it")
     return True

@@ -18,7 +18,7 @@ AnyQuery = Query | PartitionQuery
 
 @dataclass(frozen=True)
 class Dataset:
-    """Whose rows, and which version of them, without a row.
+    """The identity of rows, without a row: whose they are, and which version of them.
 
     Attributes:
         population: name of the people.

@@ -32,7 +32,7 @@ def _drawn_once(ledger: Ledger, receipt: Receipt, draw: Callable[[Receipt], Rele
 
 
 def _is_draw_of(receipt: Receipt, data: bytes) -> bool:
-    """Whether bytes are a whole release of this reservation. The version of the sampler may be another."""
+    """Tell whether bytes are a whole release of this reservation. The version of the sampler may be another."""
     try:
         drawn = from_bytes(data, "staged").receipt
     except ReleaseError:
@@ -59,10 +59,10 @@ def _publish_staged(ledger: Ledger, key: str, sha256: str) -> bytes:
         _publish(ledger, key)
     data = stored_bytes(ledger, key)
     if data is None or sha256_bytes(data) != sha256:
-        place = ledger.home.location if ledger.keeps_bytes else ledger.home.releases
+        location = ledger.home.location if ledger.keeps_bytes else ledger.home.releases
         raise LedgerError(
-            f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {place}. Restore them from a "
-            "backup. Or get the released file from the DVC remote (dvc pull) or a bundle, and run: likeness ledger "
+            f"release {key[:12]} is in the ledger, but its bytes are lost or altered in {location}. Restore them from "
+            "a backup. Or get the released file from the DVC remote (dvc pull) or a bundle, and run: likeness ledger "
             "restore FILE. A second release costs the full price: give ledger.attempt in params.yaml another value. If "
             f"the first release is lost for ever, run: likeness ledger redraw {key[:12]}"
         )

@@ -40,7 +40,7 @@ class CountReader(Protocol):
 
     @property
     def is_per_person(self) -> bool:
-        """Whether the rows of a person share one contribution, so that groups are numbers of rows of a person."""
+        """Tell whether the rows of a person share one contribution, so that groups are numbers of rows of a person."""
         ...
 
     def counts(
@@ -76,7 +76,7 @@ class CountReader(Protocol):
         ...
 
     def backend(self, tables: Sequence[Sequence[Any]], by_class: bool) -> str:
-        """What counts the records, for the receipt: one of :data:`likeness.core.format.BACKENDS`, and a digest."""
+        """Name the counter of records for the receipt: one of :data:`likeness.core.format.BACKENDS`, and a digest."""
         ...
 
     def backend_of_texts(self, column: str) -> str:

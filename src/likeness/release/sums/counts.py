@@ -87,11 +87,11 @@ def table_counts(
     counts = _counted_tables(query, joint, [1] * len(joint), records)
     shapes = [[column.size for column in table] for table in joint]
     ends = np.cumsum([prod(shape) for shape in shapes])
-    whole = [one.reshape(-1, *shape) for one, shape in zip(np.split(counts, ends[:-1], axis=1), shapes, strict=True)]
-    places = {frozenset(map(id, part)): at for at, table in enumerate(joint) for part in _parts_of(table)}
+    whole = [part.reshape(-1, *shape) for part, shape in zip(np.split(counts, ends[:-1], axis=1), shapes, strict=True)]
+    indices = {frozenset(map(id, part)): at for at, table in enumerate(joint) for part in _parts_of(table)}
     total = []
     for table, step in zip(axes, steps, strict=True):
-        at = places[frozenset(map(id, table))]
+        at = indices[frozenset(map(id, table))]
         order = [1 + [id(column) for column in joint[at]].index(id(column)) for column in table]
         others = tuple({*range(1, whole[at].ndim)} - {*order})
         # Without the other columns, those that are left move up.

@@ -64,20 +64,20 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     if not isinstance(feature, TablesMap):
         return count_cells(query, widths, steps, partial(_numbers, query, feature), records)
     total = table_counts(query, feature.axes, steps, records)
-    if total.shape[1] != sum(widths) or widths != [math.prod(one.size for one in table) for table in feature.axes]:
+    if total.shape[1] != sum(widths) or widths != [math.prod(cells.size for cells in table) for table in feature.axes]:
         raise ReleaseError(f"{query.name}: the parts of the feature map must be as wide as its tables")
     return total
 
 
 def _numbers(query: Query, feature: CellMap, block: Records) -> Iterator[np.ndarray]:
-    """For each part, group · width + place of each contribution; −1 for a place outside the part."""
+    """Yield for each part group · width + index of each contribution; −1 for an index outside the part."""
     x: Any = block.x if getattr(feature, "takes_codes", False) else np.asarray(block.x)
-    places = np.asarray(feature.cell_indices(x))
-    if places.shape != (len(block.x), len(query.bounded_parts)) or places.dtype != np.int64:
+    indices = np.asarray(feature.cell_indices(x))
+    if indices.shape != (len(block.x), len(query.bounded_parts)) or indices.dtype != np.int64:
         raise ReleaseError(f"{query.name}: the feature map must return one int64 place a part")
-    for part, place in zip(query.bounded_parts, places.T, strict=True):
-        inside = (place >= 0) & (place < part.width)
-        yield np.where(inside, block.labels * part.width + place, -1)
+    for part, index in zip(query.bounded_parts, indices.T, strict=True):
+        inside = (index >= 0) & (index < part.width)
+        yield np.where(inside, block.labels * part.width + index, -1)
 
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:

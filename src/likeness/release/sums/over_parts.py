@@ -26,7 +26,7 @@ class InParts(Protocol):
         ...
 
     def split(self, most: int) -> Sequence[Read]:
-        """At most ``most`` parts, which together name every row once, in order, and hold none."""
+        """Give at most ``most`` parts, which together name every row once, in order, and hold none."""
         ...
 
 

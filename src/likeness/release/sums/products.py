@@ -57,7 +57,7 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     (:class:`_ExactSum`). The whole vector of a contribution is never made.
     """
     pairs, sizes, bits = feature.pairs, feature.column_sizes, query.lattice_bits
-    if any(not 0 <= place < len(sizes) for pair in pairs for place in pair):
+    if any(not 0 <= index < len(sizes) for pair in pairs for index in pair):
         raise ReleaseError(f"{query.name}: a product must name two columns of the map")
     head, products = query.bounded_parts[: -len(pairs)], query.bounded_parts[-len(pairs) :]
     bounds = {part.lattice_bound_squared(bits) for part in products}
@@ -84,16 +84,16 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
             chosen = lattice[members]
             _add_product(held[group], chosen, chosen)
     joint, ends = exact.total(), np.cumsum(sizes).tolist()
-    places = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-    blocks_of_pairs = [joint[:, places[i], places[j]].reshape(query.num_groups, -1) for i, j in pairs]
+    spans = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    blocks_of_pairs = [joint[:, spans[i], spans[j]].reshape(query.num_groups, -1) for i, j in pairs]
     return np.concatenate([plain, *blocks_of_pairs], axis=1)
 
 
 def _signs(products: Sequence[Part], feature: PairedMap) -> list[bool]:
-    """Whether a column has no negative feature, for each column of a map."""
+    """Tell for each column of a map whether it has no negative feature."""
     pairs = zip(products, feature.pairs, strict=True)
-    nonnegative = {place for part, pair in pairs if part.nonnegative for place in pair}
-    return [place in nonnegative for place in range(len(feature.column_sizes))]
+    nonnegative = {index for part, pair in pairs if part.nonnegative for index in pair}
+    return [index in nonnegative for index in range(len(feature.column_sizes))]
 
 
 def products_of_cells(query: Query, feature: ProductsMap, counts: Sequence[np.ndarray]) -> np.ndarray:
@@ -115,21 +115,21 @@ def products_of_cells(query: Query, feature: ProductsMap, counts: Sequence[np.nd
     shapes = [(cells.size, size) for cells, size in zip(feature.columns, feature.column_sizes, strict=True)]
     bounds = {part.lattice_bound_squared(query.lattice_bits) for part in query.bounded_parts}
     if (
-        [one.shape for one in feature.features] != shapes
+        [matrix.shape for matrix in feature.features] != shapes
         or len(query.bounded_parts) != len(feature.pairs)
         or len(bounds) != 1
     ):
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
     (bound_squared,), signs = bounds, _signs(query.bounded_parts, feature)
     steps = [
-        paired_lattice([one], [sign], bound_squared).astype(np.int64)
-        for one, sign in zip(feature.features, signs, strict=True)
+        paired_lattice([matrix], [sign], bound_squared).astype(np.int64)
+        for matrix, sign in zip(feature.features, signs, strict=True)
     ]
     sums = [
         steps[i].T @ count.reshape(-1, shapes[i][0], shapes[j][0]) @ steps[j]
         for (i, j), count in zip(feature.pairs, counts, strict=True)
     ]
-    return np.concatenate([one.reshape(query.num_groups, -1) for one in sums], axis=1)
+    return np.concatenate([matrix.reshape(query.num_groups, -1) for matrix in sums], axis=1)
 
 
 class _ExactSum:
