@@ -16,7 +16,7 @@ MOST_CATEGORIES = 1000
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """Who is protected if a person may have several rows: everyone with a value of a column, with all rows.
+    """The unit of privacy if a person may have several rows: everyone with a value of a column, with all rows.
 
     Attributes:
         column: of the source; its values name the people and are never encoded or released. Its name is public.
@@ -31,7 +31,7 @@ class PrivacyUnit:
 
     @classmethod
     def from_dict(cls, value: Any) -> "PrivacyUnit":
-        """From its JSON form; whole numbers stay whole, because a sensitivity depends on them.
+        """Read its JSON form; whole numbers stay whole, because a sensitivity depends on them.
 
         Raises:
             ReleaseError: it holds no unit.
@@ -76,7 +76,7 @@ class Part:
 
     @property
     def unit(self) -> float:
-        """What a record adds to its cell, in units of the feature."""
+        """The amount that a record adds to its cell, in units of the feature."""
         return math.sqrt(self.norm_bound_squared)
 
     @property

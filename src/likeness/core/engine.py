@@ -91,6 +91,6 @@ LOCAL = Local()
 
 
 def threads() -> Engine:
-    """As many threads as this process may use cores, and at most two; for one core none but its own."""
+    """Give as many threads as this process may use cores, and at most two; for one core none but its own."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return LOCAL if cores == 1 else Threads(min(cores, _MOST))

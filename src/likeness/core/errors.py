@@ -11,7 +11,7 @@ class LikenessError(Exception):
     transient = False
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: IPython asks an error for it."""
+        """Give the lines that a notebook shows: IPython asks an error for them."""
         return [f"{type(self).__name__}: {self}\n"]
 
 

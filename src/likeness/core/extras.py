@@ -52,7 +52,7 @@ def need(package: str, user: str) -> None:
 
 
 def need_to_start(package: str, user: str) -> None:
-    """As :func:`need`, for the first line of a script: its end is the message, not an error."""
+    """Do as :func:`need` in the first line of a script: its end is the message, not an error."""
     if find_spec(package) is None:
         sys.exit(_sentence(package, user))
 
@@ -89,12 +89,12 @@ else:
 
 
 def is_old_pandas() -> bool:
-    """Whether pandas is older than 3: its texts are objects."""
+    """Tell whether pandas is older than 3: its texts are objects."""
     return int(pd.__version__.partition(".")[0]) < 3
 
 
 def text_dtype() -> Any:
-    """Of texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes texts of missing cells."""
+    """The dtype of texts with NaN for missing: ``str`` of pandas 3. In pandas 2 ``str`` makes missing cells texts."""
     return pd.StringDtype("pyarrow_numpy") if is_old_pandas() else pd.StringDtype(na_value=float("nan"))
 
 

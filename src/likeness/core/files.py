@@ -16,16 +16,16 @@ FULL = {errno.EDQUOT, errno.EFBIG, errno.ENOSPC}
 """Codes of a disk, a quota or a file that has no more room."""
 
 
-def expand_home(place: str | Path) -> Path:
+def expand_home(path: str | Path) -> Path:
     """A path with the home folder in the place of its ``~``.
 
     Raises:
         LikenessError: it is no path, or the system knows no home folder of the user.
     """
-    if not isinstance(place, str | Path) or "\0" in str(place):
-        raise LikenessError(f"a path must be a text without NUL, or a Path, got {type(place).__name__}.")
+    if not isinstance(path, str | Path) or "\0" in str(path):
+        raise LikenessError(f"a path must be a text without NUL, or a Path, got {type(path).__name__}.")
     with _home_known():
-        return Path(place).expanduser()
+        return Path(path).expanduser()
 
 
 def user_folders() -> tuple[Path, Path]:

@@ -84,7 +84,7 @@ def check_known(value: Mapping[str, Any], keys: Iterable[str], where: str, error
         raise error(f"{where}: this version does not know {unknown[0]}. Install the Likeness that wrote it.")
 
 
-def _is_known(known: Any, value: Any) -> bool:
-    if isinstance(known, re.Pattern):
-        return type(value) is str and known.fullmatch(value) is not None
-    return repr(value) == repr(known)
+def _is_known(expected: Any, value: Any) -> bool:
+    if isinstance(expected, re.Pattern):
+        return type(value) is str and expected.fullmatch(value) is not None
+    return repr(value) == repr(expected)

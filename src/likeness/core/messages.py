@@ -76,7 +76,7 @@ class _StandardError(logging.Handler):
 
 
 def is_reported() -> bool:
-    """Whether another process shows the messages of this one."""
+    """Tell whether another process shows the messages of this one."""
     return REPORT in os.environ
 
 

@@ -23,7 +23,7 @@ class ProjectPath:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a run publishes beside its releases. Names are those in a bundle.
+    """The files that a run publishes beside its releases. Names are those in a bundle.
 
     Attributes:
         tables: names of the synthetic tables, without a suffix.
@@ -53,7 +53,7 @@ class Outputs:
 
     @staticmethod
     def project_path(name: str) -> Path:
-        """Where a project has one of these files or folders."""
+        """The path of one of these files or folders in a project."""
         return Path("data/models" if name.startswith("generator") else "data/synthetic", name)
 
 

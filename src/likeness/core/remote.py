@@ -42,20 +42,20 @@ class RemotePath:
         return self._answer(lambda files, path: files.open(path, mode))
 
     def is_file(self) -> bool:
-        """Whether there is such a file."""
+        """Tell whether there is such a file."""
         return self._answer(lambda files, path: bool(files.isfile(path)))
 
     def is_dir(self) -> bool:
-        """Whether it is a folder."""
+        """Tell whether it is a folder."""
         # First whether it is a file: of one on a web server the second question would read all bytes.
         return not self.is_file() and self._answer(lambda files, path: bool(files.isdir(path)))
 
     def exists(self) -> bool:
-        """Whether there is such a file or folder."""
+        """Tell whether there is such a file or folder."""
         return self.is_file() or self.is_dir()
 
     def iterdir(self) -> "Iterator[RemotePath]":
-        """What a folder holds."""
+        """The files and folders in a folder."""
         listed = self._answer(lambda files, path: [files.unstrip_protocol(item) for item in files.ls(path, False)])
         return (RemotePath(url, self.source or self.name) for url in listed)
 
@@ -80,9 +80,9 @@ SourcePath = Path | RemotePath
 """Where a source lies."""
 
 
-def ending(place: PurePath | RemotePath) -> str:
+def ending(path: PurePath | RemotePath) -> str:
     """The ending of a name in small letters, with its point: that of ``DATA.CSV`` is ``.csv``."""
-    return place.suffix.lower()
+    return path.suffix.lower()
 
 
 @contextmanager

@@ -62,17 +62,17 @@ def fold_case(text: str) -> str:
     return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, names: Iterable[str]) -> str:
     """A sentence, with a blank in front, that names the known word most like a mistyped one; empty without one."""
-    by_form = {fold_case(normal_text(one)).replace("-", "_"): one for one in known}
+    by_form = {fold_case(normal_text(name)).replace("-", "_"): name for name in names}
     close = get_close_matches(fold_case(normal_text(word)).replace("-", "_"), by_form, n=1, cutoff=0.7)
     return f" Did you mean {by_form[close[0]]}?" if close else ""
 
 
-def choices(word: object, known: Iterable[str], title: str) -> str:
+def choices(word: object, names: Iterable[str], title: str) -> str:
     """Two sentences, with a blank in front: the known word most like a mistyped one, and all of them."""
-    known = list(known)
-    return f"{did_you_mean(str(word), known)} {title}: {', '.join(known)}."
+    names = list(names)
+    return f"{did_you_mean(str(word), names)} {title}: {', '.join(names)}."
 
 
 def doc_of(thing: Any) -> str:
@@ -105,7 +105,7 @@ def _escape(sign: "re.Match[str]") -> str:
 
 
 def fault_of(text: str, most: int = LONGEST) -> str:
-    """Why a text cannot stand in a line that others read, as the end of a sentence; empty where it can."""
+    """Say why a text cannot stand in a line that others read, as the end of a sentence; empty where it can."""
     control = _IN_A_LINE.search(text)
     if control:
         return f"has a text with the control character U+{ord(control[0]):04X}. Write the text without it."

@@ -46,7 +46,7 @@ def wing_folders(groups: Iterable[str]) -> list[Path]:
 
 
 class Wings(Mapping[str, T]):
-    """What core and wings offer under one group of entry points, by name. A wing is imported when its name is asked."""
+    """The offers of core and wings in one group of entry points, by name. A wing is imported when its name is asked."""
 
     def __init__(self, group: str, core: Mapping[str, T]) -> None:
         """Read no entry point yet.
@@ -63,8 +63,8 @@ class Wings(Mapping[str, T]):
 
     @cached_property
     def _names(self) -> list[str]:
-        here = [name for name, point in self._entry_points.items() if _folder(_package(point)) is not None]
-        return sorted({*self._core, *here})
+        installed = [name for name, point in self._entry_points.items() if _folder(_package(point)) is not None]
+        return sorted({*self._core, *installed})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -84,11 +84,11 @@ class Wings(Mapping[str, T]):
 
     @property
     def are_declared(self) -> bool:
-        """Whether the metadata names wings at all: that of an earlier install, or of none, does not."""
+        """Tell whether the metadata names wings at all: that of an earlier install, or of none, does not."""
         return bool(self._entry_points)
 
     def is_ours(self, name: str) -> bool:
-        """Whether core or a wing offers a name, and be it a wing that is not installed."""
+        """Tell whether core or a wing offers a name, and be it a wing that is not installed."""
         return name in self._core or name in self._entry_points
 
     def check_installed(self, name: str, what: str) -> None:
@@ -111,6 +111,6 @@ class Wings(Mapping[str, T]):
 
     @property
     def remedy(self) -> str:
-        """Which parts of Likeness are not installed, and how to have them, as sentences."""
+        """The sentences that say which parts of Likeness are not installed, and how to have them."""
         packages = ", ".join(self.absent) or "It"
         return f"{packages} is not installed here. Run: pip install --force-reinstall --no-deps {DISTRIBUTION}"
