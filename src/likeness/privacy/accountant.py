@@ -96,13 +96,13 @@ def compose(receipts: Sequence[Receipt], delta: float) -> Account:
     curve, by_stage = curves_of(receipts)
     pairs = [*zip(curve, autodp_curve, strict=True)]
     pairs += [(epsilon_renyi(rho, left), epsilon_rdp), (epsilon_gaussian_of_rho(rho, left), lattice)]
-    for here, there in pairs:
-        if math.isfinite(here) and not math.isclose(here, there, rel_tol=_AGREE):
+    for value, reference in pairs:
+        if math.isfinite(value) and not math.isclose(value, reference, rel_tol=_AGREE):
             raise ReleaseError(
-                f"two accountants do not agree: epsilon {here:.9g} by Likeness from rho {rho:.9g}, {there:.9g} by "
+                f"two accountants do not agree: epsilon {value:.9g} by Likeness from rho {rho:.9g}, {reference:.9g} by "
                 f"autodp, at delta {left:g}. Do not publish. Report it with the versions of autodp and scipy."
             )
-    epsilon = min(here for here, _ in pairs[len(curve) :])
+    epsilon = min(value for value, _ in pairs[len(curve) :])
     return Account(delta, rho, epsilon, epsilon_rdp, epsilon_gaussian, ORDERS, curve, by_stage, delta_keys)
 
 

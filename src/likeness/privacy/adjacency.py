@@ -13,7 +13,7 @@ from likeness.core.errors import PlanError
 
 
 class Adjacency(StrEnum):
-    """Which two tables are neighbors.
+    """The rule that says which two tables are neighbors.
 
     ``ADD_REMOVE_ONE``: one record is added or removed; the number of records is private (Dwork et al. 2006,
     "unbounded"). ``REPLACE_ONE``: one record is replaced; the number of records is public ("bounded").
@@ -89,5 +89,5 @@ def lattice_sensitivity_squared(
     replaced = sum(part.replacement_factor * bound for part, bound in zip(parts, bounds, strict=True))
     if num_groups > 1:
         replaced = max(replaced, 2 * appears)
-    one = {Stability.ONE_APPEARS: appears, Stability.ONE_REPLACED: replaced}.get(change, max(appears, replaced))
-    return rows**2 * one
+    squared = {Stability.ONE_APPEARS: appears, Stability.ONE_REPLACED: replaced}.get(change, max(appears, replaced))
+    return rows**2 * squared

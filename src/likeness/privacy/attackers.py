@@ -42,17 +42,17 @@ class Attackers:
 
     @property
     def mu(self) -> float:
-        """Of the one Gaussian that all releases are."""
+        """The μ of the one Gaussian that all releases are."""
         return mu_of_rho(self.rho)
 
     @property
     def membership(self) -> float:
-        """How often the best guess is right who is in, if one half of the candidates is."""
+        """The probability that the best guess of who is in is right, if one half of the candidates is."""
         return min(1.0, _cdf(self.mu / 2) + self.delta_keys / 2)
 
     @property
     def belief(self) -> float:
-        """What a belief of one half rises to where the bound ε holds."""
+        """The highest belief to which a belief of one half rises where the bound ε holds."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     @property
@@ -73,5 +73,5 @@ class Attackers:
 
 
 def _cdf(value: float) -> float:
-    """Of the standard normal law, exact in its lower tail too."""
+    """Give the distribution function of the standard normal law, exact in its lower tail too."""
     return math.erfc(-value / math.sqrt(2)) / 2

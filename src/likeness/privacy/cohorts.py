@@ -94,7 +94,7 @@ class Cohort:
         return cls(1 + max(end for end in ends if end <= night - (night & -night)), night)
 
     def __str__(self) -> str:
-        """As a composition group."""
+        """Write it as a composition group."""
         return f"{self.first}-{self.last}"
 
 

@@ -31,7 +31,7 @@ send(int(count), float.fromhex(scale))
 def shares(count: int) -> list[int]:
     """Coordinates for each process, this one first. There are no more processes than usable processors."""
     processes = max(1, min(_usable_processors(), _MOST, count // _WORTH))
-    return [count * (place + 1) // processes - count * place // processes for place in range(processes)]
+    return [count * (index + 1) // processes - count * index // processes for index in range(processes)]
 
 
 def _usable_processors() -> int:

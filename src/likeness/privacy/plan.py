@@ -143,16 +143,16 @@ def make_plan(
     from likeness.privacy.calibration import epsilon_left, rho_for  # scipy, without which a training runs
     from likeness.privacy.thresholds import delta_left
 
-    names = [one.query for one in (*selection, *shares)]
+    names = [share.query for share in (*selection, *shares)]
     if len(set(names)) != len(names):
         raise PlanError(f"{method}: two queries of the plan have one name among {', '.join(names)}. Rename one.")
     _check_shares(method, shares)
     _check_people(adjacency, num_records, unit)
     rest = 1 - math.fsum(share.share for share in selection)
-    parts = [*selection, *(replace(one, share=one.share * rest) for one in shares)]
-    total = rho_for(epsilon, delta_left(delta, (delta * one.delta_share for one in parts)))
-    total /= math.fsum(one.share for one in parts)  # 1 but for last digits
-    queries = tuple(_plan_query(one, total, delta) for one in parts)
+    parts = [*selection, *(replace(share, share=share.share * rest) for share in shares)]
+    total = rho_for(epsilon, delta_left(delta, (delta * part.delta_share for part in parts)))
+    total /= math.fsum(part.share for part in parts)  # 1 but for last digits
+    queries = tuple(_plan_query(part, total, delta) for part in parts)
     plan = Plan(method, identity, adjacency, epsilon, delta, num_records, queries, unit, plugin)
     reached = epsilon_left(plan.rho, delta, plan.delta_keys)
     if plan.private and reached > epsilon:
@@ -198,12 +198,12 @@ def _check_people(adjacency: Adjacency, num_records: int | None, unit: PrivacyUn
         )
 
 
-def _plan_query(one: QueryShare, total: float, delta: float) -> PlannedQuery:
+def _plan_query(share: QueryShare, total: float, delta: float) -> PlannedQuery:
     """The query with its noise, of a total ρ."""
-    rho = one.share * total if math.isfinite(total) else math.inf
+    rho = share.share * total if math.isfinite(total) else math.inf
     multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
     cost = 1 / (2 * multiplier**2) if multiplier else math.inf
-    return PlannedQuery(one.query, one.stage, one.share, cost, multiplier, delta * one.delta_share)
+    return PlannedQuery(share.query, share.stage, share.share, cost, multiplier, delta * share.delta_share)
 
 
 def _rounded_up(multiplier: float) -> float:

@@ -82,7 +82,7 @@ class Receipt:
 
     @property
     def private(self) -> bool:
-        """Whether noise was added."""
+        """Tell whether noise was added."""
         return math.isfinite(self.rho)
 
     def to_dict(self) -> dict[str, Any]:

@@ -107,8 +107,8 @@ def threshold_for(delta_keys: float, scale: float, rows: int, bits: int) -> int:
         )
     step, target = 1 << (bits - _STEPS), math.log(delta_keys)
 
-    def enough(place: int) -> bool:
-        return log_delta(place * step, scale, rows, bits) <= target
+    def enough(index: int) -> bool:
+        return log_delta(index * step, scale, rows, bits) <= target
 
     most = 1 << _STEPS
     while not enough(most):
