@@ -17,7 +17,7 @@ RELATIVE_TOLERANCE = 1e-9  # of ρ, for a plan that asks for exactly what is lef
 
 @dataclass(frozen=True)
 class Cost:
-    """What one release or several cost. Both numbers add up.
+    """The cost of one release or several. Both numbers add up.
 
     Attributes:
         rho: ρ of the noise.
@@ -78,12 +78,12 @@ class Budget:
 
     @property
     def delta_fits(self) -> bool:
-        """Whether partition selection took no more than its part of δ."""
+        """Tell whether partition selection took no more than its part of δ."""
         return self.spent_delta <= self.selection_delta * (1 + RELATIVE_TOLERANCE)
 
     @property
     def fits(self) -> bool:
-        """Whether the cap allows what was spent, in ρ and in δ."""
+        """Tell whether the cap allows what was spent, in ρ and in δ."""
         return self.delta_fits and self.spent_rho <= self.cap_rho * (1 + RELATIVE_TOLERANCE)
 
     def add_cost(self, cost: Cost) -> "Budget":
@@ -150,7 +150,7 @@ def budget_of(records: Sequence[Record], population: str) -> Budget | None:
 
 
 def composition(records: Sequence[Record]) -> Composition:
-    """What :func:`costs_on_record` are together. The attempt of a cohort's release names its series."""
+    """Compose the costs of :func:`costs_on_record`. The attempt of a cohort's release names its series."""
     composed = Composition()
     for record in records:
         body = record.body
@@ -161,7 +161,7 @@ def composition(records: Sequence[Record]) -> Composition:
 
 
 def added_cost(records: Sequence[Record], population: str, cost: Cost, attempt: str, group: str) -> Cost:
-    """What a cost adds to that of the releases on record; all of it, unless it is about a cohort.
+    """Give the increase of the total on record by a cost; all of the cost, unless it is about a cohort.
 
     Args:
         records: of the ledger.
@@ -250,7 +250,7 @@ _NO_COST = {"rho": 0.0, "delta_keys": 0.0, "error": 0.0}
 def costs_of_lost(
     records: Sequence[Record], copies: Sequence[Record], heads: Mapping[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """What lost records cost, as bodies of records that name them.
+    """Yield the costs of lost records, as bodies of records that name them.
 
     Args:
         records: on the chain.
@@ -259,19 +259,19 @@ def costs_of_lost(
     """
     on_record = {record.digest for record in records}
     on_record |= {digest for record in records if record.kind == RECOVERED for digest in record.body["lost"]}
-    known = {record.digest: record for record in copies if record.digest not in on_record}
+    copied = {record.digest: record for record in copies if record.digest not in on_record}
     names = list(dict.fromkeys(str(r.body["identity"]) for r in records if r.kind == "cap"))
     spent = dict.fromkeys(names, Cost(0.0))
-    free = sorted(digest for digest, record in known.items() if record.kind != "reserve")
+    free = sorted(digest for digest, record in copied.items() if record.kind != "reserve")
     if free and names:
         yield {"identity": names[0], **_NO_COST, "rows_digests": [], "lost": free}
-    for digest, record in known.items():
+    for digest, record in copied.items():
         if record.kind == "reserve":
             body = {key: record.body[key] for key in ("identity", "rho", "delta_keys", "digest", "rows_digests")}
             cost = Cost(float(body["rho"]), float(body["delta_keys"]))
             spent[body["identity"]] = Cost.total([spent.get(body["identity"], Cost(0.0)), cost])
             yield {**body, "error": discretization_error_of(record.body), "lost": [digest]}
-    unknown = sorted(heads.keys() - on_record - known.keys())
+    unknown = sorted(heads.keys() - on_record - copied.keys())
     if unknown:
         of = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
         yield from (remainder(budget_on_record(records, name).add_cost(spent[name]), of) for name in names)

@@ -54,9 +54,9 @@ class Anchor:
     head: str
 
 
-def anchor_path(folder: Path, place: str) -> Path:
-    """The anchor's file. Its name comes from the ledger's place, so that a deleted ledger is noticed."""
-    return folder / f"{hashlib.sha256(place.encode()).hexdigest()[:16]}.json"
+def anchor_path(folder: Path, location: str) -> Path:
+    """The anchor's file. Its name comes from the ledger's location, so that a deleted ledger is noticed."""
+    return folder / f"{hashlib.sha256(location.encode()).hexdigest()[:16]}.json"
 
 
 def read_anchor(home: Home) -> Anchor | None:
@@ -86,15 +86,15 @@ def copies_path(home: Home) -> Path:
 
 def copies_of(home: Home, head: str) -> list[Record]:
     """The copies from the first record to that of a head; what is not linked to it is left out."""
-    found, records = {}, list[Record]()
+    by_digest, records = {}, list[Record]()
     for line in copies_path(home).read_text(encoding="utf-8").splitlines() if copies_path(home).exists() else []:
         with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # a line that a crash cut
             value = json.loads(line)
             record = Record(**{**value, "body": Body(value["body"])})
-            found[digest_of(record)] = record
-    while head in found:
-        records.append(found[head])
-        head = found[head].previous
+            by_digest[digest_of(record)] = record
+    while head in by_digest:
+        records.append(by_digest[head])
+        head = by_digest[head].previous
     return records[::-1] if head == START else []
 
 
@@ -122,7 +122,7 @@ class Chain:
 
     @staticmethod
     def exists(home: Home) -> bool:
-        """Whether there is a chain, sound or not.
+        """Tell whether there is a chain, sound or not.
 
         Raises:
             LedgerError: the team's database cannot be reached.
@@ -142,10 +142,10 @@ class Chain:
         make_folders(home)
         with lock_chain(home):
             if read_anchor(home) is not None:
-                there = f"{home.anchor} holds the anchor of a ledger at {home.location}."
+                text = f"{home.anchor} holds the anchor of a ledger at {home.location}."
                 if cls.exists(home):
-                    raise LedgerError(f"{there} It is there: nothing is to be done. See it: likeness ledger budget")
-                raise LedgerError(f"{there} It was lost. Restore it from a backup.")
+                    raise LedgerError(f"{text} It is there: nothing is to be done. See it: likeness ledger budget")
+                raise LedgerError(f"{text} It was lost. Restore it from a backup.")
             if home.url is not None and home.database.exists():
                 raise LedgerError(
                     f"{home.database} is a ledger already. A new one at {home.location} would forget what it spent. "
@@ -221,7 +221,7 @@ class Chain:
         return cls._connect(home)
 
     def is_of_this_version(self) -> bool:
-        """Whether this version of Likeness wrote the tables."""
+        """Tell whether this version of Likeness wrote the tables."""
         with database_errors(self.home), self._engine.connect() as connection:
             return version_of(connection) == VERSION
 
@@ -236,7 +236,7 @@ class Chain:
 
     @_pause_garbage_collection()
     def _read(self, connection: Connection) -> list[Record]:
-        place = self.home.database if self.home.url is None else self.home.location
+        location = self.home.database if self.home.url is None else self.home.location
         records = self._verified
         following = select(RECORDS).where(RECORDS.c.seq >= len(records)).order_by(RECORDS.c.seq)
         rows = connection.execute(following).yield_per(1000)
@@ -254,12 +254,12 @@ class Chain:
                 linked = False
             if not linked:
                 raise LedgerError(
-                    f"{place}: the chain is broken at record {position}. A record was edited or removed. Restore the "
-                    "ledger from a backup."
+                    f"{location}: the chain is broken at record {position}. A record was edited or removed. Restore "
+                    "the ledger from a backup."
                 )
             records.append(record)
         if not records:
-            raise LedgerError(f"{place}: the ledger is empty. Restore it from a backup.")
+            raise LedgerError(f"{location}: the ledger is empty. Restore it from a backup.")
         return list(records)
 
     def head(self, records: list[Record] | None = None) -> Anchor:
@@ -295,7 +295,7 @@ class Chain:
 
     @staticmethod
     def has(records: Sequence[Record], count: int, head: str) -> bool:
-        """Whether a chain has a record of this number and digest."""
+        """Tell whether a chain has a record of this number and digest."""
         return 0 < count <= len(records) and records[count - 1].digest == head
 
     def write_anchor(self, records: list[Record]) -> None:

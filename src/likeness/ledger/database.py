@@ -101,7 +101,7 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
 
 
 def is_postgres(connection: Connection) -> bool:
-    """Whether this is a team's database."""
+    """Tell whether this is a team's database."""
     return connection.dialect.name == "postgresql"
 
 
@@ -230,7 +230,7 @@ def version_of(connection: Connection) -> int:
     return version
 
 
-def check_version(connection: Connection, place: str) -> None:
+def check_version(connection: Connection, location: str) -> None:
     """Refuse tables of another version.
 
     Raises:
@@ -239,7 +239,7 @@ def check_version(connection: Connection, place: str) -> None:
     version = version_of(connection)
     if version != VERSION:
         raise LedgerError(
-            f"the ledger at {place} has tables of version {version}. This Likeness reads version {VERSION}. Use the "
+            f"the ledger at {location} has tables of version {version}. This Likeness reads version {VERSION}. Use the "
             "Likeness that wrote it."
         )
 

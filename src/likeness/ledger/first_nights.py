@@ -24,7 +24,7 @@ from likeness.ledger.series import Series
 
 
 class CohortNight(NamedTuple):
-    """Whom a night asks about.
+    """The cohort that a night asks about.
 
     Attributes:
         group: the cohort, as a composition group.
@@ -65,15 +65,15 @@ def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable
                 "the series had. They were lost, edited or restored from an older copy. Restore the newest copy. "
                 "Without one give ledger.attempt a new value: a new series begins, and costs beside this one."
             )
-        hashes = {one: _hash(ledger.key, population, one) for one in names}
+        hashes = {person: _hash(ledger.key, population, person) for person in names}
         new = sorted({*hashes.values()} - first.keys())
         if new:  # a night on record is complete: whoever comes later that day belongs to the next one
             first |= dict.fromkeys(new, last + 1)
             connection.execute(
-                insert(FIRST_NIGHTS), [{"series": name, "person": one, "night": last + 1} for one in new]
+                insert(FIRST_NIGHTS), [{"series": name, "person": person, "night": last + 1} for person in new]
             )
         cohort = series.next_cohort(moment(records))
-    members = frozenset(one for one, hashed in hashes.items() if cohort.first <= first[hashed] <= cohort.last)
+    members = frozenset(person for person, hashed in hashes.items() if cohort.first <= first[hashed] <= cohort.last)
     return CohortNight(str(cohort), _digest(first, cohort.last), members)
 
 
@@ -103,7 +103,7 @@ def _series_first_nights(connection: Connection, series: str) -> dict[str, int]:
 
 def _digest(first: Mapping[str, int], last: int) -> str:
     """Digest of the first nights until a night."""
-    return sha256_bytes("\n".join(sorted(f"{night} {one}" for one, night in first.items() if night <= last)).encode())
+    return sha256_bytes("\n".join(sorted(f"{night} {name}" for name, night in first.items() if night <= last)).encode())
 
 
 def _hash(key: bytes, population: str, name: str) -> str:

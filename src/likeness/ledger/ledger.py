@@ -66,22 +66,22 @@ class Ledger(Chain):
         Raises:
             LedgerError: a ledger exists, or existed here.
         """
-        place = locate(None if home is None else str(home), url)
-        if if_absent and cls.exists(place):
-            return cls.open(place)
-        ledger = cls.create(place)
+        location = locate(None if home is None else str(home), url)
+        if if_absent and cls.exists(location):
+            return cls.open(location)
+        ledger = cls.create(location)
         LOG.warning(ledger.welcome)
         return ledger
 
     @property
     def welcome(self) -> str:
-        """What a person must do about a new ledger."""
-        words = f"started {self!r}. Back up both in different places."
+        """The text that says what a person must do about a new ledger."""
+        text = f"started {self!r}. Back up both in different places."
         team = f"\nEvery machine of the team needs a copy of {self.home.key_file}; it is secret."
-        return words if self.home.url is None else words + team
+        return text if self.home.url is None else text + team
 
     def __repr__(self) -> str:
-        """Where it is. A backup needs both places."""
+        """Say where it is. A backup needs both places."""
         return f"ledger {self.id} at {self.home.location}, anchor in {self.home.anchor}"
 
     @property
@@ -251,7 +251,7 @@ class Ledger(Chain):
 
     @property
     def keeps_bytes(self) -> bool:
-        """Whether released bytes lie in a team's database; else they are files in the home."""
+        """Tell whether released bytes lie in a team's database; else they are files in the home."""
         return self.home.url is not None
 
     def lost_keys(self) -> set[str]:
@@ -339,7 +339,7 @@ class Ledger(Chain):
         with self.appending() as records:
             reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == population}
             committed = {r.body["key"] for r in records if r.kind == "commit"} & reserved
-            for key in (one for one in body["releases"] if one not in committed):
+            for key in sorted(set(body["releases"]) - committed):
                 raise LedgerError(f"release {key[:12]} is not a committed release of '{population}'. Run: likeness run")
             for record in records:
                 if record.kind == "published" and body.items() <= record.body.items():
@@ -378,11 +378,11 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
                 f"{home.location} is ledger {ledger.id}, and its anchor names {anchor.ledger_id}. Restore that."
             )
         heads = {anchor.head: anchor.count}
-        heads |= {one.digest: one.seq for one in witnesses if one.digest and one.ledger_id == ledger.id}
+        heads |= {head.digest: head.seq for head in witnesses if head.digest and head.ledger_id == ledger.id}
         with database_errors(home), ledger._engine.begin() as connection:
             lock_database(connection)
             before = ledger._read(connection)
-            same = [one.digest for one in copies[: len(before)]] == [one.digest for one in before]
+            same = [copy.digest for copy in copies[: len(before)]] == [record.digest for record in before]
             after = copies if same else list(before)
             bodies = list(costs_of_lost(after, copies, heads))
             for body in bodies:

@@ -178,5 +178,5 @@ def row(record: Record) -> dict[str, Any]:
 
 
 def _text(part: Any) -> str:
-    """As :func:`likeness.core.hashing.canonical_json`, but quick: a ledger of years has tens of thousands."""
+    """Write as :func:`likeness.core.hashing.canonical_json` does, but quickly: an old ledger has tens of thousands."""
     return encode_basestring(part) if type(part) is str else canonical_json(part)

@@ -100,8 +100,8 @@ def check_owner(records: list[Record], population: str, digest: str, rows_digest
         body = record.body
         if record.kind not in SPENDING or body["identity"] == population:
             continue
-        known = map(str, body.get("rows_digests", ()))
-        same = any(one == seal_digest(mine, key, one.partition(":")[0]) for one in known for mine in rows_digests)
+        seals = map(str, body.get("rows_digests", ()))
+        same = any(seal == seal_digest(mine, key, seal.partition(":")[0]) for seal in seals for mine in rows_digests)
         if body.get("digest") == digest or same:
             owner = body["identity"]
             raise BudgetError(

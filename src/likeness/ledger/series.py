@@ -96,7 +96,7 @@ class Series:
         return {self.night.cohort.last}
 
     def allows(self, cohort: Cohort, digest: str, day: str) -> bool:
-        """Whether a release about a cohort may be the next record.
+        """Tell whether a release about a cohort may be the next record.
 
         Args:
             cohort: the people.
