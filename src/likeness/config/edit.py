@@ -34,7 +34,7 @@ def edit_text(text: str, changes: Mapping[str, Any], questions: Mapping[str, str
     writer, wanted = YAML(), json_value(parse_yaml(text, _PARAMS, ParamsError))  # a copy without aliases
     writer.width, writer.preserve_quotes = 2**31, True
     writer.indent(mapping=2, sequence=4, offset=2)
-    writer.representer.add_representer(type(None), lambda one, _: one.represent_scalar(_NULL, "null"))
+    writer.representer.add_representer(type(None), lambda dumper, _: dumper.represent_scalar(_NULL, "null"))
     content, written = writer.load(text), io.StringIO()
     for name, value in changes.items():
         *path, last = name.split(".")
@@ -76,11 +76,11 @@ def _put(section: CommentedMap, key: str, value: Any) -> Any:
 def _ask(section: CommentedMap, key: str, question: str) -> None:
     """Make the comment of a key a question, or no question."""
     token = section.ca.items[key][2] if key in section.ca.items else None
-    said, end, rest = ("", "", "") if token is None else token.value.partition("\n")
-    said = said.replace(_QUESTION, "# ", 1)
+    comment, end, rest = ("", "", "") if token is None else token.value.partition("\n")
+    comment = comment.replace(_QUESTION, "# ", 1)
     if question:
-        said = f"{_QUESTION}{said.removeprefix('#').lstrip() or question}"
+        comment = f"{_QUESTION}{comment.removeprefix('#').lstrip() or question}"
     if token is not None:
-        token.value = said + end + rest
-    elif said:
-        section.yaml_add_eol_comment(said, key, column=_COLUMN)
+        token.value = comment + end + rest
+    elif comment:
+        section.yaml_add_eol_comment(comment, key, column=_COLUMN)

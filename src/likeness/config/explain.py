@@ -50,8 +50,8 @@ def keys(section: Any, where: str, base: Any = None) -> Iterator[Key]:
             name = f"{method}.expert.{rest}"
         inner = _inner(hints[item.name])
         if inner is None or default is None:
-            words = None if default is MISSING else yaml_value(json_value(default))
-            yield Key(name, words, item.metadata.get("help", ""), rule_of(item))
+            text = None if default is MISSING else yaml_value(json_value(default))
+            yield Key(name, text, item.metadata.get("help", ""), rule_of(item))
         if inner is not None:
             yield from keys(inner, name, default if is_dataclass(default) else None)
 

@@ -48,7 +48,7 @@ def check_params(content: Mapping[str, Any], path: Path | str) -> Params:
 
 
 def read_content(path: Path | str) -> dict[str, Any]:
-    """What params.yaml holds, unchecked.
+    """Read the content of params.yaml, unchecked.
 
     Raises:
         ParamsError: there is no such file, or it holds no sections.
@@ -85,8 +85,8 @@ def params_at_home(params: Params, root: Path, home: Path) -> Params:
     git holds: no private source and no ledger of the project's folder. A source that the copy holds is used there.
     """
     ingest, ledger, tracking = params.ingest, params.ledger, params.tracking
-    place = Path(ingest.source.removeprefix(_file_url(ingest.source)))
-    if not (root / place).exists() and (home / place).exists():
+    path = Path(ingest.source.removeprefix(_file_url(ingest.source)))
+    if not (root / path).exists() and (home / path).exists():
         ingest = replace(ingest, source=source_at(ingest.source, home))
     people = ingest.people
     if people is not None and not (root / people).exists() and (home / people).exists():  # a query is no file there
@@ -109,5 +109,5 @@ def source_at(source: str, home: Path) -> str:
 
 
 def _file_url(source: str) -> str:
-    """What stands before the path of a database that is a file; empty where there is none."""
+    """Give the prefix before the path of a database that is a file; empty where there is none."""
     return next((prefix for prefix in ("sqlite:///", "duckdb:///") if source.startswith(prefix)), "")

@@ -118,7 +118,7 @@ class Split(Section):
 
     @property
     def holds_out(self) -> bool:
-        """Whether some rows are held out for tests."""
+        """Tell whether some rows are held out for tests."""
         return self.column is not None or self.test_fraction > 0
 
     def __post_init__(self) -> None:
@@ -190,7 +190,7 @@ class Ingest(Section):
 
     @property
     def from_database(self) -> bool:
-        """Whether the source is a database and not a file, here or elsewhere."""
+        """Tell whether the source is a database and not a file, here or elsewhere."""
         return "://" in self.source and (self.query is not None or self.source.startswith(DATABASES))
 
     def __post_init__(self) -> None:
@@ -308,8 +308,8 @@ class Sample(Section):
     def __post_init__(self) -> None:
         """Check the number of rows, or the word in its place."""
         super().__post_init__()
-        given = self.rows == AUTO or not isinstance(self.rows, str)
-        require(given, "sample.rows", self.rows, f"{AUTO} or a whole number from 1")
+        valid = self.rows == AUTO or not isinstance(self.rows, str)
+        require(valid, "sample.rows", self.rows, f"{AUTO} or a whole number from 1")
 
 
 @dataclass(frozen=True)

@@ -88,17 +88,17 @@ def _fits(value: Any, metadata: Mapping[str, Any]) -> bool:
     if options and value not in options:
         return False
     return all(
-        (least is None or one >= least)
-        and (most is None or one <= most)
-        and (above is None or one > above)
-        and (below is None or one < below)
-        for one in (value if isinstance(value, tuple) else (value,))
-        if isinstance(one, int | float)
+        (least is None or number >= least)
+        and (most is None or number <= most)
+        and (above is None or number > above)
+        and (below is None or number < below)
+        for number in (value if isinstance(value, tuple) else (value,))
+        if isinstance(number, int | float)
     )
 
 
 def rule_of(item: "dataclasses.Field[Any]") -> str:
-    """What a setting must be, in words; empty where its type says all."""
+    """Say what a setting must be; empty where its type says all."""
     metadata = item.metadata
     if metadata.get("rule") or metadata.get("options"):
         return str(metadata["rule"] or f"one of {', '.join(metadata['options'])}")
@@ -159,7 +159,7 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
 
 
 def is_expert(cls: Any, name: str) -> bool:
-    """Whether params.yaml has a setting of a class under ``METHOD.expert``."""
+    """Tell whether params.yaml has a setting of a class under ``METHOD.expert``."""
     return name not in getattr(cls, "everyday", (name,))
 
 
@@ -194,9 +194,9 @@ def _with(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any
 
 
 def _check_texts(value: Any, where: str, longest: int | None) -> None:
-    for place, text in texts_in(value, where) if longest else ():
+    for name, text in texts_in(value, where) if longest else ():
         if fault := fault_of(text, longest or 0):
-            raise ParamsError(f"{excerpt(place)} {fault}")
+            raise ParamsError(f"{excerpt(name)} {fault}")
 
 
 def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str = "") -> Any:
@@ -216,7 +216,7 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ParamsError(f"{where} must be a list, got {value!r}")
-        return tuple(_convert(item, arguments[0], f"{where}[{place}]") for place, item in enumerate(value))
+        return tuple(_convert(item, arguments[0], f"{where}[{index}]") for index, item in enumerate(value))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise ParamsError(f"{where} must be a mapping from names to values, got {value!r}")
