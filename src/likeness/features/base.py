@@ -144,7 +144,7 @@ class ProductsMap(PairedMap, Protocol):
 
 
 class Map(FeatureMap):
-    """What the dataclasses of maps share: a specification that lists their fields, and what others may check.
+    """The base of maps that are dataclasses: a specification that lists their fields, and what others may check.
 
     ``name`` stands in the specification and in the registry of maps. ``takes_tensors`` says what the map computes with.
     """
@@ -154,8 +154,8 @@ class Map(FeatureMap):
 
     def spec(self) -> dict[str, Any]:
         """Public specification as JSON. A field that equality ignores is left out."""
-        values: Any = fields(self)  # type: ignore[arg-type]
-        return {"map": self.name, **{one.name: json_value(getattr(self, one.name)) for one in values if one.compare}}
+        names = [item.name for item in fields(self) if item.compare]  # type: ignore[arg-type]
+        return {"map": self.name, **{name: json_value(getattr(self, name)) for name in names}}
 
     def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Differences of numbers that the map gives twice, in released sums (num_groups, width): noise only."""
@@ -175,14 +175,14 @@ class OneHotMap(CellMap, Map):
         """Dense features, shape (n, width): for small tables, and for tests of the sparse path."""
         features = np.zeros((len(x), width(self)))
         start, rows = 0, np.arange(len(x))
-        for part, places in zip(self.bounded_parts, self.cell_indices(x).T, strict=True):
-            features[rows, start + places] = part.unit
+        for part, cells in zip(self.bounded_parts, self.cell_indices(x).T, strict=True):
+            features[rows, start + cells] = part.unit
             start += part.width
         return features
 
 
 def evaluate(feature: FeatureMap, function: Callable[[Any], Any], x: NDArray[np.float64]) -> Any:
-    """What a function of a map makes of inputs, as arrays.
+    """Apply a function of a map to inputs, and give the results as arrays.
 
     Args:
         feature: the map.
@@ -196,7 +196,7 @@ def evaluate(feature: FeatureMap, function: Callable[[Any], Any], x: NDArray[np.
 
 
 def _arrays(result: Any) -> Any:
-    return tuple(_arrays(one) for one in result) if isinstance(result, tuple) else result.numpy()
+    return tuple(_arrays(item) for item in result) if isinstance(result, tuple) else result.numpy()
 
 
 def convert_once(
@@ -218,11 +218,11 @@ def convert_once(
     return result
 
 
-def columns_of(x: "Tensor", places: tuple[int, ...]) -> "Tensor":
+def columns_of(x: "Tensor", indices: tuple[int, ...]) -> "Tensor":
     """Some columns of x (n, d); a view where they stand side by side, as all pixels of an image do."""
-    first, count = (places[0], len(places)) if places else (0, 0)
-    side_by_side = places == tuple(range(first, first + count))
-    return x[:, first : first + count] if side_by_side else x[:, list(places)]
+    first, count = (indices[0], len(indices)) if indices else (0, 0)
+    side_by_side = indices == tuple(range(first, first + count))
+    return x[:, first : first + count] if side_by_side else x[:, list(indices)]
 
 
 def width(feature: FeatureMap) -> int:

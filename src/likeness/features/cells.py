@@ -24,13 +24,13 @@ class Columns(Mapping[Place, NDArray[Any]]):
         """Take what makes each column."""
         self._makers, self._made = makers, dict[Place, NDArray[Any]]()
 
-    def __getitem__(self, place: Place) -> NDArray[Any]:
-        if place not in self._made:
-            self._made[place] = self._makers[place]()
-        return self._made[place]
+    def __getitem__(self, key: Place) -> NDArray[Any]:
+        if key not in self._made:
+            self._made[key] = self._makers[key]()
+        return self._made[key]
 
-    def __contains__(self, place: object) -> bool:
-        return place in self._makers
+    def __contains__(self, key: object) -> bool:
+        return key in self._makers
 
     def __iter__(self) -> Iterator[Place]:
         return iter(self._makers)
@@ -62,12 +62,12 @@ class CodedRows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.dense, dtype) if copy else np.asarray(self.dense, dtype)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, rows: Any) -> Any:
         """Consecutive rows as such rows; anything else of the dense form."""
-        if not isinstance(key, slice):
-            return self.dense[key]
-        columns = Columns({place: lambda place=place: self.columns[place][key] for place in self.columns})  # type: ignore[misc]
-        return CodedRows(columns, len(range(*key.indices(self._count))), lambda: self.dense[key])
+        if not isinstance(rows, slice):
+            return self.dense[rows]
+        columns = Columns({key: lambda key=key: self.columns[key][rows] for key in self.columns})  # type: ignore[misc]
+        return CodedRows(columns, len(range(*rows.indices(self._count))), lambda: self.dense[rows])
 
 
 Inputs = Floats | CodedRows
@@ -94,7 +94,7 @@ _MANY = 8  # edges of an interval, from which on a search by halves is faster
 
 @dataclass(frozen=True)
 class Cells:
-    """How one column falls into cells, from public numbers alone.
+    """The division of one column into cells, from public numbers alone.
 
     Attributes:
         start: first coordinate of the column in the dense row.
@@ -136,11 +136,11 @@ class Cells:
             return bins if missing is None else np.where(missing, self.size - 1, bins)
         if isinstance(x, CodedRows) and (self.start, self.size, False) in x.columns:
             return x.columns[self.start, self.size, False]
-        place: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
-        return place
+        cells: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
+        return cells
 
     def _bins(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """How many edges are at most each value, as ``searchsorted`` on the right, in less time.
+        """Count the edges that are at most each value, as ``searchsorted`` on the right, in less time.
 
         A table says how many edges are at most the lower end of each of many equal intervals of [0, 1]; that of the
         first interval, which also takes what is below 0, is minus infinity. A value's interval is exact, because their
@@ -160,7 +160,7 @@ class Cells:
 
     @cached_property
     def _table(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """How many edges are at most the lower end of each interval, and the edges, then one that no value reaches."""
+        """The number of edges at most the lower end of each interval, and the edges, then one that no value reaches."""
         edges = np.array(self.edges, np.float64)
         ends = np.arange(_INTERVALS) / _INTERVALS
         ends[0] = -np.inf
@@ -170,7 +170,7 @@ class Cells:
 def table_places(
     axes: Sequence[Sequence[Cells]], x: Inputs, groups: NDArray[np.int64] | None = None
 ) -> Iterator[NDArray[np.int64]]:
-    """For each table of some columns, the cell of each row as one number, shape (n,). Each column is placed once.
+    """Give for each table of some columns the cell of each row as one number, shape (n,). Each column is placed once.
 
     Args:
         axes: the columns of each table; the cells of the last one are side by side. No columns make one cell.
