@@ -23,7 +23,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Compute(NamedTuple):
-    """How and where a generator is trained: section ``train`` of params.yaml."""
+    """The settings of how and where a generator is trained: section ``train`` of params.yaml."""
 
     device: str = "auto"
     threads: int = 1
@@ -31,7 +31,7 @@ class Compute(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What a training gives.
+    """The result of a training.
 
     Attributes:
         generator: ready to draw.
@@ -47,7 +47,7 @@ class Trained(NamedTuple):
 
 
 def environment() -> dict[str, Any]:
-    """Of a training on arrays, see :class:`Trained`: numpy, and the kernels that its matrix products chose."""
+    """The environment of a training on arrays, see :class:`Trained`: numpy, and the kernels of its matrix products."""
     kernels = [str(pool["architecture"]) for pool in threadpool_info() if "architecture" in pool]
     return {
         "numpy": np.__version__,
@@ -78,7 +78,7 @@ class DrawsRest(Protocol):
 
 
 class Generator(ABC):
-    """What draws encoded rows.
+    """A trained generator, which draws encoded rows.
 
     Attributes:
         name: in the specification, and in the registry of generators.
@@ -135,12 +135,12 @@ class Generator(ABC):
         """The least and the largest value on the unit scale that each tabled column has; (0, 1) of categories."""
         return ()
 
-    def pairs(self, places: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    def pairs(self, indices: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         """Expected counts of pairs of :attr:`table_cells` columns, shapes (num_classes, cells, cells), by class.
 
         By default one table after the other.
         """
-        for i, j in places:
+        for i, j in indices:
             yield self.table((self.table_cells[i], self.table_cells[j])) * records[:, None, None]
 
     @abstractmethod
@@ -149,11 +149,11 @@ class Generator(ABC):
     ) -> NDArray[np.float64]:
         """Encoded rows (n, width) of classes (n,) that meet the conditions, from public randomness."""
 
-    def conditional(self, given: Sequence[int]) -> "DrawsRest":
-        """What draws the other columns of a row, given some.
+    def conditional(self, indices: Sequence[int]) -> "DrawsRest":
+        """Return a sampler that draws the other columns of a row, given some.
 
         Args:
-            given: places of the columns whose cells are given.
+            indices: of the columns whose cells are given.
         """
         raise NotImplementedError
 
@@ -168,8 +168,8 @@ class Generator(ABC):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Self:
         """Inverse of :meth:`spec`."""
-        given = {name: spec[name] for name in _arguments(cls) if name in spec}
-        return cls(**{name: cls.readers.get(name, _identity)(value) for name, value in given.items()})
+        arguments = {name: spec[name] for name in _arguments(cls) if name in spec}
+        return cls(**{name: cls.readers.get(name, _identity)(value) for name, value in arguments.items()})
 
 
 def _identity(value: Any) -> Any:
@@ -240,7 +240,7 @@ def places_within(num_groups: int, groups: NDArray[np.int64], random: np.random.
     counts = np.bincount(groups, minlength=num_groups)
     starts = np.cumsum(counts) - counts
     group = groups[order]
-    place = np.arange(len(groups)) - starts[group]
+    rank = np.arange(len(groups)) - starts[group]
     points = np.empty(len(groups))
-    points[order] = np.minimum((place + random.random(num_groups)[group]) / counts[group], _BELOW_ONE)
+    points[order] = np.minimum((rank + random.random(num_groups)[group]) / counts[group], _BELOW_ONE)
     return points
