@@ -51,12 +51,12 @@ def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: 
         "columns": [
             {
                 "column": column.name,
-                "total_variation": total_variation(synthetic, real, sizes, [place]),
+                "total_variation": total_variation(synthetic, real, sizes, [index]),
                 "categories": column.is_categorical,
-                **_shares(codes, labels[place], place, column),
+                **_shares(codes, labels[index], index, column),
                 **{name: _summary(everyone[name][column.name], column) for name in ("synthetic", "held_out")},
             }
-            for place, column in enumerate(schema.columns)
+            for index, column in enumerate(schema.columns)
         ],
         "mapped": list(names[:MOST_MAPPED]),
         "pairs": [
@@ -122,12 +122,12 @@ def _labels(schema: Schema, bins: int) -> list[list[str]]:
     return labels
 
 
-def _shares(codes: Mapping[str, NDArray[np.int64]], labels: list[str], place: int, column: Column) -> dict[str, Any]:
+def _shares(codes: Mapping[str, NDArray[np.int64]], labels: list[str], index: int, column: Column) -> dict[str, Any]:
     """The shares of real and synthetic rows in the cells of a column.
 
     Bins that no integer falls in are left out, and so is the cell for missing where no value is.
     """
-    counts = {name: np.bincount(codes[name][:, place], minlength=len(labels)) for name in ("real", "synthetic")}
+    counts = {name: np.bincount(codes[name][:, index], minlength=len(labels)) for name in ("real", "synthetic")}
     bins, cells = len(labels) - 1, {cell: name for cell, name in enumerate(labels[:-1])}
     if column.is_integral and column.transform == "none" and (span := column.bounds[1] - column.bounds[0]) < bins:
         values = np.arange(span + 1)
@@ -160,14 +160,14 @@ def _crosstab(
     names: tuple[str, ...],
 ) -> dict[str, Any]:
     """Shares of the most frequent cells of two columns, synthetic and real."""
-    shapes = [len(labels[place]) for place in pair]
+    shapes = [len(labels[index]) for index in pair]
     joint = [np.zeros(shapes) for _ in range(2)]
     for table, counts in zip((synthetic, real), joint, strict=True):
         np.add.at(counts, (table[:, pair[0]], table[:, pair[1]]), 1 / len(table))
     both = joint[0] + joint[1]
     shown = [np.sort(np.argsort(-both.sum(axis=1 - axis), kind="stable")[:MOST_SHOWN]) for axis in (0, 1)]
     return {
-        "columns": [names[place] for place in pair],
+        "columns": [names[index] for index in pair],
         "down": [labels[pair[0]][cell] for cell in shown[0]],
         "across": [labels[pair[1]][cell] for cell in shown[1]],
         **{
@@ -179,18 +179,18 @@ def _crosstab(
 def _groups(
     codes: Mapping[str, NDArray[np.int64]], sizes: list[int], labels: list[list[str]], schema: Schema
 ) -> list[dict[str, Any]]:
-    """Of each category of the columns with few: its share, and the mean total variation of the other columns in it."""
+    """Compare each category of the columns with few: its share, and the mean total variation of other columns in it."""
     rows = []
-    for place, column in enumerate(schema.columns):
+    for index, column in enumerate(schema.columns):
         if not column.is_categorical or len(column.categories) > MOST_GROUPS:
             continue
-        others = [[other] for other in range(len(sizes)) if other != place]
-        for cell in range(sizes[place]):
-            group = {name: table[table[:, place] == cell] for name, table in codes.items()}
+        others = [[other] for other in range(len(sizes)) if other != index]
+        for cell in range(sizes[index]):
+            group = {name: table[table[:, index] == cell] for name, table in codes.items()}
             real = group["held_out"]
             if not len(real):
                 continue
-            row: dict[str, Any] = {"group": f"{column.name} = {labels[place][cell]}", "rows": len(real)}
+            row: dict[str, Any] = {"group": f"{column.name} = {labels[index][cell]}", "rows": len(real)}
             for name in ("synthetic", "real"):
                 apart = [total_variation(group[name], real, sizes, other) for other in others if len(group[name])]
                 row[name] = float(np.mean(apart)) if apart else None
@@ -204,12 +204,12 @@ def _rare(
 ) -> list[tuple[str, int, float, float]]:
     """Rare categories: their training rows, their share of these, and their share of the synthetic rows."""
     rows = []
-    for place, column in enumerate(schema.columns):
+    for index, column in enumerate(schema.columns):
         if column.is_categorical:
-            counts = [np.bincount(codes[name][:, place], minlength=column.width) for name in ("real", "synthetic")]
+            counts = [np.bincount(codes[name][:, index], minlength=column.width) for name in ("real", "synthetic")]
             shares = [count / max(1, count.sum()) for count in counts]
             rows += [
-                (f"{column.name} = {labels[place][cell]}", int(counts[0][cell]), float(share), float(shares[1][cell]))
+                (f"{column.name} = {labels[index][cell]}", int(counts[0][cell]), float(share), float(shares[1][cell]))
                 for cell, share in enumerate(shares[0])
                 if share < RARE
             ]

@@ -265,7 +265,7 @@ def shuffle_columns(df: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def sample_rows(table: pd.DataFrame, most: int | None, seed: int, purpose: str) -> pd.DataFrame:
-    """At most ``most`` rows, drawn by the public seed for one purpose, in table order; None: all."""
+    """Draw at most ``most`` rows, by the public seed for one purpose, in table order; None: all."""
     if most is None or len(table) <= most:
         return table
     chosen = rng.public(seed, f"evaluation.rows.{purpose}").choice(len(table), most, replace=False)

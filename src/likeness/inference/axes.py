@@ -58,9 +58,9 @@ def _ends(column: Column, edges: tuple[float, ...]) -> tuple[NDArray[np.float64]
         firsts = np.round(inner + 0.5)
         return np.array([lower, *firsts]), np.array([*(firsts - 1), upper])
     lows, highs = np.array([lower, *inner]), np.array([*inner, upper])
-    for place in spike_bins(column, edges):
-        spike = min(column.spikes, key=lambda value: abs(2 * value - lows[place] - highs[place]))
-        lows[place] = highs[place] = spike
+    for cell in spike_bins(column, edges):
+        spike = min(column.spikes, key=lambda value: abs(2 * value - lows[cell] - highs[cell]))
+        lows[cell] = highs[cell] = spike
     return lows, highs
 
 

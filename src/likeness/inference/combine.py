@@ -57,21 +57,21 @@ def combine(
         ParamsError: fewer than two replicates, other shapes, or a variance below 0.
     """
     names = getattr(estimates[0], "index", None) if len(estimates) else None
-    given = _matrix(estimates, "estimates")
-    count = len(given)
+    replicates = _matrix(estimates, "estimates")
+    count = len(replicates)
     require(count >= 2, "estimates", f"{count} replicates", "at least two replicates")
     require(0 < level < 1, "level", level, "between 0 and 1, such as 0.95")
-    within = np.zeros_like(given) if variances is None else _matrix(variances, "variances")
-    if within.shape != given.shape or not (within >= 0).all():
+    within = np.zeros_like(replicates) if variances is None else _matrix(variances, "variances")
+    if within.shape != replicates.shape or not (within >= 0).all():
         raise ParamsError("variances must have the shape of estimates, and be 0 or more. Square the standard errors.")
     if (base is None) is not (table is None):
         raise ParamsError("base and table go together. Give the estimates of both, or of neither.")
     usual = within.mean(axis=0) * (1 if base is None else 2)  # the rows of the table are drawn too
-    between = (1 + 1 / count) * given.var(axis=0, ddof=1)
+    between = (1 + 1 / count) * replicates.var(axis=0, ddof=1)
     freedom = np.full(len(usual), math.inf)
     noisy = between > 0
     freedom[noisy] = (count - 1) * (1 + usual[noisy] / between[noisy]) ** 2
-    mean = given.mean(axis=0)
+    mean = replicates.mean(axis=0)
     if base is not None:
         mean = _alike(base, mean, "base") + _alike(table, mean, "table") - mean
     error = np.sqrt(usual + between)
@@ -89,7 +89,7 @@ def _alike(value: Any, mean: "np.ndarray[Any, np.dtype[np.float64]]", name: str)
 def _matrix(values: Any, name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
     """One row a replicate."""
     try:
-        matrix = np.stack([np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in values])
+        matrix = np.stack([np.atleast_1d(np.asarray(value, dtype=np.float64)) for value in values])
     except (TypeError, ValueError):
         raise ParamsError(f"{name} must hold one number, or one vector of equal length, for each replicate.") from None
     if matrix.ndim != 2 or not np.isfinite(matrix).all():

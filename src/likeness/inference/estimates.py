@@ -60,7 +60,7 @@ STATISTICS = ("share", "count", "mean", "quantile")
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be estimated.
+    """The numbers that are to be estimated.
 
     Attributes:
         columns: of the table for counts and shares; for means and quantiles numbers, one after the other.
@@ -207,7 +207,7 @@ class Answers:
         if question.sampling:
             squares = self._sum_number(question, column, (axis.lows + axis.highs) ** 2 / 4, fine).estimate
             spread = np.clip(np.nan_to_num(squares - middle.estimate**2), 0, (bounds[1] - bounds[0]) ** 2 / 4)
-        low, middle, high = (Ratio(one.x, one.y, one.noise, (spread, 0.0, 0.0)) for one in (low, middle, high))
+        low, middle, high = (Ratio(ratio.x, ratio.y, ratio.noise, (spread, 0.0, 0.0)) for ratio in (low, middle, high))
         frame = self._estimate_frame(question, middle, question.by, bounds)
         ends = low.interval(z)[0], high.interval(z)[1]
         error = self._flat(question.by, np.maximum(high.estimate - low.estimate, 0) / 2)
@@ -223,10 +223,10 @@ class Answers:
         count, q, z = len(axis.lows), question.quantile, _normal(question.level)
         below = np.tril(np.ones((count + 1, count)), -1)  # row k: the cells below edge k
         ratio = self._sum_number(question, column, below, fine)
-        place = 0 if fine else self.measured.terms.axis_order((column, *question.by)).index(column)
+        position = 0 if fine else self.measured.terms.axis_order((column, *question.by)).index(column)
         # One axis of edges first, then all groups.
         x, y, xx, xy, yy = (
-            np.moveaxis(one, place, 0).reshape(count + 1, -1) for one in (ratio.x, ratio.y, *ratio.noise)
+            np.moveaxis(array, position, 0).reshape(count + 1, -1) for array in (ratio.x, ratio.y, *ratio.noise)
         )
         distance, variance = x - q * y, xx - 2 * q * xy + q**2 * yy
         if question.sampling:
@@ -340,8 +340,8 @@ class Answers:
         return pd.DataFrame(values, index=pd.MultiIndex.from_product(every, names=list(names)))
 
 
-def _names(given: "str | Iterable[str]") -> tuple[str, ...]:
-    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+def _names(labels: "str | Iterable[str]") -> tuple[str, ...]:
+    names = [labels] if isinstance(labels, str) or not isinstance(labels, Iterable) else labels
     return tuple(normal_text(str(name)) for name in names)
 
 
@@ -380,7 +380,7 @@ def _column_values(axis: Axis, values: "dict[str, Any]") -> "dict[str, Any]":
     if kind.numeric_source:
         return values
     return {
-        key: [None if math.isnan(one) else kind.text(min(max(one, lower), upper)) for one in numbers]
+        key: [None if math.isnan(number) else kind.text(min(max(number, lower), upper)) for number in numbers]
         if key not in ("cv", "unreliable")
         else numbers
         for key, numbers in values.items()

@@ -66,7 +66,7 @@ class Ratio:
         return np.where(np.isnan(low), -math.inf, low), np.where(np.isnan(high), math.inf, high)
 
     def _roots(self, z: float, sampling: tuple[Any, Any, Any]) -> tuple[Floats, Floats]:
-        """Where both sides are equal; NaN without such an interval."""
+        """Solve for the ends where both sides are equal; NaN without such an interval."""
         (xx, xy, yy), (constant, linear, square), rows = self.noise, sampling, np.maximum(self.y, 0)
         a = self.y**2 - z**2 * (yy + rows * square)
         b = -2 * self.x * self.y + z**2 * (2 * xy - rows * linear)

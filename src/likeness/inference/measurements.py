@@ -103,16 +103,16 @@ def measurements_about(
     Raises:
         ParamsError: a name is no column, or the rows are no random sample.
     """
-    releases = sorted(released, key=lambda one: one.receipt.query)  # a sum depends on its order in the last digit
+    releases = sorted(released, key=lambda release: release.receipt.query)  # a sum's last digit depends on its order
     row_sets = schema.row_sets
-    known = tuple(dict.fromkeys(name for rows in row_sets.values() for name in rows.model_schema.names))
+    allowed = tuple(dict.fromkeys(name for rows in row_sets.values() for name in rows.model_schema.names))
     for name in names:
-        check_allowed("columns", name, known)
+        check_allowed("columns", name, allowed)
     prefix = prefix_with(row_sets, names)
     # Of several row sets the first one has one row a person.
-    rows_of_each = (one.receipt.unit.max_rows for one in releases if one.receipt.unit is not None)
+    rows_of_each = (release.receipt.unit.max_rows for release in releases if release.receipt.unit is not None)
     several = bool(prefix) if len(row_sets) > 1 else any(most > 1 for most in rows_of_each)
-    releases = [one for one in releases if prefix_of(row_sets, one.receipt.query) == prefix]
+    releases = [release for release in releases if prefix_of(row_sets, release.receipt.query) == prefix]
     if sampling and several:
         raise ParamsError(
             "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
@@ -135,8 +135,8 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     label = schema.label if len(schema.classes) > 1 else None
     starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
     # Cells of the embedding come first: those of earlier releases of single columns may be finer.
-    released = sorted(released, key=lambda one: one.receipt.stage != "privatize")
-    parts = [part for one in released for part in _release_tables(one, schema, starts)]
+    released = sorted(released, key=lambda release: release.receipt.stage != "privatize")
+    parts = [part for release in released for part in _release_tables(release, schema, starts)]
     if not parts:
         remedy = "Release with method marginals" if released else "Run: likeness run"
         raise ReleaseError(f"no released file counts records, so nothing can be estimated. {remedy}.")
@@ -164,31 +164,32 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     return Measurements(terms, axes, fine, tuple(tables), cells, _products(released, schema, starts, cells))
 
 
-def _feature(one: Released, schema: Schema) -> Any:
+def _feature(release: Released, schema: Schema) -> Any:
     """The map of a release that is a sum over all records; None of another."""
-    receipt, spec = one.receipt, dict(one.receipt.feature)
+    receipt, spec = release.receipt, dict(release.receipt.feature)
     terms = spec.pop("terms", None)
     by_class = terms == "each_record" and receipt.num_groups == len(schema.classes)
     together = terms in ("all_records", "each_person") and receipt.num_groups == 1
     if receipt.threshold is not None or not (by_class or together):
         return None
     feature = _map(spec, receipt)
-    if isinstance(feature, TablesMap | ProductsMap) and width(feature) != one.values.shape[1]:
+    if isinstance(feature, TablesMap | ProductsMap) and width(feature) != release.values.shape[1]:
         raise ReleaseError(f"{receipt.query}.safetensors has another width than its map. Restore the file.")
     return feature
 
 
-def _release_tables(one: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
+def _release_tables(release: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
     """The tables of one release; none where it is no sum of cells over all records."""
-    feature, classes = _feature(one, schema), one.receipt.num_groups
+    feature, classes = _feature(release, schema), release.receipt.num_groups
     if not isinstance(feature, TablesMap):
         return
-    for columns, (part, block) in zip(feature.axes, blocks_of(tuple(feature.bounded_parts), one.values), strict=True):
-        named = {_name(cells, schema, starts, one.receipt.query): cells for cells in columns}
+    blocks = blocks_of(tuple(feature.bounded_parts), release.values)
+    for columns, (part, block) in zip(feature.axes, blocks, strict=True):
+        named = {_name(cells, schema, starts, release.receipt.query): cells for cells in columns}
         unit = np.sqrt(float(part.norm_bound_squared))
         groups = (classes,) if classes > 1 else ()
         counts = (block / unit).reshape((*groups, *(cells.size for cells in columns)))
-        yield _Part(named, counts, (one.noise_std / unit) ** 2)
+        yield _Part(named, counts, (release.noise_std / unit) ** 2)
 
 
 def _products(
@@ -196,17 +197,15 @@ def _products(
 ) -> dict[tuple[str, str], Products]:
     """Products of pairs of columns in the cells of the tables: the mean of all releases by inverse variance."""
     products: dict[tuple[str, str], Products] = {}
-    for one in released:
-        feature = _feature(one, schema)
-        if not isinstance(feature, ProductsMap) or one.receipt.num_groups > 1:
+    for release in released:
+        feature = _feature(release, schema)
+        if not isinstance(feature, ProductsMap) or release.receipt.num_groups > 1:
             continue
-        names, contents = (
-            [_name(column, schema, starts, one.receipt.query) for column in feature.columns],
-            feature.contents(),
-        )
+        names = [_name(column, schema, starts, release.receipt.query) for column in feature.columns]
+        contents = feature.contents()
         fit = [cells.get(name) == column for name, column in zip(names, feature.columns, strict=True)]
-        for (i, j), sums in zip(feature.pairs, feature.blocks(one.values), strict=True):
-            pair, variance = (names[i], names[j]), one.noise_std**2
+        for (i, j), sums in zip(feature.pairs, feature.blocks(release.values), strict=True):
+            pair, variance = (names[i], names[j]), release.noise_std**2
             before = products.get(pair)
             if before is not None and variance:
                 weight = variance / (before.variance + variance)
@@ -252,8 +251,8 @@ def _firsts(fine: Cells, coarse: Cells) -> NDArray[np.int64] | None:
     if fine.edges is None or coarse.edges is None or len(fine.edges) < len(coarse.edges):
         return None
     edges, wanted = np.array(fine.edges), np.array(coarse.edges)
-    places = np.abs(edges[None, :] - wanted[:, None]).argmin(axis=1)
-    if (np.abs(edges[places] - wanted) > _SAME).any():
+    matches = np.abs(edges[None, :] - wanted[:, None]).argmin(axis=1)
+    if (np.abs(edges[matches] - wanted) > _SAME).any():
         return None
     last = [fine.size - 1] if fine.missing else []
-    return np.array([0, *(places + 1), *last], dtype=np.int64)
+    return np.array([0, *(matches + 1), *last], dtype=np.int64)

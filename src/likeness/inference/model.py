@@ -24,7 +24,7 @@ MOST_CELLS = 50_000
 
 @dataclass(frozen=True)
 class FittedModel:
-    """What a generator knows about cells, in words of the schema.
+    """The generator's probabilities of cells, in words of the schema.
 
     Attributes:
         schema: public, with released categories.
@@ -55,7 +55,7 @@ class FittedModel:
             raise ParamsError(f"{method} has no tables: its model only draws rows. Use method {DEFAULT}.")
         schema = self.schema.model_schema  # the model has no computed columns
         features = schema.feature_columns
-        cells = {column.name: one for column, one in zip(features, network.table_cells, strict=True)}
+        cells = {column.name: column_cells for column, column_cells in zip(features, network.table_cells, strict=True)}
         label = schema.label if schema.label not in cells else None
         order = (*(() if label is None else (label,)), *cells)
         for name in names:

@@ -44,7 +44,7 @@ _LEAST = 3.0  # the smallest eigenvalue of A beside its standard error
 
 @dataclass(frozen=True)
 class Model:
-    """What is regressed on what.
+    """The outcome and the regressors of a linear model.
 
     Attributes:
         outcome: a column; of a number the middles of its cells.
@@ -108,8 +108,8 @@ def coefficients(measured: Measurements, model: Model) -> "DataFrame":
     Raises:
         ReleaseError: the release does not have these pairs, or too much noise for so many regressors.
     """
-    for place, name in enumerate(model.columns):
-        for pair in ((name, model.outcome), *((name, other) for other in model.columns[:place])):
+    for index, name in enumerate(model.columns):
+        for pair in ((name, model.outcome), *((name, other) for other in model.columns[:index])):
             if not measured.terms.is_measured(pair):
                 raise ReleaseError(f"the release has no joint counts of {', '.join(pair)}. Leave one of them out.")
     blocks: dict[str, tuple[tuple[tuple[str, str], ...], Floats]] = {"": (((INTERCEPT, ""),), np.ones((1, 1)))}
@@ -155,7 +155,7 @@ class _Moments:
         indicator = np.array([float(label == model.category) for label in axis.labels])
         self._y = indicator if axis.column.is_categorical else middles
         ends = np.cumsum([0, *(len(values) for values in blocks.values())])
-        self._places = {name: slice(ends[place], ends[place + 1]) for place, name in enumerate(blocks)}
+        self._slices = {name: slice(ends[index], ends[index + 1]) for index, name in enumerate(blocks)}
         self._size = int(ends[-1])
 
     def matrix(self) -> Floats:
@@ -164,7 +164,7 @@ class _Moments:
         for first, left in self._blocks.items():
             for second, right in self._blocks.items():
                 block = self._products(first, left, second, right)
-                matrix[self._places[first], self._places[second]] = block
+                matrix[self._slices[first], self._slices[second]] = block
         return matrix
 
     def vector(self) -> Floats:
@@ -190,7 +190,7 @@ class _Moments:
 
     def covariance(self, beta: Floats, outcome: float = 1.0) -> Floats:
         """The covariance of the noise in b times a factor - A β."""
-        functions = {name: -beta[self._places[name]] @ values for name, values in self._blocks.items()}
+        functions = {name: -beta[self._slices[name]] @ values for name, values in self._blocks.items()}
         functions[self._outcome] = outcome * self._y
         parts: dict[tuple[str, ...], Floats] = {}
         for name, values in self._blocks.items():
@@ -206,7 +206,7 @@ class _Moments:
             block = block.transpose(0, 2, 1)
         block = block.reshape(len(left), *(self._terms.sizes[name] for name in columns))
         total = parts.setdefault(columns, np.zeros((self._size, *block.shape[1:])))
-        total[self._places[first]] += block
+        total[self._slices[first]] += block
 
 
 def _refuse_singular(matrix: Floats, moments: _Moments, scales: Floats) -> None:

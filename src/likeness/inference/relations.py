@@ -75,7 +75,7 @@ class _Side:
 
     @classmethod
     def from_shares(cls, features: Floats, shares: Floats, spread: Floats) -> "_Side":
-        """From the shares of the cells, and the covariance of their noise."""
+        """Build it from the shares of the cells, and the covariance of their noise."""
         mean = shares @ features
         covariance = (features * shares[:, None]).T @ features - np.outer(mean, mean)
         return cls(features, mean, float(np.square(covariance).sum()), float(((spread @ features) * features).sum()))
@@ -83,7 +83,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Dependence:
-    """What a release says about a pair: d, v and f, and both columns."""
+    """The released dependence of a pair: d, v and f, and both columns."""
 
     values: Floats
     variance: float
@@ -94,7 +94,7 @@ class _Dependence:
     def from_products(
         cls, joint: Floats, variance: float, freedom: int, sides: tuple[_Side, _Side], of_records: float
     ) -> "_Dependence":
-        """From the mean products of both features.
+        """Build it from the mean products of both features.
 
         Args:
             joint: the mean products.
@@ -111,7 +111,7 @@ class _Dependence:
 
     @property
     def squares(self) -> float:
-        """Of d."""
+        """The squared norm of d."""
         return float(np.square(self.values).sum())
 
     @property
@@ -120,7 +120,7 @@ class _Dependence:
         return max(self.variance * _limit(self.freedom), _ROUNDING**2)
 
     def strength(self, squares: float) -> float:
-        """That of a dependence with such squares; infinite where a column is constant."""
+        """Give the strength of a dependence with such squares; infinite where a column is constant."""
         scale = math.sqrt(self.sides[0].size * self.sides[1].size)
         return min(1.0, math.sqrt(max(squares, 0.0) / scale)) if scale > _ROUNDING**2 else math.inf
 
@@ -132,7 +132,7 @@ class _Dependence:
 
     @property
     def decides(self) -> bool:
-        """Whether noise leaves a verdict: something is seen, or nothing that counts would have been missed."""
+        """True if noise leaves a verdict: a relation is seen, or none that counts would have been missed."""
         return self.detectable <= SMALL or (self.detectable <= 1 and self.squares > self.least)
 
     def model_dependence(self, table: Floats) -> Floats:
@@ -189,24 +189,24 @@ def relations(
         released: all files of the run.
         generators: of each row set, fitted to these.
     """
-    answers, every = list(released), []
+    answers, every = sorted(released, key=lambda release: release.receipt.query), []
     for rows, saved in zip(row_sets, generators, strict=True):
         schema = rows.context.schema.model_schema
         pairs = [] if schema.image is not None else list(combinations(schema.names, 2))
         ruled = {frozenset(pair) for rule in schema.rules for pair in combinations(rule.columns, 2)}
-        found: dict[tuple[str, str], tuple[Any, ...]] = {}
+        verdicts: dict[tuple[str, str], tuple[Any, ...]] = {}
         if pairs and saved.network.table_cells:
-            ours = [one for one in answers if rows_of(row_sets, one.receipt.query) is rows]
+            ours = [release for release in answers if rows_of(row_sets, release.receipt.query) is rows]
             total = None if rows.prefix else rows.context.num_records
-            found = _verdicts(schema, measurements(schema, sorted(ours, key=_query), total), saved)
-        every += [Relation(*pair, *found.get(pair, ()))._replace(rule=frozenset(pair) in ruled) for pair in pairs]
+            verdicts = _verdicts(schema, measurements(schema, ours, total), saved)
+        every += [Relation(*pair, *verdicts.get(pair, ()))._replace(rule=frozenset(pair) in ruled) for pair in pairs]
     return every
 
 
 def summary(
     row_sets: Sequence[RowSet], released: Iterable[Released], generators: Sequence[SavedGenerator]
 ) -> dict[str, Any]:
-    """What a reader may believe, as JSON: verdicts by pair, and what the rows do not have. Images have no summary.
+    """Summarize what a reader may believe, as JSON: verdicts by pair, and what the rows lack. Images have no summary.
 
     ``kept`` and ``not_kept`` list both columns of a pair, its strength in the release and that in the model, the
     strongest first. ``unknown`` counts the pairs that are in neither list, and ``unknown_pairs`` names the first ones
@@ -217,24 +217,25 @@ def summary(
     every = relations(row_sets, released, generators)
     if not every:
         return {}
-    limits = [one.detectable for one in every if not math.isnan(one.detectable)]
+    limits = [pair.detectable for pair in every if not math.isnan(pair.detectable)]
     return {
         "false_alarms": FALSE_ALARMS,
         "small": SMALL,
         "kept": _strongest(every, KEPT),
         "not_kept": _strongest(every, NOT_KEPT),
-        "unknown": sum(one.verdict == UNKNOWN for one in every),
-        "unknown_pairs": [[one.first, one.second] for one in every if one.verdict == UNKNOWN][:_NAMED],
+        "unknown": sum(pair.verdict == UNKNOWN for pair in every),
+        "unknown_pairs": [[pair.first, pair.second] for pair in every if pair.verdict == UNKNOWN][:_NAMED],
         "detectable": [round(float(f(limits)), 2) for f in (np.median, np.max)] if limits else [],
-        "rules": [[one.first, one.second] for one in every if one.rule],
+        "rules": [[pair.first, pair.second] for pair in every if pair.rule],
         "cut": [cut for rows, saved in zip(row_sets, generators, strict=True) for cut in _cut(rows, saved)],
     }
 
 
 def _strongest(every: Sequence[Relation], verdict: str) -> list[list[str | float]]:
     """The pairs of a verdict with two digits of both strengths."""
-    judged = sorted((one for one in every if one.verdict == verdict), key=lambda one: -max(one.strength, one.synthetic))
-    return [[one.first, one.second, round(one.strength, 2), round(one.synthetic, 2)] for one in judged]
+    judged = [pair for pair in every if pair.verdict == verdict]
+    judged.sort(key=lambda pair: -max(pair.strength, pair.synthetic))
+    return [[pair.first, pair.second, round(pair.strength, 2), round(pair.synthetic, 2)] for pair in judged]
 
 
 def _cut(rows: RowSet, saved: SavedGenerator) -> Iterator[dict[str, Any]]:
@@ -247,22 +248,18 @@ def _cut(rows: RowSet, saved: SavedGenerator) -> Iterator[dict[str, Any]]:
             yield {"column": column.name, "low": values[0], "high": values[1]}
 
 
-def _query(one: Released) -> str:
-    return one.receipt.query
-
-
 def _verdicts(schema: Schema, measured: Measurements, saved: SavedGenerator) -> dict[tuple[str, str], tuple[Any, ...]]:
     """Verdict, strength, detectable and synthetic strength of each measured pair, in the order of the schema."""
-    order = {name: place for place, name in enumerate(schema.names)}
-    known = dict(_dependences(measured))
-    verdicts = {pair: _verdict(known[pair], model) for pair, model in _model_tables(schema, measured, known, saved)}
-    for pair, one in known.items():
-        verdicts.setdefault(pair, (UNKNOWN, math.nan, min(1.0, one.detectable), math.nan))  # the rest is noise
-    return {(min(pair, key=order.__getitem__), max(pair, key=order.__getitem__)): one for pair, one in verdicts.items()}
+    position = {name: index for index, name in enumerate(schema.names)}.__getitem__
+    pairs = dict(_dependences(measured))
+    verdicts = {pair: _verdict(pairs[pair], model) for pair, model in _model_tables(schema, measured, pairs, saved)}
+    for pair, dependence in pairs.items():
+        verdicts.setdefault(pair, (UNKNOWN, math.nan, min(1.0, dependence.detectable), math.nan))  # the rest is noise
+    return {(min(pair, key=position), max(pair, key=position)): verdict for pair, verdict in verdicts.items()}
 
 
 def _dependences(measured: Measurements) -> Iterator[tuple[tuple[str, str], _Dependence]]:
-    """What the release says about each measured pair, in the order of the axes: by cells or by products."""
+    """Give the released dependence of each measured pair, in the order of the axes: by cells or by products."""
     terms, records = measured.terms, max(measured.terms.total, 1.0)
     shares, spreads, cells = {}, {}, {}
     for name, axis in measured.axes.items():
@@ -273,12 +270,12 @@ def _dependences(measured: Measurements) -> Iterator[tuple[tuple[str, str], _Dep
     scores: dict[str, _Side] = {}
     of_records = terms.total_variance / records**2
     for first, second in combinations(measured.axes, 2):
-        found, products = [], measured.products.get((first, second))
+        candidates, products = [], measured.products.get((first, second))
         if terms.is_measured((first, second)):
             values, variance = terms.interaction(first, second)
             freedom, sides = (values.shape[0] - 1) * (values.shape[1] - 1), (cells[first], cells[second])
             if freedom:
-                found.append(
+                candidates.append(
                     _Dependence.from_products(values / records, variance / records**2, freedom, sides, of_records)
                 )
         if products is not None:
@@ -286,39 +283,40 @@ def _dependences(measured: Measurements) -> Iterator[tuple[tuple[str, str], _Dep
                 if name not in scores:
                     scores[name] = _Side.from_shares(features, shares[name], spreads[name])
             sums, sides = products.sums / records, (scores[first], scores[second])
-            found.append(_Dependence.from_products(sums, products.variance / records**2, sums.size, sides, of_records))
-        if found:
-            yield (first, second), min(found, key=lambda one: one.detectable)
+            variance = products.variance / records**2
+            candidates.append(_Dependence.from_products(sums, variance, sums.size, sides, of_records))
+        if candidates:
+            yield (first, second), min(candidates, key=lambda candidate: candidate.detectable)
 
 
 def _model_tables(
-    schema: Schema, measured: Measurements, known: Mapping[tuple[str, str], _Dependence], saved: SavedGenerator
+    schema: Schema, measured: Measurements, dependences: Mapping[tuple[str, str], _Dependence], saved: SavedGenerator
 ) -> Iterator[tuple[tuple[str, str], Floats]]:
     """The model's shares of the cells of each pair on which the release has something to say."""
     network, label = saved.network, schema.label if len(schema.classes) > 1 else None
     weights = np.array(saved.class_weights) / sum(saved.class_weights)
-    places = {
-        column.name: place
-        for place, (column, cells) in enumerate(zip(schema.feature_columns, network.table_cells, strict=True))
+    indices = {
+        column.name: index
+        for index, (column, cells) in enumerate(zip(schema.feature_columns, network.table_cells, strict=True))
         if measured.cells.get(column.name) == cells
     }
-    judged = [pair for pair, one in known.items() if one.decides]
-    for _, name in (pair for pair in judged if pair[0] == label and pair[1] in places):
-        yield (str(label), name), network.table((network.table_cells[places[name]],)) * weights[:, None]
-    pairs = [pair for pair in judged if set(pair) <= places.keys()]
-    tables = network.pairs([(places[first], places[second]) for first, second in pairs], weights)
+    judged = [pair for pair, dependence in dependences.items() if dependence.decides]
+    for _, name in (pair for pair in judged if pair[0] == label and pair[1] in indices):
+        yield (str(label), name), network.table((network.table_cells[indices[name]],)) * weights[:, None]
+    pairs = [pair for pair in judged if set(pair) <= indices.keys()]
+    tables = network.pairs([(indices[first], indices[second]) for first, second in pairs], weights)
     for pair, table in zip(pairs, tables, strict=True):
         yield pair, table.sum(axis=0)
 
 
-def _verdict(one: _Dependence, table: Floats) -> tuple[str, float, float, float]:
+def _verdict(dependence: _Dependence, table: Floats) -> tuple[str, float, float, float]:
     """The verdict on a pair from the model's shares of its cells."""
-    model = one.model_dependence(table)
-    clear = one.squares - one.freedom * one.variance  # without what noise adds
-    strength, synthetic = one.strength(clear), one.strength(float(np.square(model).sum()))
-    if one.squares > one.least and max(strength, one.detectable) > SMALL:
-        part = float((model * one.values).sum()) / clear
+    model = dependence.model_dependence(table)
+    clear = dependence.squares - dependence.freedom * dependence.variance  # without what noise adds
+    strength, synthetic = dependence.strength(clear), dependence.strength(float(np.square(model).sum()))
+    if dependence.squares > dependence.least and max(strength, dependence.detectable) > SMALL:
+        part = float((model * dependence.values).sum()) / clear
         holds = _HALF <= part <= 1 / _HALF
     else:
         holds = synthetic <= max(SMALL, strength / _HALF)
-    return KEPT if holds else NOT_KEPT, strength, min(1.0, one.detectable), synthetic
+    return KEPT if holds else NOT_KEPT, strength, min(1.0, dependence.detectable), synthetic

@@ -155,7 +155,7 @@ class Terms:
         return tuple(name for name in self.sizes if name in columns)
 
     def is_measured(self, columns: Sequence[str]) -> bool:
-        """Whether a released table has all these columns."""
+        """Tell whether a released table has all these columns."""
         return bool(self._holding(columns))
 
     def linear(self, forms: Forms) -> Floats:
@@ -170,8 +170,8 @@ class Terms:
         columns, total = self.axis_order(list(forms)), np.zeros(())
         for term in _subsets(columns):
             part = self._term(term).values
-            for place, name in enumerate(term):
-                part = np.moveaxis(np.tensordot(forms[name], part, axes=(1, place)), 0, place)
+            for axis, name in enumerate(term):
+                part = np.moveaxis(np.tensordot(forms[name], part, axes=(1, axis)), 0, axis)
             inside = part.reshape([len(forms[name]) if name in term else 1 for name in columns])
             outside = [_broadcast_axis(forms[name].mean(axis=1), name, columns) for name in columns if name not in term]
             total = total + reduce(np.multiply, outside, inside)
@@ -203,7 +203,7 @@ class Terms:
         by_term: dict[tuple[str, ...], Floats] = {}
         for columns, coefficients in parts.items():
             for term in _subsets(columns):
-                others = tuple(place for place, name in enumerate(columns, 1) if name not in term)
+                others = tuple(index for index, name in enumerate(columns, 1) if name not in term)
                 by_term[term] = by_term.get(term, 0.0) + coefficients.mean(axis=others)
         growth = by_term.pop(())
         result: Floats = np.zeros((len(growth), len(growth)))
@@ -260,7 +260,7 @@ class Terms:
         return inner * (estimate.variance if name == term[0] else 1.0)
 
     def _total_growth(self, forms: Forms, columns: tuple[str, ...]) -> Floats:
-        """How much each function grows with the number of records."""
+        """Give the growth of each function with the number of records."""
         means = {name: forms[name].mean(axis=1) for name in columns}
         result = reduce(np.multiply, [_broadcast_axis(means[name], name, columns) for name in columns], np.ones(()))
         for name in columns:
@@ -287,11 +287,11 @@ class Terms:
         """The weighted mean over the tables that hold these columns."""
         values, weights, exact = [], [], []
         for table in self._holding(columns):
-            others = tuple(place for place, name in enumerate(table.columns) if name not in columns)
+            others = tuple(index for index, name in enumerate(table.columns) if name not in columns)
             part = table.counts.sum(axis=others)
             for axis in range(len(columns)):
                 part = _center(part, axis)
-            added = math.prod(table.counts.shape[place] for place in others)
+            added = math.prod(table.counts.shape[index] for index in others)
             values.append(part)
             weights.append(1 / (added * (table.variance or 1.0)))
             exact.append(table.variance == 0)

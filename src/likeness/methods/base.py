@@ -48,7 +48,7 @@ class Context:
 
 
 class Measured(NamedTuple):
-    """How well one kind of number is measured, before anything is released.
+    """The expected accuracy of one kind of number, before anything is released.
 
     Attributes:
         of: in words.
@@ -135,11 +135,11 @@ class Method(ABC):
         return []
 
     def hints(self, schema: Schema) -> list[str]:
-        """What ``likeness check`` notes about settings and a schema without faults. Nothing by default."""
+        """Give the notes of ``likeness check`` on settings and a schema without faults. None by default."""
         return []
 
     def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
-        """How well one of :meth:`planned_queries` measures the records. By default its map says it.
+        """Describe how well one of :meth:`planned_queries` measures the records. By default its map says it.
 
         ``sigma`` is the standard deviation of a coordinate's noise; ``private`` names columns with private categories.
         """
@@ -163,7 +163,7 @@ class Method(ABC):
     def forecast_accuracy(
         self, context: Context, sigmas: Mapping[str, float], rows: int, private: Collection[str]
     ) -> Expected | None:
-        """What noise leaves of relations and shares; None without a forecast.
+        """Forecast which relations and shares survive the noise; None without a forecast.
 
         Args:
             context: public facts.
@@ -178,7 +178,7 @@ class Method(ABC):
         return None
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float | None:
-        """About how many multiplications one training step takes, forward; None without an estimate.
+        """Estimate the multiplications of one training step, forward; None without an estimate.
 
         ``coordinates`` holds those of each query, by its name.
         """
@@ -243,7 +243,7 @@ class Method(ABC):
     @property
     @abstractmethod
     def training(self) -> TrainingSettings:
-        """How it is trained."""
+        """The settings of its training."""
 
 
 def together(context: Context) -> EachRecord:

@@ -22,7 +22,7 @@ _PART = 0.25  # of a share: the standard error with which it is lost
 
 
 class PairNoise(NamedTuple):
-    """How pairs of columns of one sort will be measured.
+    """The expected measurement of pairs of columns of one sort.
 
     Attributes:
         pairs: how many there are.
@@ -40,7 +40,7 @@ class PairNoise(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What noise leaves of a table.
+    """The relations and shares of a table that noise is expected to leave.
 
     Attributes:
         pairs: number of pairs of columns.
@@ -70,7 +70,7 @@ class Expected(NamedTuple):
 def expect_noise(
     pairs: Iterable[PairNoise], cells: float, column_noise: float, class_noise: float | None, number_cells: int | None
 ) -> Expected:
-    """What noise leaves, from how all pairs will be measured.
+    """Forecast what noise leaves, from how all pairs will be measured.
 
     Args:
         pairs: one at least.

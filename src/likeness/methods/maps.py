@@ -14,7 +14,7 @@ MAPS: dict[str, Any] = {kind.name: kind for kind in (*SHARED, *(m for method in 
 
 def known_maps() -> dict[str, Any]:
     """:data:`MAPS`, and the maps of plug-ins in memory."""
-    return {**{one.name: one for method in known_methods().values() for one in method.maps}, **MAPS}
+    return {**{kind.name: kind for method in known_methods().values() for kind in method.maps}, **MAPS}
 
 
 def from_spec(spec: Mapping[str, Any], method: str = DEFAULT) -> FeatureMap:

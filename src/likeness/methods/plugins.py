@@ -62,7 +62,8 @@ def _normal(name: str) -> str:
 
 def _points() -> list[EntryPoint]:
     """The entry points of other distributions."""
-    return [one for one in entry_points(group=GROUP) if one.dist is None or _normal(one.dist.metadata["Name"]) != OURS]
+    points = entry_points(group=GROUP)
+    return [point for point in points if point.dist is None or _normal(point.dist.metadata["Name"]) != OURS]
 
 
 def loaded_methods() -> dict[str, type[Method]]:
@@ -88,36 +89,35 @@ def check_trusted(name: str) -> None:
         )
 
 
-def load(name: str, known: Mapping[str, type[Method]]) -> Plugin:
+def load(name: str, methods: Mapping[str, type[Method]]) -> Plugin:
     """Import an installed plug-in once.
 
     Args:
         name: in the settings.
-        known: methods in memory.
+        methods: methods in memory.
 
     Raises:
         ParamsError: several distributions offer it, it cannot be imported, or it is no method of its own.
     """
     if name not in _LOADED:
-        points = [one for one in _points() if one.name == name]
-        names = [f"{one.dist.name} {one.dist.version}" for one in points if one.dist is not None]
-        offers = ", ".join(sorted(names))
+        points = [point for point in _points() if point.name == name]
+        offers = ", ".join(sorted(f"{point.dist.name} {point.dist.version}" for point in points if point.dist))
         if len(points) > 1:
             raise ParamsError(f"method '{name}': several distributions offer it: {offers}. Uninstall all but one.")
         try:
             kind = points[0].load()
         except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            raise ParamsError(f"method '{name}': {offers} cannot be imported: {said}. Repair the plug-in.") from error
-        if fault := _fault(name, kind, offers, known):
+            cause = f"{type(error).__name__}: {error}"
+            raise ParamsError(f"method '{name}': {offers} cannot be imported: {cause}. Repair the plug-in.") from error
+        if fault := _fault(name, kind, offers, methods):
             raise ParamsError(f"method '{name}': {offers} {fault}. Repair the plug-in.")
         top = sys.modules[points[0].module.partition(".")[0]]
         _LOADED[name] = Plugin(kind, offers, tuple(map(Path, getattr(top, "__path__", [top.__file__]))))
     return _LOADED[name]
 
 
-def _fault(name: str, kind: type[Method], distribution: str, known: Mapping[str, type[Method]]) -> str:
-    """What makes an object no plug-in, as the end of a sentence; empty if it is one."""
+def _fault(name: str, kind: type[Method], distribution: str, methods: Mapping[str, type[Method]]) -> str:
+    """Say what makes an object no plug-in, as the end of a sentence; empty if it is one."""
     if not re.fullmatch(DISTRIBUTION, distribution):
         return "has a name or version that receipts cannot hold"
     if not (isinstance(kind, type) and issubclass(kind, Method)):
@@ -127,8 +127,8 @@ def _fault(name: str, kind: type[Method], distribution: str, known: Mapping[str,
     if name in {item.name for item in fields(Params)}:
         return "takes the name of a section of the settings"
     shared: tuple[type[Map], ...] = (ColumnMarginals, Constant)
-    maps = {one.name: one for one in (*shared, *(one for method in known.values() for one in method.maps))}
-    generators = {one: load for method in known.values() for one, load in method.generators.items()}
-    taken = [one.name for one in kind.maps if maps.get(one.name, one) is not one]
-    taken += [one for one, load in kind.generators.items() if generators.get(one, load) is not load]
+    maps = {feature.name: feature for feature in (*shared, *(m for method in methods.values() for m in method.maps))}
+    generators = {key: load for method in methods.values() for key, load in method.generators.items()}
+    taken = [feature.name for feature in kind.maps if maps.get(feature.name, feature) is not feature]
+    taken += [key for key, load in kind.generators.items() if generators.get(key, load) is not load]
     return f"takes the name of a map or generator that exists: {', '.join(taken)}" if taken else ""

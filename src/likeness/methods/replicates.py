@@ -63,14 +63,14 @@ def replicates(
     answers = list(released)
     sources = []
     for rows, saved in zip(row_sets, generators, strict=True):
-        ours = [one for one in answers if rows_of(row_sets, one.receipt.query) is rows]
+        ours = [release for release in answers if rows_of(row_sets, release.receipt.query) is rows]
         sources.append(_Source(method, rows, ours, saved, compute))
     yield [source.base() for source in sources], rng.public_seed(seed, "replicates.rows")
     with progress("replicates", count) as step:
-        for place in range(count):
-            models = [source.redraw(place, seed) for source in sources]
-            step(place + 1, "")
-            yield models, rng.public_seed(seed, f"replicates.rows.{place}")
+        for index in range(count):
+            models = [source.redraw(index, seed) for source in sources]
+            step(index + 1, "")
+            yield models, rng.public_seed(seed, f"replicates.rows.{index}")
 
 
 class _Source:
@@ -93,16 +93,16 @@ class _Source:
         """Fitted to the real releases."""
         return self._fit(self.auxiliary, self.embedding)
 
-    def redraw(self, place: int, seed: int) -> SavedGenerator:
+    def redraw(self, index: int, seed: int) -> SavedGenerator:
         """Fitted to releases with new noise."""
-        random = rng.public(seed, f"replicates.{self.prefix}{place}")
+        random = rng.public(seed, f"replicates.{self.prefix}{index}")
         fixed = self.method.fixed_answers(self.context)
         drawn = {
-            name: redrawn(one, self.model, self.counts, random)
-            for name, one in self.auxiliary.items()
+            name: redrawn(release, self.model, self.counts, random)
+            for name, release in self.auxiliary.items()
             if name == CLASS_COUNTS or name not in fixed
         }
-        auxiliary = {name: one if name in fixed else drawn[name] for name, one in self.auxiliary.items()}
+        auxiliary = {name: release if name in fixed else drawn[name] for name, release in self.auxiliary.items()}
         again = self._fit(auxiliary, redrawn(self.embedding, self.model, self.counts, random))
         return replace(again, class_weights=tuple(class_weights(drawn[CLASS_COUNTS]).tolist()))
 
@@ -111,16 +111,16 @@ class _Source:
         return replace(self.saved, network=network)
 
 
-def redrawn(one: Released, model: "Generator", counts: NDArray[np.float64], random: np.random.Generator) -> Released:
+def redrawn(answer: Released, model: "Generator", counts: NDArray[np.float64], random: np.random.Generator) -> Released:
     """A release with the model's expected counts and new noise, in place of its values.
 
     Args:
-        one: the release; its map has tables, or knows what it expects of them.
+        answer: the release; its map has tables, or knows what it expects of them.
         model: fitted to it.
         counts: number of records of each class.
         random: public.
     """
-    spec = dict(one.receipt.feature)
+    spec = dict(answer.receipt.feature)
     together = spec.pop("terms") == "all_records"
     feature: Any = from_spec(spec)
     if isinstance(feature, TablesMap):
@@ -130,5 +130,5 @@ def redrawn(one: Released, model: "Generator", counts: NDArray[np.float64], rand
     else:
         values = feature.expected_means(model.table) * counts[:, None]
     values = values.sum(axis=0, keepdims=True) if together else values
-    values += one.noise_std * random.standard_normal(values.shape)
-    return replace(one, lattice=np.rint(values * 2.0**one.receipt.lattice_bits).astype(np.int64))
+    values += answer.noise_std * random.standard_normal(values.shape)
+    return replace(answer, lattice=np.rint(values * 2.0**answer.receipt.lattice_bits).astype(np.int64))

@@ -70,7 +70,7 @@ class RowSet:
         shares = method.shares(self.context)
         if not self.is_per_person:
             return shares
-        return [replace(one, query=f"{self.prefix}{one.query}", share=self.share * one.share) for one in shares]
+        return [replace(share, query=f"{self.prefix}{share.query}", share=self.share * share.share) for share in shares]
 
     def queries(self, method: Method, auxiliary: Mapping[str, Released]) -> list[Query]:
         """Every query about these rows; ``auxiliary`` as in :class:`Parts`."""
@@ -80,18 +80,18 @@ class RowSet:
     def auxiliary(self, released: Mapping[str, Released]) -> dict[str, Released]:
         """Answers of the auxiliary stage about these rows, by the names that the method gives their queries."""
         return {
-            name.removeprefix(self.prefix): one
-            for name, one in released.items()
-            if one.receipt.stage == "auxiliary" and name.startswith(self.prefix)
+            name.removeprefix(self.prefix): release
+            for name, release in released.items()
+            if release.receipt.stage == "auxiliary" and name.startswith(self.prefix)
         }
 
     def sort_releases(self, released: Iterable[Released]) -> Parts:
         """The releases of a run, sorted for the generator of these rows."""
-        answers = {one.receipt.query: one for one in released}
+        answers = {release.receipt.query: release for release in released}
         embedding = answers.pop(f"{self.prefix}{EMBEDDING}")
         auxiliary = self.auxiliary(answers)
-        ours = {one.receipt.query for one in auxiliary.values()}
-        others = [one for name, one in answers.items() if name not in ours]
+        ours = {release.receipt.query for release in auxiliary.values()}
+        others = [release for name, release in answers.items() if name not in ours]
         return Parts(auxiliary, embedding, others)
 
 

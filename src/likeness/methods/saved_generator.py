@@ -116,7 +116,7 @@ class SavedGenerator:
             rows: how many.
             seed: public; equal seeds give equal rows.
             classes: the allowed ones; none: all.
-            conditions: on feature columns, by their place.
+            conditions: on feature columns, by their index.
 
         Returns:
             x of shape (rows, width), float64, and classes of shape (rows,), int64.

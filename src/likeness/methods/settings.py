@@ -13,7 +13,7 @@ SAMPLING = ("argmax", "categorical")
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train.
+    """The settings of a training.
 
     Attributes:
         iterations: gradient steps; 0 for a closed form.
@@ -149,7 +149,7 @@ def check_limit(method: str, count: int, limit: int, remedy: str, what: str = "c
 
 
 def with_memory(count: int, each: int) -> str:
-    """What is counted, with its memory at ``each`` bytes: for :func:`check_limit`."""
+    """Name what is counted, with its memory at ``each`` bytes: for :func:`check_limit`."""
     return f"coordinates (about {each * count / 1e9:.1f} GB of memory)" if count < 10**15 else "coordinates"
 
 

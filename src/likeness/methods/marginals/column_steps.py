@@ -58,7 +58,7 @@ class Steps:
         return len(self.steps) + 2
 
     def expression(self, unit: str, number: Callable[[float], str]) -> str:
-        """The place as SQL, by the same arithmetic in float64. ``L_NEAR(v)`` stands for a nearest whole number.
+        """The cell index as SQL, by the same arithmetic in float64. ``L_NEAR(v)`` stands for a nearest whole number.
 
         Args:
             unit: name of the coordinate, NULL where the number is missing.
@@ -66,26 +66,26 @@ class Steps:
         """
         value = f"({number(self.lower)} + {unit} * {number(self.upper - self.lower)})"
         cases = [f"{unit} IS NULL OR ABS({value}) < {number(_NEAR * self.steps[-1])} THEN 0"]
-        for place, step in enumerate(self.steps, 1):
+        for index, step in enumerate(self.steps, 1):
             multiples = f"({value} / {number(step)})"
-            cases.append(f"ABS({multiples} - L_NEAR({multiples})) < {number(_NEAR)} THEN {place}")
+            cases.append(f"ABS({multiples} - L_NEAR({multiples})) < {number(_NEAR)} THEN {index}")
         return f"CASE {' '.join(f'WHEN {case}' for case in cases)} ELSE {self.size - 1} END"
 
     def cell_indices(self, x: Inputs) -> NDArray[np.int64]:
-        """Of each row, shape (n,): 0 for zero and missing, i for the i-th step, the last for a value of no step.
+        """Give the cell of each row, shape (n,): 0 for zero and missing, i for the i-th step, the last for no step.
 
         The arithmetic is exact to the last bit and by row, so a block of any size gives the same.
         """
         units, missing = number_of(x, self.start, self.missing)
         values = self.lower + units * (self.upper - self.lower)
-        place = np.full(len(x), len(self.steps) + 1, dtype=np.int64)
-        for at in range(len(self.steps), 0, -1):
-            multiples = values / self.steps[at - 1]
-            place[np.abs(multiples - np.rint(multiples)) < _NEAR] = at
-        place[np.abs(values) < _NEAR * self.steps[-1]] = 0
+        indices = np.full(len(x), len(self.steps) + 1, dtype=np.int64)
+        for index in range(len(self.steps), 0, -1):
+            multiples = values / self.steps[index - 1]
+            indices[np.abs(multiples - np.rint(multiples)) < _NEAR] = index
+        indices[np.abs(values) < _NEAR * self.steps[-1]] = 0
         if missing is not None:
-            place[missing] = 0
-        return place
+            indices[missing] = 0
+        return indices
 
 
 @dataclass(frozen=True)

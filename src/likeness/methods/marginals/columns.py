@@ -45,7 +45,7 @@ _BLURRED = 0.1  # share of records above which noise hides a step
 
 
 class Single(NamedTuple):
-    """What the releases say about one column.
+    """The cells and counts of one column after all its releases.
 
     Attributes:
         grid: of a number; None for categories.
@@ -91,12 +91,12 @@ def public_steps(column: Column) -> tuple[float, ...]:
     least = max(step or 10.0**-_FINEST, width / MOST_MULTIPLES, size / (100 * MOST_MULTIPLES))
     most = width / FEWEST_CELLS
     powers = range(math.floor(math.log10(most)) + 1, math.ceil(math.log10(least)) - 2, -1)
-    every = (float(f"{digit}e{power}") for power in powers for digit in (5, 1))
+    candidates = (float(f"{digit}e{power}") for power in powers for digit in (5, 1))
     return tuple(
-        one
-        for one in every
-        if least <= one <= most and one != step  # a declared step needs no question
-        if all(abs(spike / one - round(spike / one)) < SAME for spike in column.spikes)
+        candidate
+        for candidate in candidates
+        if least <= candidate <= most and candidate != step  # a declared step needs no question
+        if all(abs(spike / candidate - round(spike / candidate)) < SAME for spike in column.spikes)
     )
 
 
@@ -110,9 +110,9 @@ def learned_step(steps: Sequence[float], counts: Sequence[float], noise: float, 
         records: their number.
     """
     informative = min(math.fsum(counts[1:]), records)
-    for place, step in enumerate(steps, 2):
-        blur = noise * math.sqrt(len(counts) - place)
-        if blur < _BLURRED * informative and math.fsum(counts[place:]) <= _ODD * informative + blur:
+    for index, step in enumerate(steps, 2):
+        blur = noise * math.sqrt(len(counts) - index)
+        if blur < _BLURRED * informative and math.fsum(counts[index:]) <= _ODD * informative + blur:
             return step
     return None
 
@@ -120,25 +120,25 @@ def learned_step(steps: Sequence[float], counts: Sequence[float], noise: float, 
 def first_grid(column: Column, even: int, step: float | None) -> Grid:
     """Cells of a number from its public bounds, and the step of its values."""
     lower, upper = column.bounds
-    alone: list[float] = []
+    single_values: list[float] = []
     for value in sorted(value for value in {lower, 0.0, upper} if lower <= value <= upper):
-        near = (unit_of(column, other) for other in (*alone, *column.spikes) if other != value)
+        near = (unit_of(column, other) for other in (*single_values, *column.spikes) if other != value)
         if all(abs(unit_of(column, value) - other) > 2 * SAME for other in near):
-            alone.append(value)
+            single_values.append(value)
     plain = column.type.numeric_source and column.transform == "none"
     sizes = [size for size in _round_sizes(lower, upper, _SIZES[even]) if lower < size < upper] if plain else []
     if step is None:
         units = (unit_of(column, size) for size in sizes)
-        return numeric_grid(column, sorted({*(place / even for place in range(even + 1)), *units}), alone)
+        return numeric_grid(column, sorted({*(index / even for index in range(even + 1)), *units}), single_values)
     if (upper - lower) / step <= _EACH:
         return whole_grid(
             column, range(math.ceil(round(lower / step, 6)), math.floor(round(upper / step, 6)) + 1), step
         )
     if not plain:
         return whole_grid(column, first_wholes(column, even), step)
-    values = {*sizes, *(lower + place / even * (upper - lower) for place in range(1, even))}
+    values = {*sizes, *(lower + index / even * (upper - lower) for index in range(1, even))}
     firsts = {math.ceil(round(value / step, 6)) for value in values}
-    points = {round(value / step) for value in alone if abs(value / step - round(value / step)) < SAME}
+    points = {round(value / step) for value in single_values if abs(value / step - round(value / step)) < SAME}
     return whole_grid(column, {*firsts, *points, *(point + 1 for point in points)}, step)
 
 
@@ -149,7 +149,7 @@ def lattice_of(column: Column, step: float) -> tuple[float, float]:
 
 
 def is_fine(column: Column, bins: int) -> bool:
-    """Whether a number has more values than a pair has bins for."""
+    """Tell whether a number has more values than a pair has bins for."""
     step, (lower, upper) = step_of(column), column.bounds
     return step is None or (upper - lower) / step >= bins
 
@@ -160,7 +160,7 @@ def _round_sizes(lower: float, upper: float, digits: Sequence[float]) -> Iterabl
 
 
 def cells_of_number(column: Column, start: int, grid: Grid) -> Cells:
-    """Cells of a number's bins, and one for missing; ``start``: its place in the dense row."""
+    """Cells of a number's bins, and one for missing; ``start``: its index in the dense row."""
     return Cells(start, grid.size + int(column.nullable), grid.inner, column.nullable)
 
 
@@ -239,7 +239,7 @@ class _CountedCells:
         return self.grid.edges[cell] if self.step is None else round(self._values(cell)[0] / self.step)
 
     def _is_heavy_value(self, cell: int) -> bool:
-        """Whether a cell is one value with so many records that it keeps a cell."""
+        """Tell whether a cell is one value with so many records that it keeps a cell."""
         low, high = self._values(cell)
         return low == high and self.counts[cell] >= self.target / 2
 
@@ -268,7 +268,7 @@ class _CountedCells:
         return starts
 
     def _begins_cell(self, cell: int, held: float, begun: float) -> bool:
-        """Whether a cell is not joined to those before it, which hold so many records from this value on."""
+        """Tell whether a cell is not joined to those before it, which hold ``held`` records from ``begun`` on."""
         first, last = self._seen_ends
         _, high = self._values(cell)
         is_few = self.grid.size <= _WIDE  # few cells are never joined
@@ -303,14 +303,14 @@ class _CountedCells:
 
 def ends_of(old: Grid, counts: Sequence[float], new: Grid) -> tuple[int, int]:
     """First and one past the last new cell among those where the first release saw records."""
-    seen = [place for place, count in enumerate(counts) if count > 0] or [0]
+    seen = [cell for cell, count in enumerate(counts) if count > 0] or [0]
     low, high = old.edges[seen[0]] - SAME, old.edges[seen[-1] + 1] + SAME
-    inside = [place for place in range(new.size) if new.edges[place] >= low and new.edges[place + 1] <= high]
+    inside = [cell for cell in range(new.size) if new.edges[cell] >= low and new.edges[cell + 1] <= high]
     return (inside[0], inside[-1] + 1) if inside else (0, new.size)
 
 
 def nearest_edges(grid: Grid, values: Sequence[float]) -> list[int]:
-    """The place of the edge that is nearest to each value on the unit scale; of two as near, the lower one."""
+    """The index of the edge that is nearest to each value on the unit scale; of two as near, the lower one."""
     edges = np.array(grid.edges)
     above = np.searchsorted(edges, values).clip(1, len(edges) - 1)
     return (above - (values - edges[above - 1] <= edges[above] - values)).tolist()  # type: ignore[no-any-return]
@@ -332,7 +332,7 @@ def pool_counts(
         old_noise: their standard deviation.
     """
     nearest = nearest_edges(old, new.edges)
-    common = [(place, at) for place, at in enumerate(nearest) if abs(old.edges[at] - new.edges[place]) <= SAME]
+    common = [(edge, near) for edge, near in enumerate(nearest) if abs(old.edges[near] - new.edges[edge]) <= SAME]
     result = list(counts)
     for (start, first), (stop, last) in pairwise(common):
         if first < last and old_noise:
@@ -364,11 +364,11 @@ def clean_counts(
     counts = list(counts)
     if (cells or len(counts)) > _WIDE:
         start, stop = ends or (0, len(counts))
-        sure = [place for place, count in enumerate(counts) if count > SURE * noise]
+        sure = [cell for cell, count in enumerate(counts) if count > SURE * noise]
         first, last = (sure[0], sure[-1]) if sure else (counts.index(max(counts)),) * 2
-        for place in (*range(start), *range(stop, len(counts))):
-            if counts[place] <= SURE * noise:
-                counts[place] = -math.inf
+        for cell in (*range(start), *range(stop, len(counts))):
+            if counts[cell] <= SURE * noise:
+                counts[cell] = -math.inf
         counts[last + 1 :] = _tail(counts[last + 1 :], noise)
         counts[:first] = reversed(_tail(counts[:first][::-1], noise))
     return project_on_total(counts, records)
@@ -383,12 +383,12 @@ def _tail(counts: Sequence[float], noise: float) -> list[float]:
             before, length = blocks.pop()
             mean, size = (mean * size + before * length) / (size + length), size + length
         blocks.append((mean, size))
-    kept: list[float] = []
+    falling: list[float] = []
     for mean, size in blocks:
         if not mean * math.sqrt(size) >= _SEEN * noise:
             break
-        kept += [mean] * size
-    return [*kept, *([0.0] * (len(counts) - len(kept)))]
+        falling += [mean] * size
+    return [*falling, *([0.0] * (len(counts) - len(falling)))]
 
 
 def project_on_total(counts: Sequence[float], total: float) -> list[float]:
@@ -420,11 +420,11 @@ def bins_of(column: Column, single: Single, most: int) -> tuple[int, ...]:
         share = (light or 1.0) / max(1, most - heavy)
     while True:
         firsts, held = [0], 0.0
-        for place, count in enumerate(counts):
-            enough = held + count > 1.3 * share and held > _LIGHT * share
-            alone = count >= share and held > _LIGHT * share / 4
-            if place and (enough or alone or place in forced):
-                firsts.append(place)
+        for cell, count in enumerate(counts):
+            is_full = held + count > 1.3 * share and held > _LIGHT * share
+            is_heavy = count >= share and held > _LIGHT * share / 4
+            if cell and (is_full or is_heavy or cell in forced):
+                firsts.append(cell)
                 held = 0.0
             held += count
         if len(firsts) <= most + len(forced):

@@ -65,10 +65,10 @@ def exchange_cells(
             differ = (other_a != other_b) | (labels[a] != labels[b])[:, None]
             growth = excess[entered[0]] + excess[entered[1]] - excess[left[0]] - excess[left[1]] + 2 * _STEPS
             better = (growth * differ).sum(axis=1) < 0
-            for places, step in ((left, -_STEPS), (entered, _STEPS)):
-                for place in places:
-                    np.add.at(excess, place[better][differ[better]], step)
+            for counted, step in ((left, -_STEPS), (entered, _STEPS)):
+                for indices in counted:
+                    np.add.at(excess, indices[better][differ[better]], step)
             a, b = a[better], b[better]
             cells[a, column], cells[b, column] = cells[b, column], cells[a, column]
-    found: Integers = cells - starts
-    return found
+    exchanged: Integers = cells - starts
+    return exchanged

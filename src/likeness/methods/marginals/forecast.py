@@ -17,7 +17,7 @@ _Sort = tuple[int, float]  # numbers of a column's feature, and squared norm of 
 
 
 def expected_noise(
-    known: ReleaseState,
+    state: ReleaseState,
     feature: PairMarginals,
     context: Context,
     sigmas: Mapping[str, float],
@@ -25,10 +25,10 @@ def expected_noise(
     private: Collection[str],
     twice: float,
 ) -> Expected | None:
-    """What the noise of the releases leaves; None where no pair of columns has public categories.
+    """Forecast what the noise of the releases leaves; None where no pair of columns has public categories.
 
     Args:
-        known: without answers.
+        state: without answers.
         feature: the map of the embedding before anything is released.
         context: public facts.
         sigmas: standard deviation of a coordinate's noise, by the name of the query.
@@ -37,11 +37,11 @@ def expected_noise(
         twice: variance of the noise where products are released twice, over that of the first release.
     """
     columns, classes = context.schema.feature_columns, context.layout.num_classes
-    names, cells = [column.name for column in columns], [one.size for one in feature.columns]
+    names, cells = [column.name for column in columns], [column.size for column in feature.columns]
     of_cells: list[_Sort] = [(size - 1, (size - 1) / size**2) for size in cells]
     hidden = PRODUCTS in sigmas and sigmas[PRODUCTS] / rows > TOO_NOISY
     if PRODUCTS in sigmas:
-        sorts = [(content.shape[1], _size(content)) for content in known.feature.contents()]
+        sorts = [(content.shape[1], _size(content)) for content in state.feature.contents()]
         noise = sigmas[PRODUCTS] * math.sqrt(twice if hidden else 1.0) / rows
     else:
         sorts, noise = of_cells, sigmas[EMBEDDING] * math.sqrt(classes / min(feature.weights)) / rows
@@ -50,7 +50,7 @@ def expected_noise(
     if label is not None and label not in private:
         both = (sigmas[name] for name in (EMBEDDING, *(() if hidden else (SECOND,))) if name in sigmas)
         weights = zip(feature.tables, feature.squared_table_weights, strict=True)
-        weight = min(weight for places, weight in weights if len(places) == 1)
+        weight = min(weight for table, weight in weights if len(table) == 1)
         if hidden:  # one pair is taken, and single columns have its budget each
             weight *= (len(names) + len(feature.sizes)) / (len(names) + 1)
         noise = 1 / math.sqrt(weight * math.fsum(sigma**-2 for sigma in both)) / rows

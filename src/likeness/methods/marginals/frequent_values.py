@@ -19,7 +19,7 @@ _MOST_PARTS, _ALL_PARTS = 256, 4096  # of a cell that is split, and of all those
 
 
 class Seen(NamedTuple):
-    """What releases say about one number.
+    """The cells and counts of one number after some releases.
 
     Attributes:
         grid: of the last release, its split cells joined.
@@ -27,7 +27,7 @@ class Seen(NamedTuple):
         cleaned: of the cells, at least 0, and as many as the records.
         missing: one count, or none.
         noise: standard deviation of a count of the last release.
-        frequent: places of cells that stand out of a split one; None after the first release.
+        frequent: indices of cells that stand out of a split one; None after the first release.
     """
 
     grid: Grid
@@ -45,18 +45,18 @@ class Seen(NamedTuple):
         a fifth of the cell, and a frequent value stands out. What stood out before has most parts.
         """
         noise = NEXT_NOISE * self.noise
-        places = range(self.grid.size) if self.frequent is None else self.frequent
-        wide = [place for place in places if self.grid.lows[place] < self.grid.highs[place]]
+        cells = range(self.grid.size) if self.frequent is None else self.frequent
+        wide = [cell for cell in cells if self.grid.lows[cell] < self.grid.highs[cell]]
         if self.frequent is None:
-            wide = [place for place in wide if self.cleaned[place] >= _HEAVY * noise]
+            wide = [cell for cell in wide if self.cleaned[cell] >= _HEAVY * noise]
         most = min(_MOST_PARTS, _ALL_PARTS // max(len(wide), 1))
         if self.frequent is not None or noise == 0:
             return dict.fromkeys(wide, most)
-        return {place: min(most, int((self.cleaned[place] / (_HEAVY / 2 * noise)) ** 2)) for place in wide}
+        return {cell: min(most, int((self.cleaned[cell] / (_HEAVY / 2 * noise)) ** 2)) for cell in wide}
 
 
 def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, before: Seen | None) -> Seen:
-    """What a release and those before it say about a number.
+    """Summarize a number from a release and those before it.
 
     Args:
         grid: of the release.
@@ -68,7 +68,7 @@ def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, b
     ends, frequent, counts, cells = None, None, list(counts), grid.size
     if before is not None:
         counts = pool_counts(grid, counts, noise, before.grid, before.counts, before.noise)
-        split = [(before.grid.edges[place], before.grid.edges[place + 1]) for place in before.split]
+        split = [(before.grid.edges[cell], before.grid.edges[cell + 1]) for cell in before.split]
         last = counts[grid.size :]
         grid, counts, frequent = joined_again(grid, counts, noise, split)
         counts += last
@@ -81,7 +81,7 @@ def seen_of(grid: Grid, counts: Sequence[float], noise: float, records: float, b
 def joined_again(
     grid: Grid, counts: Sequence[float], noise: float, split: Sequence[tuple[float, float]]
 ) -> tuple[Grid, list[float], tuple[int, ...]]:
-    """A grid with the parts of split cells joined, but for those that stand out; its counts, and the places of these.
+    """A grid with the parts of split cells joined, but for those that stand out; its counts, and the indices of these.
 
     What stands out holds more than 4.5 standard deviations. Others are joined until they would hold five times their
     noise if the rest of the cell were even. Where that takes all of them, the rest is even.
@@ -95,11 +95,11 @@ def joined_again(
     firsts: list[int] = []
     result: list[float] = []
     frequent: list[int] = []
-    place = 0
+    start = 0
     ends = nearest_edges(grid, [end for cell in split for end in cell])
     for first, stop in (*zip(ends[::2], ends[1::2], strict=True), (grid.size, grid.size)):
-        firsts += range(place, first)
-        result += counts[place:first]
+        firsts += range(start, first)
+        result += counts[start:first]
         sure = {at for at in range(first, stop) if counts[at] > SURE * noise}
         rest = math.fsum(counts[at] for at in range(first, stop) if at not in sure)
         most = (_JOINED * (stop - first) * noise / max(rest, noise)) ** 2 if noise else 1
@@ -111,5 +111,5 @@ def joined_again(
                 firsts.append(at)
                 result.append(0.0)
             result[-1] += counts[at] if at in sure or even is None else even
-        place = stop
+        start = stop
     return grid.join_bins(firsts), result, tuple(frequent)

@@ -140,7 +140,7 @@ class Marginals(Method):
         ]
 
     def check(self, context: Context) -> None:
-        """At least two feature columns, and no more coordinates than allowed."""
+        """Refuse fewer than two feature columns, and more coordinates than allowed."""
         if len(context.schema.feature_columns) < 2:
             raise PlanError("marginals needs at least two feature columns to make a pair. Use method pearl or merf.")
         self.embedding_query(context, {})
@@ -150,7 +150,7 @@ class Marginals(Method):
         return 4 * self.train.num_components * (coordinates[EMBEDDING] + coordinates.get(PRODUCTS, 0))
 
     def measures(self, query: Query, sigma: float, context: Context, private: Collection[str]) -> Iterator[Measured]:
-        """Of pairs and single columns; the rest by its map."""
+        """Describe the accuracy of pairs and single columns; the map describes the rest."""
         if query.name in (SECOND, EMBEDDING):
             yield from measures_of_cells(self._pair_marginals(query), sigma, query.num_groups)
         elif query.name == STEPS:
@@ -171,12 +171,12 @@ class Marginals(Method):
     def forecast_accuracy(
         self, context: Context, sigmas: Mapping[str, float], rows: int, private: Collection[str]
     ) -> Expected | None:
-        """From the noise of single columns, products and cells. Images have no forecast."""
+        """Forecast from the noise of single columns, products and cells. Images have no forecast."""
         if context.schema.image is not None:
             return None
-        known, feature = self._state(context, {}), self._pair_marginals(self.embedding_query(context, {}))
+        state, feature = self._state(context, {}), self._pair_marginals(self.embedding_query(context, {}))
         twice = _SHARES[PRODUCTS] / (_SHARES[PRODUCTS] + _SHARES[SECOND])
-        return expected_noise(known, feature, context, sigmas, rows, private, twice)
+        return expected_noise(state, feature, context, sigmas, rows, private, twice)
 
     def coarser(self) -> "Marginals | None":
         """Half the bins of a number."""
@@ -184,7 +184,7 @@ class Marginals(Method):
         return replace(self, privatize=replace(self.privatize, bins=bins)) if bins > 1 else None
 
     def hints(self, schema: Schema) -> list[str]:
-        """That pairs are chosen, and how a question about one is made sure of."""
+        """Say that pairs are chosen, and how to make sure of one."""
         return [
             "cells are released of the pairs of columns that show much. To ask `likeness estimate` about two columns, "
             "name them in marginals.privatize.workload before the run"
@@ -193,26 +193,26 @@ class Marginals(Method):
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, steps and histograms of numbers, single columns, and products of ranks and categories."""
         yield class_counts_query(context)
-        known = self._state(context, released)  # what follows from an answer is worked out when it is there, once
-        yield from known.columns.queries()
+        state = self._state(context, released)  # what follows from an answer is worked out when it is there, once
+        yield from state.columns.queries()
         if not self.is_per_person:
-            products = known.products_query()
+            products = state.products_query()
             self._check_limit(products)
             yield products
-            second = known.products_query() if known.hides_cells else self._embedding(context, known)
+            second = state.products_query() if state.hides_cells else self._embedding(context, state)
             yield replace(second, name=SECOND, stage="auxiliary")
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Cells of the pairs that show much, named tables, and single columns, by class."""
         return self._embedding(context, self._state(context, auxiliary))
 
-    def _embedding(self, context: Context, known: ReleaseState) -> Query:
+    def _embedding(self, context: Context, state: ReleaseState) -> Query:
         count = len(context.schema.feature_columns)
-        columns = tuple(cells for cells, _ in known.bins)
+        columns = tuple(cells for cells, _ in state.bins)
         shown: tuple[Sequence[float], bool, float] = [math.inf] * math.comb(count, 2), False, 0.0
-        if known.has(PRODUCTS):
+        if state.has(PRODUCTS):
             ratio = _SHARES[PRODUCTS] / (_SHARES[EMBEDDING] + _SHARES[SECOND]) / math.comb(count, 2)
-            shown = known.strengths(), known.hides_cells, known.dependence(PRODUCTS)[1] * math.sqrt(ratio)
+            shown = state.strengths(), state.hides_cells, state.dependence(PRODUCTS)[1] * math.sqrt(ratio)
         feature = self.privatize.feature(columns, context.schema, context.layout.num_classes, shown)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         self._check_limit(query)
@@ -224,7 +224,7 @@ class Marginals(Method):
         check_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
-        """Which columns have bins from a release, and how many pairs have cells."""
+        """Name the columns with bins from a release, and count the pairs with cells."""
         numbers = [column for column in context.schema.feature_columns if not column.is_categorical]
         fine = ", ".join(code_span(column.name) for column in numbers if is_fine(column, self.privatize.bins))
         text = f"Cells of {fine} follow from the noisy releases `{HISTOGRAMS}`, `{FINER}` and `{COLUMNS}`."
@@ -251,15 +251,15 @@ class Marginals(Method):
         """Cells of each feature column, and how a number is drawn from its bin."""
         from likeness.methods.marginals.mixture import MixtureColumn
 
-        known, columns = self._state(context, auxiliary), []
-        for place, (column, (cells, grid)) in enumerate(zip(context.schema.feature_columns, known.bins, strict=True)):
+        state, columns = self._state(context, auxiliary), []
+        for index, (column, (cells, grid)) in enumerate(zip(context.schema.feature_columns, state.bins, strict=True)):
             if grid is None:
                 columns.append(MixtureColumn(cells))
-            elif not known.has(COLUMNS):
+            elif not state.has(COLUMNS):
                 columns.append(MixtureColumn(cells, grid.edges, grid.lows, grid.highs))
             else:
-                single = known.columns.singles[place]
-                fine, firsts, shares = pieces_of(column, single, known.bin_starts[place])
+                single = state.columns.singles[index]
+                fine, firsts, shares = pieces_of(column, single, state.bin_starts[index])
                 lattice = () if single.step in (None, step_of(column)) else lattice_of(column, single.step)
                 columns.append(MixtureColumn(cells, fine.edges, fine.lows, fine.highs, firsts, shares, lattice))
         return columns
@@ -329,20 +329,20 @@ class Marginals(Method):
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
     ) -> "MarginalObjective":
         """Squared residuals of all releases, in units of their noise."""
-        known, feature = self._state(context, auxiliary), self._feature(embedding)
+        state, feature = self._state(context, auxiliary), self._feature(embedding)
         values, noise_std = _cells(auxiliary, embedding)
         measurement = Measurement(
             [cells.size for cells in feature.columns],
             class_weights(auxiliary[CLASS_COUNTS]),
-            known.columns.records,
+            state.columns.records,
             noise_std,
             _information([*auxiliary.values(), embedding]),
         )
-        zeros, blocks = StructuralZeros(context.schema, known.bins), list(feature.blocks(values))
+        zeros, blocks = StructuralZeros(context.schema, state.bins), list(feature.blocks(values))
         weighted = zip(zeros.clear_forbidden(blocks), feature.weights, strict=True)
         tables = [
-            CountedTable(places, counts, weight)
-            for (places, counts), weight in zip(
+            CountedTable(columns, counts, weight)
+            for (columns, counts), weight in zip(
                 feature.table_counts(values), feature.squared_table_weights, strict=True
             )
         ]
@@ -350,9 +350,9 @@ class Marginals(Method):
         return MarginalObjective(
             measurement,
             [CountedTable((i, j), counts, weight) for (i, j, counts), weight in weighted],
-            _singles(known, measurement, [table for table in tables if len(table.columns) == 1]),
+            _singles(state, measurement, [table for table in tables if len(table.columns) == 1]),
             self.train.kl_penalty,
-            _products(known, feature, of_products) if of_products else None,
+            _products(state, feature, of_products) if of_products else None,
             [table for table in tables if len(table.columns) > 1],
             zeros,
         )
@@ -397,7 +397,7 @@ class MarginalsOfHistories(Marginals):
 
 
 def _is_of_products(release: Released) -> bool:
-    """Whether a release holds products of features, and no cells."""
+    """Tell whether a release holds products of features, and no cells."""
     return bool(release.receipt.feature["map"] == PairProducts.name)
 
 
@@ -407,24 +407,24 @@ def _cells(auxiliary: Mapping[str, Released], embedding: Released) -> tuple[NDAr
     return mean_of([embedding, *second])
 
 
-def _singles(known: ReleaseState, measurement: Measurement, by_class: Sequence[CountedTable]) -> Singles:
+def _singles(state: ReleaseState, measurement: Measurement, by_class: Sequence[CountedTable]) -> Singles:
     """Single columns of all classes together, and by class where these are released."""
-    noises = [max(single.noise, 1.0) / measurement.records for single in known.columns.singles]
-    shares = np.concatenate([*map(np.array, known.shares)]), np.repeat(noises, measurement.sizes)
+    noises = [max(single.noise, 1.0) / measurement.records for single in state.columns.singles]
+    shares = np.concatenate([*map(np.array, state.shares)]), np.repeat(noises, measurement.sizes)
     if not by_class:
         return Singles(*shares)
     counts = np.concatenate([table.counts for table in by_class], axis=1) / measurement.records
     return Singles(*shares, counts, min(table.squared_weight for table in by_class) / measurement.scale**2)
 
 
-def _products(known: ReleaseState, feature: PairMarginals, names: Sequence[str]) -> Products:
+def _products(state: ReleaseState, feature: PairMarginals, names: Sequence[str]) -> Products:
     """Products of features of all pairs, of these releases."""
-    noisy, noise = known.dependence(*names)
-    asked = known.feature
-    cells_too = () if known.hides_cells else feature.column_pairs
-    targets, trust = denoise_products(noisy, asked.pairs, asked.column_sizes, noise, cells_too)
-    contents = [content - mean for content, mean in zip(asked.contents(), known.means, strict=True)]
-    return Products(contents, targets, trust / max(noise, 1 / known.columns.records) ** 2)
+    noisy, noise = state.dependence(*names)
+    product_map = state.feature
+    cells_too = () if state.hides_cells else feature.column_pairs
+    targets, trust = denoise_products(noisy, product_map.pairs, product_map.column_sizes, noise, cells_too)
+    contents = [content - mean for content, mean in zip(product_map.contents(), state.means, strict=True)]
+    return Products(contents, targets, trust / max(noise, 1 / state.columns.records) ** 2)
 
 
 def _information(releases: Sequence[Released]) -> float:
@@ -432,12 +432,12 @@ def _information(releases: Sequence[Released]) -> float:
     from likeness.methods.maps import from_spec
 
     total = 0.0
-    for one in releases:
-        spec = {key: value for key, value in one.receipt.feature.items() if key != "terms"}
+    for release in releases:
+        spec = {key: value for key, value in release.receipt.feature.items() if key != "terms"}
         norm = float(sum(part.norm_bound_squared for part in from_spec(spec).bounded_parts))
-        if not one.noise_std:
+        if not release.noise_std:
             return 0.0
-        total += norm / one.noise_std**2
+        total += norm / release.noise_std**2
     return math.sqrt(total)
 
 

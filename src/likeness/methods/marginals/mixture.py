@@ -69,11 +69,11 @@ class MixtureColumn:
         if cells == self.cells or self.cells.edges is None or cells.edges is None:
             return probabilities
         edges = np.array([-math.inf, *cells.edges, math.inf])
-        own, lows, highs = np.array(self.edges), np.array(self.lows), np.array(self.highs)
-        inside = np.minimum(own[1:, None], edges[1:]) - np.maximum(own[:-1, None], edges[:-1])
-        parts = inside.clip(min=0) / np.diff(own)[:, None]
-        alone = lows == highs
-        parts[alone] = np.searchsorted(edges[1:-1], lows[alone], side="right")[:, None] == np.arange(len(edges) - 1)
+        piece_edges, lows, highs = np.array(self.edges), np.array(self.lows), np.array(self.highs)
+        inside = np.minimum(piece_edges[1:, None], edges[1:]) - np.maximum(piece_edges[:-1, None], edges[:-1])
+        parts = inside.clip(min=0) / np.diff(piece_edges)[:, None]
+        points = lows == highs
+        parts[points] = np.searchsorted(edges[1:-1], lows[points], side="right")[:, None] == np.arange(len(edges) - 1)
         bins = len(self.lows) if not self.firsts else len(self.firsts)
         starts = np.array(self.firsts or range(bins))
         shares = np.array(self.shares or [1.0] * bins)[:, None]
@@ -85,7 +85,7 @@ class MixtureColumn:
         """The least and the largest value of a piece with a share."""
         if self.cells.edges is None:
             return 0.0, 1.0
-        held = [place for place, share in enumerate(self.shares or [1.0] * len(self.lows)) if share > 0]
+        held = [piece for piece, share in enumerate(self.shares or [1.0] * len(self.lows)) if share > 0]
         return self.lows[held[0]], self.highs[held[-1]]
 
     def weights(self, condition: Condition) -> NDArray[np.float64]:
@@ -117,7 +117,7 @@ class MixtureColumn:
         starts, parts = self._starts_and_shares(intervals)
         masses = self._masses(parts, 0.0 if condition is None else _LEAST)
         # Bins stand one after the other on a line, each of length 1: a row's point there gives its part of a piece.
-        ends = np.concatenate([place + mass.cumsum() / (mass.sum() or 1) for place, mass in enumerate(masses)])
+        ends = np.concatenate([position + mass.cumsum() / (mass.sum() or 1) for position, mass in enumerate(masses)])
         points = bins + np.minimum(places_within(len(masses), bins, random), 1 - _LINE)
         piece, interval = np.divmod(np.searchsorted(ends, points, side="right"), parts.shape[1])
         lengths = parts[piece, interval] * np.diff(self.edges)[piece]
@@ -134,7 +134,7 @@ class MixtureColumn:
     def _starts_and_shares(
         self, intervals: Sequence[tuple[float, float]]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where each interval begins in each piece, and the part of it that it holds, shapes (pieces, intervals)."""
+        """Find each interval's start in each piece, and the part of the piece in it, shapes (pieces, intervals)."""
         lows, highs = np.array(intervals, dtype=np.float64).reshape(-1, 2).T
         edges, spikes = np.array(self.edges), np.array(self.lows)[:, None]
         starts = np.maximum(edges[:-1, None], lows)
@@ -146,7 +146,7 @@ class MixtureColumn:
         return starts, np.where(spikes == np.array(self.highs)[:, None], np.where(within, 1.0, between), parts)
 
     def _masses(self, parts: NDArray[np.float64], least: float) -> list[NDArray[np.float64]]:
-        """Of each bin, the share of each part (pieces, intervals) of its pieces in it; ``least`` is a piece's least."""
+        """Give each bin the shares of the parts (pieces, intervals) of its pieces; ``least`` is a piece's least."""
         shares = parts * np.maximum(self.shares or [1.0] * len(parts), least)[:, None]
         return np.split(shares.reshape(-1), np.array(self.firsts or range(len(parts)))[1:] * parts.shape[1])
 
@@ -173,7 +173,7 @@ class ProductMixture(Generator):
     ) -> None:
         """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
 
-        ``functions`` are pairs of places of columns: the first determines the second, as :meth:`determine` says.
+        ``functions`` are pairs of column indices: the first determines the second, as :meth:`determine` says.
         """
         self.num_components = num_components
         self.columns = tuple(columns)
@@ -219,7 +219,7 @@ class ProductMixture(Generator):
         It is the most frequent one of the released table where it stands out of the noise, else of the mixture.
 
         Args:
-            tables: counts of each pair of columns whose cells are released, places ascending, and their noise.
+            tables: counts of each pair of columns whose cells are released, indices ascending, and their noise.
         """
         parts, weights = self.exact()
         shares = weights.mean(axis=0)[:, None]
@@ -246,12 +246,12 @@ class ProductMixture(Generator):
 
     @property
     def table_cells(self) -> tuple[Cells, ...]:
-        """Of all columns."""
+        """The cells of all columns."""
         return tuple(column.cells for column in self.columns)
 
     @property
     def support(self) -> tuple[tuple[float, float], ...]:
-        """Of all columns."""
+        """The supports of all columns."""
         return tuple(column.support for column in self.columns)
 
     def table(self, columns: tuple[Cells, ...]) -> NDArray[np.float64]:
@@ -260,17 +260,17 @@ class ProductMixture(Generator):
         The cells of one column may be the pieces that its bins consist of.
         """
         parts, weights = self.exact()
-        places = {column.cells.start: place for place, column in enumerate(self.columns)}
-        given = [self.columns[places[cells.start]].refine(parts[places[cells.start]], cells) for cells in columns]
-        joint = reduce(_outer, given, np.ones((self.num_components, 1)))
+        indices = {column.cells.start: index for index, column in enumerate(self.columns)}
+        refined = [self.columns[indices[cells.start]].refine(parts[indices[cells.start]], cells) for cells in columns]
+        joint = reduce(_outer, refined, np.ones((self.num_components, 1)))
         table: NDArray[np.float64] = (weights @ joint).reshape(self.num_classes, *(cells.size for cells in columns))
         return table
 
-    def pairs(self, places: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    def pairs(self, indices: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         """See the base; the mixture's cells are computed once."""
         parts, weights = self.exact()
         shares = records[:, None] * weights
-        for i, j in places:
+        for i, j in indices:
             yield np.stack([(parts[i] * share[:, None]).T @ parts[j] for share in shares])
 
     def class_likelihood(self, conditions: Conditions) -> NDArray[np.float64]:
@@ -299,20 +299,20 @@ class ProductMixture(Generator):
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)
 
-    def conditional(self, given: Sequence[int]) -> DrawsRest:
-        """By Bayes' rule on the components."""
-        return Conditional(self, given)
+    def conditional(self, indices: Sequence[int]) -> DrawsRest:
+        """Condition on these columns by Bayes' rule on the components."""
+        return Conditional(self, indices)
 
     def _translate_conditions(self, conditions: Conditions) -> Conditions:
         """Conditions on columns that follow from others, as conditions on these."""
-        given = dict(conditions)
+        translated = dict(conditions)
         for (first, second), values in self.values.items():
-            if second in given:
-                allowed = self.columns[second].weights(given.pop(second))[values.astype(np.int64)] > 0
-                if first in given:
-                    allowed &= self.columns[first].weights(given[first]) > 0
-                given[first] = self.columns[first].condition_on(allowed)
-        return given
+            if second in translated:
+                allowed = self.columns[second].weights(translated.pop(second))[values.astype(np.int64)] > 0
+                if first in translated:
+                    allowed &= self.columns[first].weights(translated[first]) > 0
+                translated[first] = self.columns[first].condition_on(allowed)
+        return translated
 
     def _condition(self, parts: list[NDArray[np.float64]], conditions: Conditions) -> NDArray[np.float64]:
         """Probability of the conditions in each component, up to a common factor, shape (K,).
@@ -320,10 +320,10 @@ class ProductMixture(Generator):
         Each part with a condition is replaced by the column's distribution under it.
         """
         logs = np.zeros(self.num_components)
-        for place, condition in conditions.items():
-            allowed = parts[place] * self.columns[place].weights(condition)
+        for column, condition in conditions.items():
+            allowed = parts[column] * self.columns[column].weights(condition)
             total = allowed.sum(axis=1, keepdims=True)
-            parts[place] = allowed / np.maximum(total, _TINY)
+            parts[column] = allowed / np.maximum(total, _TINY)
             # A sum of logarithms: the product of a hundred small numbers would be 0.
             logs += np.log(total[:, 0], out=np.full(len(logs), -np.inf), where=total[:, 0] > 0)
         return np.exp(logs - logs.max()) if np.isfinite(logs.max()) else np.zeros_like(logs)
@@ -351,14 +351,14 @@ def rows_from_cells(
     """Dense encoded rows (n, width) from cells (n, columns); a number is drawn from its bin, under its condition."""
     x = np.zeros((len(chosen), width))
     rows = np.arange(len(chosen))
-    for place, (column, cells) in enumerate(zip(columns, chosen.T, strict=True)):
+    for index, (column, cells) in enumerate(zip(columns, chosen.T, strict=True)):
         start = column.cells.start
         if column.cells.edges is None:
             x[rows, start + cells] = 1
             continue
         present = cells < column.cells.size - int(column.cells.missing)
         if present.any():
-            x[present, start] = column.values(cells[present], random, conditions.get(place))
+            x[present, start] = column.values(cells[present], random, conditions.get(index))
         if column.cells.missing:
             x[~present, start + 1] = 1
     return x
@@ -371,18 +371,18 @@ class Conditional:
     other columns are independent. So a row comes from the exact conditional distribution of the mixture.
     """
 
-    def __init__(self, mixture: ProductMixture, given: Sequence[int]) -> None:
+    def __init__(self, mixture: ProductMixture, conditioning: Sequence[int]) -> None:
         """Work the tables out.
 
         Args:
             mixture: of one class.
-            given: places of the columns whose cells are given.
+            conditioning: indices of the columns whose cells are given.
         """
         parts, weights = mixture.exact()
-        self.mixture, self.given = mixture, tuple(given)
-        self.drawn = tuple(place for place in range(len(mixture.columns)) if place not in set(given))
+        self.mixture, self.conditioning = mixture, tuple(conditioning)
+        self.drawn = tuple(index for index in range(len(mixture.columns)) if index not in set(conditioning))
         self._start = np.log(np.maximum(weights[0], _RULED_OUT)).astype(np.float32)
-        self._logs = {i: np.log(np.maximum(parts[i], _RULED_OUT)).T.astype(np.float32) for i in self.given}
+        self._logs = {i: np.log(np.maximum(parts[i], _RULED_OUT)).T.astype(np.float32) for i in self.conditioning}
         self._below = {i: np.cumsum(parts[i], axis=1) for i in self.drawn}
 
     def draw(self, x: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
@@ -396,34 +396,34 @@ class Conditional:
         for start in range(0, len(x), _ROWS):
             rows = slice(start, start + _ROWS)
             chosen[rows] = self._cells(x[rows], random)
-        columns = [self.mixture.columns[place] for place in self.drawn]
+        columns = [self.mixture.columns[index] for index in self.drawn]
         return rows_from_cells(columns, self.mixture.width, chosen, random)
 
     def alike(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """A number for each row (n,). Rows with equal numbers have equal given cells, so equal distributions."""
         numbers = np.zeros(len(x), dtype=np.int64)
-        for place in self.given:
-            cells = self.mixture.columns[place].cells
+        for index in self.conditioning:
+            cells = self.mixture.columns[index].cells
             numbers = np.unique(numbers * cells.size + cells.cell_indices(x), return_inverse=True)[1]
         return numbers
 
     def draw_within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
         """Other values from the cells of drawn rows."""
-        columns = [self.mixture.columns[place] for place in self.drawn]
+        columns = [self.mixture.columns[index] for index in self.drawn]
         chosen = np.stack([column.cells.cell_indices(drawn) for column in columns], axis=1)
         return rows_from_cells(columns, self.mixture.width, chosen, random)
 
     def _cells(self, x: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
         logs = np.repeat(self._start[None], len(x), axis=0)
-        for place in self.given:
-            logs += self._logs[place][self.mixture.columns[place].cells.cell_indices(x)]
+        for index in self.conditioning:
+            logs += self._logs[index][self.mixture.columns[index].cells.cell_indices(x)]
         logs -= logs.max(axis=1, keepdims=True)
         component = _draw_indices(np.cumsum(np.exp(logs), axis=1, dtype=np.float64), random)
-        return np.stack([_draw_indices(self._below[place][component], random) for place in self.drawn], axis=1)
+        return np.stack([_draw_indices(self._below[index][component], random) for index in self.drawn], axis=1)
 
 
 def _draw_indices(below: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
-    """A place of each row by its cumulative weights."""
+    """An index for each row by its cumulative weights."""
     points = random.random(len(below)) * below[:, -1]
-    places: NDArray[np.int64] = np.minimum((below <= points[:, None]).sum(axis=1), below.shape[1] - 1)
-    return places
+    indices: NDArray[np.int64] = np.minimum((below <= points[:, None]).sum(axis=1), below.shape[1] - 1)
+    return indices

@@ -26,7 +26,7 @@ _ADAPTIVE = 0.5  # power by which a price falls with the information of a column
 
 @dataclass(frozen=True)
 class Measurement:
-    """What all counts have in common.
+    """The facts that all counts have in common.
 
     Attributes:
         sizes: cells of each column.
@@ -205,12 +205,12 @@ class MarginalObjective:
     def _kl(self, cells: Float32, components: Float32) -> tuple[float, Float32, Float32]:
         """The penalty and its slopes in probabilities of cells and of components."""
         log_cells = np.log(np.maximum(cells, _TINY))
-        given = self._penalty * self._class_weights[:, None] * components
+        weighted = self._penalty * self._class_weights[:, None] * components
         log_expected = self._prices * self._log_expected
         nats = (cells * log_cells) @ self._prices - log_expected @ cells.T
-        d_cells = given.sum(axis=0)[:, None] * (self._prices * (log_cells + 1)) - given.T @ log_expected
+        d_cells = weighted.sum(axis=0)[:, None] * (self._prices * (log_cells + 1)) - weighted.T @ log_expected
         d_components: Any = self._penalty * self._class_weights[:, None] * nats
-        return float(np.vdot(given, nats)), d_cells, d_components
+        return float(np.vdot(weighted, nats)), d_cells, d_components
 
 
 class _SingleResiduals:
@@ -359,11 +359,11 @@ class _TableResiduals:
     def __init__(self, tables: Sequence[_Halved], scale: float) -> None:
         """Lay the tables out beside each other, shape (num_classes, cells on the left, cells on the right)."""
         self._left = _left_columns(tables[0])
-        self._rights = [tuple(columns[place] for place in right) for (_, right), columns, _, _ in tables]
+        self._rights = [tuple(columns[index] for index in right) for (_, right), columns, _, _ in tables]
         laid, scales = [], []
         for (left, right), _, shares, weight in tables:
-            rows = math.prod(shares.shape[1 + place] for place in left)
-            turned = shares.transpose(0, *(1 + place for place in (*left, *right)))
+            rows = math.prod(shares.shape[1 + index] for index in left)
+            turned = shares.transpose(0, *(1 + index for index in (*left, *right)))
             laid.append(turned.reshape(len(shares), rows, -1))
             scales.append(np.full(laid[-1].shape[2], weight * scale**2))
         self._target = np.concatenate(laid, axis=2).astype(np.float32)
@@ -381,7 +381,7 @@ class _TableResiduals:
             d_shares: slope in ``shares``, changed in place.
         """
         left = _outer(columns, self._left)
-        right = np.concatenate([_outer(columns, places) for places in self._rights], axis=1)
+        right = np.concatenate([_outer(columns, indices) for indices in self._rights], axis=1)
         d_left, d_right = np.zeros_like(left), np.zeros_like(right)
         loss = 0.0
         for target, share, d_share in zip(self._target, shares, d_shares, strict=True):
@@ -395,9 +395,9 @@ class _TableResiduals:
             d_left += 2 * share[:, None] * (right @ slope.T)
         _add_outer_slope(columns, self._left, d_left, d_columns)
         start = 0
-        for places in self._rights:
-            width = math.prod(columns[place].shape[1] for place in places)
-            _add_outer_slope(columns, places, d_right[:, start : start + width], d_columns)
+        for indices in self._rights:
+            width = math.prod(columns[index].shape[1] for index in indices)
+            _add_outer_slope(columns, indices, d_right[:, start : start + width], d_columns)
             start += width
         return loss
 
@@ -416,20 +416,20 @@ def _halves(sizes: Sequence[int]) -> _Halves:
     """Places of a table's columns on either side, about as many cells each: memory goes with their sum."""
     left: list[int] = []
     right: list[int] = []
-    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
         cells = [math.prod(sizes[column] for column in half) for half in (left, right)]
-        (left if (cells[0], len(left)) <= (cells[1], len(right)) else right).append(place)
+        (left if (cells[0], len(left)) <= (cells[1], len(right)) else right).append(index)
     return tuple(sorted(left)), tuple(sorted(right))
 
 
 def _left_columns(table: _Halved) -> tuple[int, ...]:
     (left, _), columns, _, _ = table
-    return tuple(columns[place] for place in left)
+    return tuple(columns[index] for index in left)
 
 
-def _outer(columns: Sequence[Float32], places: Sequence[int]) -> Float32:
+def _outer(columns: Sequence[Float32], indices: Sequence[int]) -> Float32:
     """Products of the probabilities of several columns' cells, shape (K, their cells)."""
-    return reduce(_product, (columns[place] for place in places))
+    return reduce(_product, (columns[index] for index in indices))
 
 
 def _product(left: Float32, right: Float32) -> Float32:
@@ -437,13 +437,13 @@ def _product(left: Float32, right: Float32) -> Float32:
 
 
 def _add_outer_slope(
-    columns: Sequence[Float32], places: Sequence[int], slope: Float32, d_columns: Sequence[Float32]
+    columns: Sequence[Float32], indices: Sequence[int], slope: Float32, d_columns: Sequence[Float32]
 ) -> None:
     """Add the slope in each column from that in the product of their cells, shape (K, their cells)."""
-    if len(places) > 1:
-        first, last = _outer(columns, places[:-1]), columns[places[-1]]
+    if len(indices) > 1:
+        first, last = _outer(columns, indices[:-1]), columns[indices[-1]]
         cube = slope.reshape(len(slope), first.shape[1], last.shape[1])
-        d_columns[places[-1]][...] += np.einsum("kab,ka->kb", cube, first)
-        _add_outer_slope(columns, places[:-1], np.einsum("kab,kb->ka", cube, last), d_columns)
+        d_columns[indices[-1]][...] += np.einsum("kab,ka->kb", cube, first)
+        _add_outer_slope(columns, indices[:-1], np.einsum("kab,kb->ka", cube, last), d_columns)
     else:
-        d_columns[places[0]][...] += slope
+        d_columns[indices[0]][...] += slope

@@ -19,7 +19,7 @@ from likeness.features.cells import Cells, cells_of, table_places
 
 @dataclass(frozen=True)
 class PairMarginals(OneHotMap):
-    r"""For pairs of columns, and every named table, the one-hot product of their cells, times a public weight.
+    r"""The one-hot products of the cells of pairs of columns, and of every named table, times public weights.
 
     :math:`\phi(x) = \bigl( (w_{ij}\, e_{c_i(x)} \otimes e_{c_j(x)})_{(i, j) \in P},\;
     (v\, \bigotimes_{i \in t} e_{c_i(x)})_{t \in T} \bigr)` with :math:`c_i(x)` the cell of column i, and P all pairs
@@ -35,10 +35,10 @@ class PairMarginals(OneHotMap):
     Attributes:
         columns: cells of each column, at least two columns.
         squared_weights: :math:`w_{ij}^2`, pair by pair, positive integers; empty: all 1.
-        tables: T, each the place of one column, or places of three or more, ascending.
+        tables: T, each the index of one column, or indices of three or more, ascending.
         squared_table_weight: :math:`v^2`, of a table of weight 1.
         table_weights: by which it is multiplied, table by table, positive integers; empty: all 1.
-        pairs: P, places of two columns each, ascending. Empty: all, in the order of
+        pairs: P, indices of two columns each, ascending. Empty: all, in the order of
             ``itertools.combinations``. A list of all becomes empty: one question has one specification.
 
     Raises:
@@ -113,7 +113,7 @@ class PairMarginals(OneHotMap):
     @cached_property
     def axes(self) -> tuple[tuple[Cells, ...], ...]:
         """The columns of each pair, then of each table."""
-        return tuple(tuple(self.columns[place] for place in places) for places in (*self.column_pairs, *self.tables))
+        return tuple(tuple(self.columns[index] for index in indices) for indices in (*self.column_pairs, *self.tables))
 
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
@@ -122,7 +122,7 @@ class PairMarginals(OneHotMap):
 
     @cached_property
     def column_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Places of either column, pair by pair."""
+        """Indices of either column, pair by pair."""
         return self.pairs or tuple(combinations(range(len(self.columns)), 2))
 
     def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -137,7 +137,7 @@ class PairMarginals(OneHotMap):
             yield i, j, counts.reshape(len(values), self.columns[i].size, self.columns[j].size)
 
     def table_counts(self, values: NDArray[np.float64]) -> Iterator[tuple[tuple[int, ...], NDArray[np.float64]]]:
-        """Counts by table from released sums: (places, counts of shape (num_groups, cells of each of its columns)).
+        """Counts by table from released sums: (indices, counts of shape (num_groups, cells of each of its columns)).
 
         Args:
             values: released sums, shape (num_groups, width).
@@ -147,7 +147,7 @@ class PairMarginals(OneHotMap):
             yield table, (block / math.sqrt(part.norm_bound_squared)).reshape(len(values), *self._shape(table))
 
     def _shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(self.columns[place].size for place in table)
+        return tuple(self.columns[index].size for index in table)
 
     def spec(self) -> dict[str, Any]:
         """Public specification. Pairs and tables stand in it where some are named."""
@@ -168,12 +168,12 @@ def _tuples(lists: Any, rule: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def _ascend(pairs: tuple[tuple[Any, ...], ...]) -> bool:
-    """Whether these are pairs of two whole numbers each, ascending, and stand in order, none of them twice."""
+    """Tell whether these are pairs of two whole numbers each, ascending and in order, none of them twice."""
     whole = all(len(pair) == 2 and type(pair[0]) is type(pair[1]) is int for pair in pairs)
     return whole and all(a < b for a, b in pairs) and all(a < b for a, b in pairwise(pairs))
 
 
-def _is_table(places: tuple[Any, ...], count: int) -> bool:
-    """Whether this is a place of a column, or three or more, ascending."""
-    whole = len(places) not in (0, 2) and all(type(place) is int for place in places)
-    return whole and places[0] >= 0 and places[-1] < count and all(a < b for a, b in pairwise(places))
+def _is_table(indices: tuple[Any, ...], count: int) -> bool:
+    """Tell whether this is the index of one column, or of three or more, ascending."""
+    whole = len(indices) not in (0, 2) and all(type(index) is int for index in indices)
+    return whole and indices[0] >= 0 and indices[-1] < count and all(a < b for a, b in pairwise(indices))

@@ -165,35 +165,35 @@ def denoise_products(
 
     Args:
         blocks: of each pair, shapes (slots of i, slots of j).
-        pairs: places of both columns.
+        pairs: indices of both columns.
         sizes: slots of each column.
         noise: s; 0 keeps all.
         cells_too: pairs whose cells are released.
     """
     ends = np.cumsum(sizes)
-    places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    slices = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     noisy = np.zeros((ends[-1], ends[-1]))
     for (i, j), block in zip(pairs, blocks, strict=True):
-        noisy[places[i], places[j]], noisy[places[j], places[i]] = block, block.T
+        noisy[slices[i], slices[j]], noisy[slices[j], slices[i]] = block, block.T
     trust = np.full_like(noisy, _TRUST if noise else 1)
     for i, j in ((i, j) for i, j in cells_too if sizes[i] * sizes[j] > _FEW):
-        trust[places[i], places[j]] = trust[places[j], places[i]] = 1
+        trust[slices[i], slices[j]] = trust[slices[j], slices[i]] = 1
     if noise == 0:
         return noisy, trust
-    shared = _low_rank_part(noisy, places, 2 * noise * math.sqrt(len(noisy)))
+    shared = _low_rank_part(noisy, slices, 2 * noise * math.sqrt(len(noisy)))
     result = shared.copy()
     log = math.log(max(len(pairs), 2))
     for (i, j), block in zip(pairs, blocks, strict=True):
-        left, free = block - shared[places[i], places[j]], block.size
+        left, free = block - shared[slices[i], slices[j]], block.size
         squares = float(np.square(left).sum()) / noise**2
         if squares > free + 2 * math.sqrt(free * log) + 2 * log:
-            kept = (1 - free / squares) * left
-            result[places[i], places[j]] += kept
-            result[places[j], places[i]] += kept.T
+            shrunk = (1 - free / squares) * left
+            result[slices[i], slices[j]] += shrunk
+            result[slices[j], slices[i]] += shrunk.T
     return np.where(trust == 1, noisy, result), trust
 
 
-def _low_rank_part(noisy: Floats, places: Sequence[slice], edge: float) -> Floats:
+def _low_rank_part(noisy: Floats, slices: Sequence[slice], edge: float) -> Floats:
     """The low-rank part: directions beyond the edge, with what they say about blocks of a column with itself."""
     filled = noisy.copy()
     low = np.zeros_like(noisy)
@@ -203,6 +203,6 @@ def _low_rank_part(noisy: Floats, places: Sequence[slice], edge: float) -> Float
         before, low = low, (vectors * shrunk) @ vectors.T
         if np.abs(low - before).max() < _STILL:
             break
-        for place in places:
-            filled[place, place] = low[place, place]
+        for block in slices:
+            filled[block, block] = low[block, block]
     return low

@@ -31,29 +31,29 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
     highs: list[float] = []
     shares: list[float] = []
     densities = _Densities(column, step, grid, counts)
-    for place in range(grid.size):
+    for cell in range(grid.size):
         starts.append(len(lows))
-        values = _cut(column, step, grid, place)
-        for (low, high, edge), part in zip(values, densities.shares(place, values), strict=True):
+        values = _cut(column, step, grid, cell)
+        for (low, high, edge), part in zip(values, densities.shares(cell, values), strict=True):
             lows.append(low)
             highs.append(high)
             edges.append(edge)
-            shares.append(counts[place] * part)
+            shares.append(counts[cell] * part)
     within: list[float] = []
     for first, end in pairwise([*(starts[first] for first in firsts), len(shares)]):
         total = math.fsum(shares[first:end])
-        own = [round(share / total, DIGITS) if total > 0 else 0.0 for share in shares[first:end]]
-        own[own.index(max(own))] += 1 - math.fsum(own)  # machines differ in the last digits of a logarithm
-        within += [round(share, DIGITS) for share in own]
+        parts = [round(share / total, DIGITS) if total > 0 else 0.0 for share in shares[first:end]]
+        parts[parts.index(max(parts))] += 1 - math.fsum(parts)  # machines differ in the last digits of a logarithm
+        within += [round(share, DIGITS) for share in parts]
     return Grid(tuple(edges), tuple(lows), tuple(highs)), tuple(starts[first] for first in firsts), tuple(within)
 
 
 _Piece = tuple[float, float, float]  # smallest and largest value, and the edge above, on the unit scale
 
 
-def _cut(column: Column, step: float | None, grid: Grid, place: int) -> list[_Piece]:
+def _cut(column: Column, step: float | None, grid: Grid, cell: int) -> list[_Piece]:
     """A cell in at most six pieces, of equal width or of equal factors."""
-    low, high, edge = grid.lows[place], grid.highs[place], grid.edges[place + 1]
+    low, high, edge = grid.lows[cell], grid.highs[cell], grid.edges[cell + 1]
     a, b = value_of(column, low), value_of(column, high)
     if low == high or a == b:
         return [(low, high, edge)]
@@ -64,7 +64,7 @@ def _cut(column: Column, step: float | None, grid: Grid, place: int) -> list[_Pi
     if step is None:
         inner = sorted({round(unit_of(column, value), DIGITS) for value in at})
         cuts = [low, *(cut for cut in inner if low + SAME < cut < min(high, edge) - SAME), high]
-        return [*((one, two, two) for one, two in pairwise(cuts[:-1])), (cuts[-2], high, edge)]
+        return [*((start, end, end) for start, end in pairwise(cuts[:-1])), (cuts[-2], high, edge)]
     wholes = sorted({round(a / step), *(round(value / step) for value in at)})
     wholes = [first for first in wholes if first < round(b / step)]
     tops = [*((first - 0.5) * step for first in wholes[1:])]
@@ -78,44 +78,44 @@ def _factor_grid(low: float, high: float) -> bool:
 
 
 class _Densities:
-    """How the density falls within the cells of a number."""
+    """The fall of the density within the cells of a number."""
 
     def __init__(self, column: Column, step: float | None, grid: Grid, counts: Sequence[float]) -> None:
         self._column, self._step = column, step or 0.0
-        self._wide = [place for place in range(grid.size) if grid.lows[place] < grid.highs[place]]
+        self._wide = [cell for cell in range(grid.size) if grid.lows[cell] < grid.highs[cell]]
         self._ends = [
             (value_of(column, low), value_of(column, high) + self._step)
             for low, high in zip(grid.lows, grid.highs, strict=True)
         ]
         self._counts = [max(count, 1e-12) for count in counts]
 
-    def shares(self, place: int, pieces: Sequence[_Piece]) -> list[float]:
+    def shares(self, cell: int, pieces: Sequence[_Piece]) -> list[float]:
         """The share of each piece in its cell."""
         if len(pieces) == 1:
             return [1.0]
-        low, high = self._ends[place]
-        factors, slope = _factor_grid(low, high), self._slope(place)
+        low, high = self._ends[cell]
+        factors, slope = _factor_grid(low, high), self._slope(cell)
         tops = [value_of(self._column, top) + self._step for _, top, _ in pieces]
         scale = (lambda value: math.log(value / low)) if factors else (lambda value: value - low)
         at = [0.0, *(min(scale(top) / scale(high), 1.0) for top in tops)]
         below = at if abs(slope) < 1e-3 else [math.expm1(-slope * part) / math.expm1(-slope) for part in at]
         return [max(after - before, 0.0) for before, after in pairwise(below)]
 
-    def _slope(self, place: int) -> float:
-        """By how many logarithms the density falls from the lower end of a cell to the upper one."""
-        at, factors = self._wide.index(place), _factor_grid(*self._ends[place])
-        own = self._log(place, factors)
-        below = self._log(self._wide[at - 1], factors) if at else own - 2
-        above = self._log(self._wide[at + 1], factors) if at + 1 < len(self._wide) else own - _STEEP
-        falls = [min(max(value, -_STEEP), _STEEP) for value in (below - own, above - own)]
+    def _slope(self, cell: int) -> float:
+        """Measure the fall of the density from the lower end of a cell to the upper one, in logarithms."""
+        at, factors = self._wide.index(cell), _factor_grid(*self._ends[cell])
+        log = self._log(cell, factors)
+        below = self._log(self._wide[at - 1], factors) if at else log - 2
+        above = self._log(self._wide[at + 1], factors) if at + 1 < len(self._wide) else log - _STEEP
+        falls = [min(max(value, -_STEEP), _STEEP) for value in (below - log, above - log)]
         slope = min(max((falls[0] - falls[1]) / 2, -_STEEP), _STEEP)
-        low, high = self._ends[place]
+        low, high = self._ends[cell]
         last = at + 1 == len(self._wide) and factors
         return max(slope, _TAIL * math.log(high / low)) if last else slope
 
-    def _log(self, place: int, factors: bool) -> float:
+    def _log(self, cell: int, factors: bool) -> float:
         """The logarithm of the density in a cell, of values or of their logarithms."""
-        low, high = self._ends[place]
+        low, high = self._ends[cell]
         low = max(low, self._step / 2) if factors else low
         width = math.log(high / low) if factors and 0 < low < high else high - low
-        return math.log(self._counts[place] / width) if width > 0 else -50.0
+        return math.log(self._counts[cell] / width) if width > 0 else -50.0

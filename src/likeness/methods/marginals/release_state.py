@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 
 
 class ColumnState:
-    """What the answers so far say about single columns, and the next question about them.
+    """The answers so far about single columns, and the next question about them.
 
     Without an answer the largest question stands in, for forecasts.
 
@@ -111,11 +111,11 @@ class ColumnState:
         if STEPS in self.released:
             feature = ColumnSteps(tuple(self.step_questions.values()))
             answer = _answer(self.released, STEPS, feature)
-            for name, asked, (_, counts) in zip(
+            for name, question, (_, counts) in zip(
                 self.step_questions, feature.columns, blocks_of(feature.bounded_parts, answer.values), strict=True
             ):
                 steps[name] = (
-                    learned_step(asked.steps, counts[0].tolist(), answer.noise_std, self.records) or steps[name]
+                    learned_step(question.steps, counts[0].tolist(), answer.noise_std, self.records) or steps[name]
                 )
         return steps
 
@@ -134,12 +134,12 @@ class ColumnState:
             ReleaseError: the release is about other cells.
         """
         answer = _answer(self.released, name, ColumnMarginals(cells))
-        ends = np.cumsum([one.size for one in cells])[:-1]
+        ends = np.cumsum([column.size for column in cells])[:-1]
         return [block.tolist() for block in np.split(answer.values[0], ends)], answer.noise_std
 
     @cached_property
     def _seen_first(self) -> dict[str, Seen]:
-        """What the first release says about each number."""
+        """The summary of each number after the first release."""
         return self._summaries(HISTOGRAMS, self._first_grids, {})
 
     @cached_property
@@ -149,7 +149,7 @@ class ColumnState:
 
     @cached_property
     def _seen_second(self) -> dict[str, Seen]:
-        """What the first two releases say about each number."""
+        """The summary of each number after the first two releases."""
         return self._summaries(FINER, self._second_grids, self._seen_first)
 
     @cached_property
@@ -182,7 +182,7 @@ class ColumnState:
         }
 
     def _summaries(self, name: str, grids: Mapping[str, Grid], before: Mapping[str, Seen]) -> dict[str, Seen]:
-        """Of each number in a release: counts with those of the release before, cleaned ones, and their noise."""
+        """Summarize each number in a release: counts with those of the release before, cleaned ones, and noise."""
         if name not in self.released:
             return {}
         counts, noise = self._counts(name, self._cells_of_numbers(grids))
@@ -193,22 +193,22 @@ class ColumnState:
 
     @cached_property
     def singles(self) -> list[Single]:
-        """What all releases say about each column."""
+        """The summary of each column after all releases."""
         cells = _cells(self._context, self._columns, self._third_grids)
         every, noise = self._counts(COLUMNS, cells)
         singles = []
-        for column, grid, one, counts in zip(self._columns, self._third_grids, cells, every, strict=True):
+        for column, grid, column_cells, counts in zip(self._columns, self._third_grids, cells, every, strict=True):
             if grid is None:
-                singles.append(Single(None, None, one, tuple(project_on_total(counts, self.records)), noise))
+                singles.append(Single(None, None, column_cells, tuple(project_on_total(counts, self.records)), noise))
             else:
                 seen = seen_of(grid, counts, noise, self.records, self._seen_second.get(column.name))
-                step, one = self._steps[column.name], cells_of_number(column, one.start, seen.grid)
-                singles.append(Single(seen.grid, step, one, (*seen.cleaned, *seen.missing), noise))
+                step, column_cells = self._steps[column.name], cells_of_number(column, column_cells.start, seen.grid)
+                singles.append(Single(seen.grid, step, column_cells, (*seen.cleaned, *seen.missing), noise))
         return singles
 
 
 class ReleaseState:
-    """What the answers so far say about columns in pairs and about pairs, and the next question about these.
+    """The answers so far about columns in pairs and about pairs, and the next question about these.
 
     Attributes:
         columns: what they say about single columns.
@@ -220,7 +220,7 @@ class ReleaseState:
         self._context, self._columns, self._bins = context, context.schema.feature_columns, bins
 
     def has(self, name: str) -> bool:
-        """Whether the answer to a query is there, and those before it."""
+        """Tell whether the answer to a query is there, and those before it."""
         return name in self.columns.released
 
     @cached_property
@@ -241,7 +241,7 @@ class ReleaseState:
 
     @cached_property
     def shares(self) -> list[list[float]]:
-        """Of the bins of each column, sum 1: those of missing and of rare cells too."""
+        """The shares of the bins of each column, sum 1: those of missing and of rare cells too."""
         shares = []
         for single, firsts, (cells, grid) in zip(self.columns.singles, self.bin_starts, self.bins, strict=True):
             counts = list(single.counts)
@@ -252,11 +252,11 @@ class ReleaseState:
             shares.append([count / total for count in counts])
         return shares
 
-    def _feature(self, place: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    def _feature(self, index: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """Slots and scores of a column: its rank, or its frequent categories, and missing."""
-        column, (cells, _) = self._columns[place], self.bins[place]
-        known = self.has(COLUMNS)
-        shares = self.shares[place] if known else [1 / cells.size] * cells.size
+        column, (cells, _) = self._columns[index], self.bins[index]
+        measured = self.has(COLUMNS)
+        shares = self.shares[index] if measured else [1 / cells.size] * cells.size
         values = cells.size - int(column.nullable)
         missing = ([1], [1.0]) if column.nullable else ([], [])
         if values <= 2 or not column.is_categorical or column.ordered:
@@ -268,7 +268,7 @@ class ReleaseState:
             if values == 2:
                 scores = [-1.0, 1.0]
             return (*([0] * values), *missing[0]), (*scores, *missing[1])
-        least = max(_RARE, _HIDDEN * self.columns.singles[place].noise / self.columns.records) if known else 0.0
+        least = max(_RARE, _HIDDEN * self.columns.singles[index].noise / self.columns.records) if measured else 0.0
         frequent = [cell for cell, share in enumerate(shares) if share >= least] or [0]
         slots = [frequent.index(cell) if cell in frequent else 0 for cell in range(cells.size)]
         return tuple(slots), tuple(1.0 if cell in frequent else 0.0 for cell in range(cells.size))
@@ -276,7 +276,7 @@ class ReleaseState:
     @cached_property
     def feature(self) -> PairProducts:
         """The map of products."""
-        features = [self._feature(place) for place in range(len(self._columns))]
+        features = [self._feature(index) for index in range(len(self._columns))]
         slots, scores = zip(*features, strict=True)
         return PairProducts(tuple(cells for cells, _ in self.bins), slots, scores)
 
@@ -286,7 +286,7 @@ class ReleaseState:
 
     @property
     def hides_cells(self) -> bool:
-        """Whether the noise of products is so large that cells of pairs would show nothing."""
+        """True if the noise of products is so large that cells of pairs would show nothing."""
         return self.has(PRODUCTS) and self.dependence(PRODUCTS)[1] > TOO_NOISY
 
     @cached_property
@@ -312,7 +312,7 @@ class ReleaseState:
         return centred, noise / self.columns.records
 
     def strengths(self) -> list[float]:
-        """How far each pair is from independence, as a sum of absolute numbers without noise; 0 where all may be noise.
+        """Measure how far each pair is from independence, as a sum without noise; 0 where all may be noise.
 
         A block of f numbers whose squares are s in units of the noise stands out where s is above f + 2√(fl) + 2l, with
         l the logarithm of the number of pairs: then no pair of independent columns stands out, with probability about
@@ -351,15 +351,15 @@ def _answer(released: Mapping[str, Released], name: str, feature: Map) -> Releas
 
 
 def every_pair(columns: int) -> tuple[tuple[int, int], ...]:
-    """Places of both columns of all pairs."""
+    """Indices of both columns of all pairs."""
     return tuple(combinations(range(columns), 2))
 
 
 def mean_of(releases: Sequence[Released]) -> tuple[Floats, float]:
     """The mean of releases of one map by inverse variance, and the standard deviation of its noise."""
-    if min(one.noise_std for one in releases) == 0:
+    if min(release.noise_std for release in releases) == 0:
         return releases[0].values, 0.0
-    precisions = [1 / one.noise_std**2 for one in releases]
+    precisions = [1 / release.noise_std**2 for release in releases]
     whole = sum(precisions)
-    values = sum(one.values * (precision / whole) for one, precision in zip(releases, precisions, strict=True))
+    values = sum(release.values * (precision / whole) for release, precision in zip(releases, precisions, strict=True))
     return np.asarray(values), 1 / math.sqrt(whole)

@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 
 
 class StructuralZeros:
-    """Which cells of a pair of feature columns, in which class, no row can have."""
+    """The cells of a pair of feature columns that no row of a class can have."""
 
     def __init__(self, schema: Schema, columns: Sequence[tuple[Cells, Grid | None]]) -> None:
         """Find the forbidden combinations of at most two feature columns and the label.
@@ -35,17 +35,17 @@ class StructuralZeros:
             schema: of the modeled columns.
             columns: cells and grid of each feature column.
         """
-        places = {column.name: place for place, column in enumerate(schema.feature_columns)}
+        indices = {column.name: index for index, column in enumerate(schema.feature_columns)}
         self._classes = len(schema.classes)
         self._sets: list[tuple[Mask, dict[int, Mask]]] = []
         for rule in schema.rules:
             for forbidden in rule.forbidden:
                 classes, cells = np.ones(self._classes, dtype=bool), {}
-                for name, given in forbidden.items():
-                    if name in places:
-                        cells[places[name]] = cells_within(given, schema.column(name), *columns[places[name]])
+                for name, allowed in forbidden.items():
+                    if name in indices:
+                        cells[indices[name]] = cells_within(allowed, schema.column(name), *columns[indices[name]])
                     else:
-                        classes = np.isin(np.arange(self._classes), list(given.places))
+                        classes = np.isin(np.arange(self._classes), list(allowed.indices))
                 if len(cells) <= 2:
                     self._sets.append((classes, cells))
 
@@ -70,15 +70,15 @@ def _outer(classes: Mask, left: Mask | None, right: Mask | None) -> Mask:
     return outer
 
 
-def cells_within(given: Allowed, column: Column, cells: Cells, grid: Grid | None) -> Mask:
+def cells_within(allowed: Allowed, column: Column, cells: Cells, grid: Grid | None) -> Mask:
     """Cells all of whose values a condition allows, shape (cells,)."""
     mask = np.zeros(cells.size, dtype=bool)
     if grid is None:
-        mask[[*given.places, *([cells.size - 1] if given.missing else [])]] = True
+        mask[[*allowed.indices, *([cells.size - 1] if allowed.missing else [])]] = True
         return mask
     lows, highs = np.array(grid.lows), np.array(grid.highs)
-    for low, high in given.ranges:
+    for low, high in allowed.ranges:
         start, end = unit_of(column, low) - _SAME, unit_of(column, high) + _SAME
         mask[: grid.size] |= (lows >= start) & (highs <= end)
-    mask[grid.size :] = given.missing
+    mask[grid.size :] = allowed.missing
     return mask

@@ -53,8 +53,8 @@ def minimize(
             rate = settings.learning_rate
             if iteration > steady:
                 rate *= (1 + math.cos(math.pi * (iteration - 1 - steady) / (last - steady))) / 2
-            for one, slope in zip(moving, slopes, strict=True):
-                one.step(slope, rate, iteration)
+            for optimizer, slope in zip(moving, slopes, strict=True):
+                optimizer.step(slope, rate, iteration)
             if iteration % every == 0 or iteration == last:
                 if not math.isfinite(loss):
                     raise ParamsError(f"training diverged at step {iteration}. Lower marginals.train.kl_penalty.")

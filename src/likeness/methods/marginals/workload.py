@@ -44,8 +44,8 @@ class Workload(Section):
         """Check ranges."""
         super().__post_init__()
         seen: set[frozenset[str]] = set()
-        for place, entry in enumerate(self.workload):
-            where, columns, weight = f"{_KEY}[{place}]", entry.get("columns"), entry.get("weight", 1)
+        for index, entry in enumerate(self.workload):
+            where, columns, weight = f"{_KEY}[{index}]", entry.get("columns"), entry.get("weight", 1)
             listed = isinstance(columns, list | tuple) and all(isinstance(name, str) for name in columns)
             require(listed and set(entry) <= {"columns", "weight"}, where, entry, "columns, a list, and weight")
             assert columns is not None
@@ -80,7 +80,7 @@ class Workload(Section):
         strengths, hidden, noise_of_cell = shown
         weights = [sets.get((i, j), 1) * sets.get((i,), 1) * sets.get((j,), 1) for i, j in every]
         cells = [columns[i].size * columns[j].size * classes for i, j in every]
-        tables = {places: weight for places, weight in sets.items() if len(places) > 2}
+        tables = {indices: weight for indices, weight in sets.items() if len(indices) > 2}
         room = self.max_coordinates - classes * sum(math.prod(columns[at].size for at in table) for table in tables)
         named = {at for at, pair in enumerate(every) if pair in sets}
         order = sorted(range(len(every)), key=lambda at: (at not in named, -strengths[at] * weights[at], at))
@@ -112,11 +112,11 @@ class Workload(Section):
         )
 
     def _counts(self, columns: Iterable[str], names: Iterable[str]) -> bool:
-        """Whether an entry is about rows with these names."""
+        """Tell whether an entry is about rows with these names."""
         return not self.by_row_set or {*columns} <= {*names}
 
     def _sets(self, schema: Schema) -> _Weights:
-        """Weights of named sets of columns, by their places."""
+        """Weights of named sets of columns, by their indices."""
         names = [column.name for column in schema.feature_columns]
         sets = {}
         for entry in self.workload:
@@ -132,7 +132,7 @@ class Workload(Section):
 
 
 class HistoryWorkload(Workload):
-    """That of people with histories, whose tables and weights stand in one of two row sets each."""
+    """The workload of people with histories, whose tables and weights stand in one of two row sets each."""
 
     by_row_set: ClassVar[bool] = True
 
@@ -143,10 +143,10 @@ class HistoryWorkload(Workload):
             PlanError: naming it.
         """
         columns = [[*names] for names in row_sets]
-        for place, entry in enumerate(self.workload):
+        for index, entry in enumerate(self.workload):
             if not any(self._counts(entry["columns"], names) for names in columns):
                 raise PlanError(
-                    f"{_KEY}[{place}]: {', '.join(entry['columns'])} must be columns of one row set. Name others. "
+                    f"{_KEY}[{index}]: {', '.join(entry['columns'])} must be columns of one row set. Name others. "
                     f"Columns of people: {', '.join(columns[0])}. Columns of transitions: {', '.join(columns[1])}."
                 )
 
@@ -166,7 +166,7 @@ def _whole_weights(weights: Sequence[int], total: int) -> tuple[int, ...]:
     whole = [max(1, weight * total // sum(weights)) for weight in weights]
     left = total - sum(whole)
     whole[whole.index(max(whole))] += min(left, 0)
-    return tuple(weight + int(place < left) for place, weight in enumerate(whole))
+    return tuple(weight + int(index < left) for index, weight in enumerate(whole))
 
 
 def measures_of_cells(feature: PairMarginals, sigma: float, classes: int) -> Iterator[Measured]:
@@ -179,10 +179,10 @@ def measures_of_cells(feature: PairMarginals, sigma: float, classes: int) -> Ite
     of = f"share in a cell of a pair of columns{by_class}, if all pairs were chosen"
     yield Measured(of, sigma / min(feature.weights) ** 0.5, 1 / (classes * cells), False)
     parts = zip(feature.tables, feature.table_parts, feature.squared_table_weights, strict=True)
-    for several, words in ((True, "a named table"), (False, "a single column")):
-        sizes = [(part.width, weight) for places, part, weight in parts if (len(places) > 1) is several]
+    for several, kind in ((True, "a named table"), (False, "a single column")):
+        sizes = [(part.width, weight) for columns, part, weight in parts if (len(columns) > 1) is several]
         if sizes:
             width = sum(size for size, _ in sizes) / len(sizes)
             noise = sigma / min(weight for _, weight in sizes) ** 0.5
-            yield Measured(f"share in a cell of {words}{by_class}", noise, 1 / (classes * width), False)
+            yield Measured(f"share in a cell of {kind}{by_class}", noise, 1 / (classes * width), False)
         parts = zip(feature.tables, feature.table_parts, feature.squared_table_weights, strict=True)
