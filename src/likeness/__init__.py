@@ -68,5 +68,5 @@ def _names_of_wings() -> "_Wings[object]":
 
 
 def __dir__() -> list[str]:
-    """What to offer for completion."""
+    """List the names to offer for completion."""
     return sorted([*globals(), *_HOMES, *_names_of_wings()])

@@ -113,7 +113,7 @@ def _projections(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, st
     """Columns that a rule changes, in order, by :meth:`Rule.project_on_rule`; ``names`` gets the new name of each."""
     given = dict(names)
     if isinstance(rule, IfThen):
-        broken = _condition(rule.given, rule.columns, given)
+        broken = _condition(rule.premise, rule.columns, given)
         for name, allowed in rule.then.items():
             column = rule.columns[name]
             wrong = f"{broken} AND NOT {_allows(allowed, column, given[name])}"
@@ -171,7 +171,7 @@ def _allows(allowed: Allowed, column: Column, value: str) -> str:
     """As :meth:`Allowed.holds`; never NULL."""
     margin = 0.0 if column.is_integral else MARGIN * (step_of(column) or 0.0)
     if column.is_categorical:
-        inside = [f"{value} IN {columns.sql_list(map(str, sorted(allowed.places)))}"] if allowed.places else []
+        inside = [f"{value} IN {columns.sql_list(map(str, sorted(allowed.indices)))}"] if allowed.indices else []
     else:
         inside = [
             f"({value} >= {_number_text(column, low - margin)} AND {value} <= {_number_text(column, high + margin)})"
@@ -184,8 +184,8 @@ def _allows(allowed: Allowed, column: Column, value: str) -> str:
 
 def _nearest_allowed(allowed: Allowed, column: Column, value: str) -> str:
     """As :meth:`Allowed.nearest`. Ranges ascend, so one of two neighbors is nearest; of equal ones the first."""
-    if allowed.places or not allowed.ranges:
-        return str(min(allowed.places)) if allowed.places else "NULL"
+    if allowed.indices or not allowed.ranges:
+        return str(min(allowed.indices)) if allowed.indices else "NULL"
     lows, highs = ([_number_text(column, end) for end in ends] for ends in zip(*allowed.ranges, strict=True))
     near = _NEAR * (column.bounds[1] - column.bounds[0])
     cases = [f"{value} IS NULL OR {value} < {lows[0]} THEN {lows[0]}"]

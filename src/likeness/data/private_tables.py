@@ -183,7 +183,7 @@ def iter_private(
     batches = file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted)
     empty = file.schema_arrow.empty_table()
     tables = chain(
-        [empty if wanted is None else empty.select(wanted)], (pa.Table.from_batches([one]) for one in batches)
+        [empty if wanted is None else empty.select(wanted)], (pa.Table.from_batches([batch]) for batch in batches)
     )
     yield from map(_typed_as_written, equal_chunks(tables, chunk_rows))
 
@@ -262,7 +262,7 @@ def _typed_as_written(content: pa.Table) -> pd.DataFrame:
     if not pixels:
         return table
     cells = content.column(_IMAGE).combine_chunks()
-    start, stop = (len(pixels) * place for place in (cells.offset, cells.offset + len(cells)))
+    start, stop = (len(pixels) * row for row in (cells.offset, cells.offset + len(cells)))
     data = memoryview(cells.buffers()[1] or b"")[start:stop]
     return with_pixels(np.frombuffer(data, PIXEL).reshape(-1, len(pixels)), pixels, table)
 

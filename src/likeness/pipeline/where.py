@@ -79,7 +79,7 @@ def split_conditions(given: Mapping[str, Allowed], schema: Schema) -> tuple[tupl
 def _condition(given: Allowed, column: Column) -> Condition:
     """What is allowed in a column, in the terms of encoded rows."""
     if column.is_categorical:
-        return Condition((*sorted(given.places), *([len(column.categories)] if given.missing else [])))
+        return Condition((*sorted(given.indices), *([len(column.categories)] if given.missing else [])))
     return _unit_intervals(given.ranges, given.missing, column, f"sample.where.{column.name}")
 
 

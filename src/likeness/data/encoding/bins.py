@@ -96,9 +96,9 @@ def whole_grid(column: Column, firsts: Iterable[int], step: float = 1.0) -> Grid
     return Grid(tuple(edges), lows, tuple(unit_of(column, last * step) for last in lasts))
 
 
-def numeric_grid(column: Column, between: Iterable[float], alone: Iterable[float] = ()) -> Grid:
+def numeric_grid(column: Column, between: Iterable[float], singles: Iterable[float] = ()) -> Grid:
     """Bins between these edges on the unit scale, and one for each spike and each value that is to be alone."""
-    spikes = [unit_of(column, spike) for spike in sorted({*column.spikes, *alone})]
+    spikes = [unit_of(column, spike) for spike in sorted({*column.spikes, *singles})]
     points = sorted({0.0, 1.0, *spikes})
     narrow = min([_NARROW, *((high - low) / 4 for low, high in pairwise(points))])
     if narrow < 10.0**-_DIGITS or len(set(spikes)) < len(spikes):

@@ -34,8 +34,8 @@ def to_dtypes(table: pd.DataFrame, schema: Schema, dtypes: Mapping[str, str] | N
     An integer or bool column with a missing value takes pandas' dtype of that width that has one: ``Int16`` for
     ``int16``. Words of ``dtypes`` go before those of the schema.
     """
-    words = _dtype_parts(schema, dtypes)
-    written = {name: _to_dtype(table[name], schema.column(name), dtype) for name, dtype in words.items()}
+    parts = _dtype_parts(schema, dtypes)
+    written = {name: _to_dtype(table[name], schema.column(name), dtype) for name, dtype in parts.items()}
     return with_columns(table, written)
 
 
@@ -52,13 +52,13 @@ def typed_again(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     Raises:
         DataError: a value is none of its column.
     """
-    words = _dtype_parts(schema)
-    return with_columns(table, {name: _read(table[name], schema.column(name), dtype) for name, dtype in words.items()})
+    parts = _dtype_parts(schema)
+    return with_columns(table, {name: _read(table[name], schema.column(name), dtype) for name, dtype in parts.items()})
 
 
 def _dtype_parts(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dict[str, Dtype]:
     """The parts of each column's dtype, where one is said that can hold the column."""
-    words = {}
+    parts = {}
     for column in schema.columns:
         text = (dtypes or {}).get(column.name, column.dtype)
         dtype = parse_dtype(text) if text is not None and column.type.holds(text, column.format) else None
@@ -69,34 +69,34 @@ def _dtype_parts(schema: Schema, dtypes: Mapping[str, str] | None = None) -> dic
             or (column.ordered and texts and column.dtype is None)
         ):
             continue  # texts of a frame give way to an order
-        words[column.name] = replace(dtype, ordered=True) if column.ordered else dtype
-    return words
+        parts[column.name] = replace(dtype, ordered=True) if column.ordered else dtype
+    return parts
 
 
 def _to_dtype(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[Any]":
     """A typed column in a dtype: each different value once, and its place for each row."""
     if not dtype.container and values.dtype == _pandas_dtype(dtype.element):
         return values
-    places, elements = _elements(column.numbers(values), column, dtype)
+    codes, elements = _elements(column.numbers(values), column, dtype)
     ranks: dict[Any, int] = {}  # two values may be one element: 1 and 1.0
-    ranked = [ranks.setdefault(one, len(ranks)) for one in elements]
-    cells: Any = _take_elements(list(ranks), np.array([*ranked, -1], np.int64)[places], dtype)
+    ranked = [ranks.setdefault(element, len(ranks)) for element in elements]
+    cells: Any = _take_elements(list(ranks), np.array([*ranked, -1], np.int64)[codes], dtype)
     written: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=cells.dtype)  # else objects become texts
     return written
 
 
-def _take_elements(elements: list[Any], places: NDArray[np.int64], dtype: Dtype) -> Any:
-    """An array of elements by their places, -1 for missing."""
+def _take_elements(elements: list[Any], codes: NDArray[np.int64], dtype: Dtype) -> Any:
+    """An array of elements by their codes, -1 for missing."""
     if dtype.container == "category":
         index = pd.Index(_array(elements, dtype.element), dtype=_pandas_dtype(dtype.element))
-        return pd.Categorical.from_codes(places, dtype=pd.CategoricalDtype(index, dtype.ordered))
-    missing = places < 0
+        return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(index, dtype.ordered))
+    missing = codes < 0
     if dtype.container == "dictionary":
-        indices = pa.array(np.maximum(places, 0), mask=missing).cast(pa.type_for_alias(dtype.index))
+        indices = pa.array(np.maximum(codes, 0), mask=missing).cast(pa.type_for_alias(dtype.index))
         values = pa.array(elements, _pandas_dtype(dtype.element).pyarrow_dtype)
         return pd.arrays.ArrowExtensionArray(pa.DictionaryArray.from_arrays(indices, values, ordered=dtype.ordered))
     element = _SIBLINGS.get(dtype.element, dtype.element) if missing.any() else dtype.element
-    return _array(elements, element).take(places, allow_fill=True)
+    return _array(elements, element).take(codes, allow_fill=True)
 
 
 def _array(elements: list[Any], element: str) -> Any:
@@ -121,12 +121,12 @@ def _pandas_dtype(element: str) -> Any:
 
 
 def _elements(numbers: NDArray[np.float64], column: Column, dtype: Dtype) -> tuple[NDArray[np.int64], list[Any]]:
-    """The place of each number among the elements, -1 for missing, and the elements: of categories all of them."""
+    """The code of each number among the elements, -1 for missing, and the elements: of categories all of them."""
     if column.is_categorical:
-        places, distinct = np.nan_to_num(numbers, nan=-1).astype(np.int64), np.arange(float(len(column.categories)))
+        codes, distinct = np.nan_to_num(numbers, nan=-1).astype(np.int64), np.arange(float(len(column.categories)))
     else:
-        places, distinct = pd.factorize(numbers, sort=bool(dtype.container))
-    return places, [column.type.value(number, dtype, column) for number in distinct.tolist()]
+        codes, distinct = pd.factorize(numbers, sort=bool(dtype.container))
+    return codes, [column.type.value(number, dtype, column) for number in distinct.tolist()]
 
 
 def _read(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[Any]":
@@ -136,7 +136,7 @@ def _read(values: "pd.Series[Any]", column: Column, dtype: Dtype) -> "pd.Series[
         assert cells is not None
         return typed_column(cells, column, "the synthetic table")
     _, elements = _elements(np.empty(0), column, dtype)
-    places = dict(zip(_array(elements, dtype.element), range(len(elements)), strict=True))
+    positions = dict(zip(_array(elements, dtype.element), range(len(elements)), strict=True))
     codes, distinct = pd.factorize(values)
-    ranks = np.array([*(places.get(value, np.nan) for value in distinct), np.nan])
+    ranks = np.array([*(positions.get(value, np.nan) for value in distinct), np.nan])
     return column.to_typed(ranks[codes]).set_axis(values.index)

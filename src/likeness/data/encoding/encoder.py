@@ -55,7 +55,7 @@ class Encoder:
         if values.dtype.kind not in "iu":  # missing cells, which are refused by column
             pixels = ()
         columns = self.schema.columns[len(pixels) :]
-        if wrong := [one.name for one in columns if not one.nullable and df[one.name].isna().any()]:
+        if wrong := [column.name for column in columns if not column.nullable and df[column.name].isna().any()]:
             raise DataError(f"column '{wrong[0]}' has a missing value, but is not nullable in the schema.")
         codes = {column.name: column.type.encode(df[column.name], column) for column in columns}
         table = pd.DataFrame(codes, range(len(df)))
@@ -96,10 +96,10 @@ class Encoder:
         return dense
 
     def columns(self, codes: Codes) -> dict[tuple[int, int, bool], Callable[[], NDArray[Any]]]:
-        """What makes codes, by where they stand in the dense form, shape (n,): places, and numbers as they are.
+        """Give makers of codes, shape (n,), by where they stand in the dense form: indices, and numbers as they are.
 
         A key is the first coordinate, the width of a one-hot block, or 0, and whether a number may be missing.
-        A maker raises a DataError where a code is none of its column's places.
+        A maker raises a DataError where a code is none of its column's indices.
         """
         columns: dict[tuple[int, int, bool], Callable[[], NDArray[Any]]] = {}
         for block in self.layout.blocks:
@@ -126,20 +126,20 @@ class Encoder:
             raise DataError(f"decode needs rows of shape (n, {self.layout.width}) and labels of shape (n,).")
         if not np.isfinite(x).all():
             raise DataError("decode was given a coordinate that is not finite. Look at the loss of the generator.")
-        found: dict[str, NDArray[np.float64] | NDArray[np.int32]] = {}
+        values: dict[str, NDArray[np.float64] | NDArray[np.int32]] = {}
         pixels = self.schema.pixels
         for block in self.layout.blocks[len(pixels) :]:
             if block.kind == "onehot":
-                found[block.column] = x[:, block.start : block.stop].argmax(axis=1).astype(np.int32)
+                values[block.column] = x[:, block.start : block.stop].argmax(axis=1).astype(np.int32)
             elif block.kind == "unit":
                 # In float64: networks give float32, in which a bound such as 0.001 is a little larger than itself.
-                found[block.column] = np.clip(x[:, block.start].astype(np.float64), 0, 1)
+                values[block.column] = np.clip(x[:, block.start].astype(np.float64), 0, 1)
             else:
-                found[block.column] = np.where(x[:, block.start] > 0.5, np.nan, found[block.column])
+                values[block.column] = np.where(x[:, block.start] > 0.5, np.nan, values[block.column])
         if self.schema.task == "classification" and self.schema.label is not None:
-            known = _checked_codes({self.schema.label: labels}, self.schema.label, self.layout.num_classes)
-            found[self.schema.label] = known.astype(np.int32)
-        codes = pd.DataFrame({name: found[name] for name in self.schema.names[len(pixels) :]}, range(len(x)))
+            classes = _checked_codes({self.schema.label: labels}, self.schema.label, self.layout.num_classes)
+            values[self.schema.label] = classes.astype(np.int32)
+        codes = pd.DataFrame({name: values[name] for name in self.schema.names[len(pixels) :]}, range(len(x)))
         if not pixels:
             return codes
         return with_pixels(np.clip(x[:, : len(pixels)].astype(np.float64), 0, 1), pixels, codes)

@@ -18,7 +18,7 @@ _PANDAS = "pandas"
 
 @dataclass(frozen=True)
 class FrameType:
-    """What a frame is, without its rows; all of it is public.
+    """The type of a frame, without its rows; all of it is public.
 
     Attributes:
         library: that made the frame.
@@ -39,17 +39,15 @@ class FrameType:
         library: Any = self.library
         frame = nw.from_arrow(content, backend=library)
         if self.library == "polars":  # its Enum is an ordered dictionary for Arrow, and a Categorical on the way back
-            ordered = {one.name: content.column(one.name) for one in content.schema if getattr(one.type, "ordered", 0)}
-            values = {
-                name: cells.unify_dictionaries().chunk(0).dictionary.to_pylist() for name, cells in ordered.items()
-            }
+            names = [field.name for field in content.schema if getattr(field.type, "ordered", 0)]
+            values = {name: content.column(name).unify_dictionaries().chunk(0).dictionary.to_pylist() for name in names}
             frame = frame.with_columns(frame[name].cast(nw.Enum(texts)) for name, texts in values.items())
         return frame.to_native()
 
     def select(self, names: Collection[str]) -> "FrameType":
-        """What it says of some columns. A name that no schema lists may be private, as a pivoted frame has people's."""
+        """Select some columns. A name that no schema lists may be private, as a pivoted frame has people's."""
         dtypes, labels = (
-            {name: one for name, one in said.items() if name in names} for said in (self.dtypes, self.labels)
+            {name: value for name, value in mapping.items() if name in names} for mapping in (self.dtypes, self.labels)
         )
         return replace(self, dtypes=dtypes, labels=labels)
 
@@ -59,15 +57,15 @@ class FrameType:
         return {"library": self.library, "dtypes": dict(self.dtypes), "labels": labels}
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> "FrameType":
+    def from_dict(cls, spec: Mapping[str, Any]) -> "FrameType":
         """Inverse of :meth:`to_dict`."""
-        labels = {name: tuple(one) if isinstance(one, list) else one for name, one in said["labels"].items()}
-        return cls(said["library"], dict(said["dtypes"]), labels)
+        labels = {name: tuple(label) if isinstance(label, list) else label for name, label in spec["labels"].items()}
+        return cls(spec["library"], dict(spec["dtypes"]), labels)
 
 
 def _is_plain(label: Any) -> bool:
     items = label if isinstance(label, tuple) else [label]
-    return all(isinstance(one, str | int) or (isinstance(one, float) and math.isfinite(one)) for one in items)
+    return all(isinstance(item, str | int) or (isinstance(item, float) and math.isfinite(item)) for item in items)
 
 
 def pandas_frame(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.DataFrame, FrameType]:
@@ -77,27 +75,27 @@ def pandas_frame(frame: Any, rule: str = "the DataFrame: must be") -> tuple[pd.D
         DataError: it is no frame in memory; ``rule`` begins the message.
     """
     if isinstance(frame, pd.DataFrame):
-        sparse = {name: one.subtype for name, one in frame.dtypes.items() if isinstance(one, pd.SparseDtype)}
+        sparse = {name: dtype.subtype for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
         frame = frame.astype(sparse) if sparse else frame
-        labels = {normal_text(str(one)): one for one in frame.columns if not isinstance(one, str)}
-        names = [normal_text(str(one)) for one in frame.columns]
+        labels = {normal_text(str(label)): label for label in frame.columns if not isinstance(label, str)}
+        names = [normal_text(str(label)) for label in frame.columns]
         return frame, FrameType(_PANDAS, dict(zip(names, map(dtype_name, frame.dtypes), strict=True)), labels)
     eager = nw.from_native(frame, eager_only=True, pass_through=True)
     if eager is frame:
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
-        words = f"{rule} a frame of pandas, polars or pyarrow, with its rows in memory"
-        raise DataError(f"{words}, got {kind}. Convert it, or collect it.")
+        expected = f"{rule} a frame of pandas, polars or pyarrow, with its rows in memory"
+        raise DataError(f"{expected}, got {kind}. Convert it, or collect it.")
     foreign = (nw.Object, nw.Int128, nw.UInt128)  # of objects Arrow gives the addresses
     if wrong := [repr(name) for name, dtype in eager.schema.items() if dtype in foreign]:
         raise DataError(f"{rule} without columns of objects or 128 bits: {', '.join(wrong)}. Cast or drop them.")
     table = eager.to_arrow()
-    dtypes = {normal_text(one.name): arrow_name(one.type) for one in table.schema}
+    dtypes = {normal_text(field.name): arrow_name(field.type) for field in table.schema}
     # pandas does not know all types of places in a dictionary.
     plain = [
-        pa.chunked_array([part.dictionary_decode() for part in one.chunks], one.type.value_type)
-        if pa.types.is_dictionary(one.type)
-        else one
-        for one in table.columns
+        pa.chunked_array([part.dictionary_decode() for part in column.chunks], column.type.value_type)
+        if pa.types.is_dictionary(column.type)
+        else column
+        for column in table.columns
     ]
     table = pa.Table.from_arrays(plain, names=table.column_names)
     return table.to_pandas(types_mapper=pd.ArrowDtype), FrameType(eager.implementation.value, dtypes)

@@ -46,14 +46,14 @@ class Layout:
     num_classes: int
 
     def __post_init__(self) -> None:
-        place = 0
+        start = 0
         for block in self.blocks:
             valid = block.kind in BLOCK_KINDS
-            if not valid or block.start != place or block.width < 1 or (block.kind != "onehot" and block.width != 1):
+            if not valid or block.start != start or block.width < 1 or (block.kind != "onehot" and block.width != 1):
                 raise SchemaError(
                     f"layout: the block of column '{block.column}' does not follow the one before it. Run: likeness run"
                 )
-            place = block.stop
+            start = block.stop
         if not self.blocks or self.num_classes < 1:
             raise SchemaError("layout: needs at least one block and one class. Run: likeness run")
 
@@ -116,8 +116,8 @@ class Layout:
         return self._indices("onehot")
 
     def _indices(self, *kinds: str) -> NDArray[np.int64]:
-        places = [i for block in self.blocks if block.kind in kinds for i in range(block.start, block.stop)]
-        return np.array(places, dtype=np.int64)
+        indices = [i for block in self.blocks if block.kind in kinds for i in range(block.start, block.stop)]
+        return np.array(indices, dtype=np.int64)
 
 
 def encoding_digest(schema: Schema) -> str:
@@ -129,10 +129,10 @@ def encoding_digest(schema: Schema) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a feature column of every drawn row may hold; anything else has probability 0.
+    """The values that a feature column of every drawn row may hold; anything else has probability 0.
 
     Attributes:
-        categories: places of the allowed ones, for a column with categories. A missing category is the last place.
+        categories: indices of the allowed ones, for a column with categories. A missing category is the last index.
         intervals: allowed parts of a number's unit scale, ascending and apart; both ends belong to them.
         missing: whether a number may be missing.
     """

@@ -28,20 +28,20 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a condition allows.
+    """The values that a condition allows.
 
     Attributes:
-        places: of the allowed categories.
+        indices: of the allowed categories.
         ranges: of allowed numbers in units of the column; both ends belong to them, and may be infinite.
         missing: whether the value may be missing.
     """
 
-    places: frozenset[int] = frozenset()
+    indices: frozenset[int] = frozenset()
     ranges: tuple[Range, ...] = ()
     missing: bool = False
 
     def restrict_to(self, column: Column) -> "Allowed":
-        """What is left of it in a column: ranges within the bounds, ascending and apart, ends that are values."""
+        """Restrict it to a column: ranges within the bounds, ascending and apart, ends that are values."""
         if column.is_categorical:
             return self
         lower, upper = column.bounds
@@ -60,27 +60,27 @@ class Allowed:
         """Every value of a column that is not allowed."""
         missing = column.nullable and not self.missing
         if column.is_categorical:
-            return Allowed(frozenset(range(len(column.categories))) - self.places, missing=missing)
+            return Allowed(frozenset(range(len(column.categories))) - self.indices, missing=missing)
         ends = [end for low_high in self.restrict_to(column).ranges for end in low_high]
         lows = [-math.inf, *(_next_number(high, math.inf, column) for high in ends[1::2])]
         highs = [*(_next_number(low, -math.inf, column) for low in ends[::2]), math.inf]
         return Allowed(ranges=tuple(zip(lows, highs, strict=True)), missing=missing).restrict_to(column)
 
     def intersect(self, other: "Allowed", column: Column) -> "Allowed":
-        """What both allow."""
+        """Give the values that both allow."""
         pairs = [(max(a[0], b[0]), min(a[1], b[1])) for a in self.ranges for b in other.ranges]
         ranges = tuple((low, high) for low, high in pairs if low <= high)
-        return Allowed(self.places & other.places, ranges, self.missing and other.missing).restrict_to(column)
+        return Allowed(self.indices & other.indices, ranges, self.missing and other.missing).restrict_to(column)
 
     @property
     def is_nothing(self) -> bool:
-        """Whether no value is allowed."""
-        return not (self.places or self.ranges or self.missing)
+        """Tell whether no value is allowed."""
+        return not (self.indices or self.ranges or self.missing)
 
     def nearest(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each value the nearest allowed number, or the first allowed category; missing if nothing else is."""
-        if self.places:
-            return np.full(len(values), float(min(self.places)))
+        """Give for each value the nearest allowed number, or the first allowed category; missing if nothing else is."""
+        if self.indices:
+            return np.full(len(values), float(min(self.indices)))
         if not self.ranges:
             return np.full(len(values), np.nan)
         start = np.where(np.isnan(values), self.ranges[0][0], values)
@@ -89,9 +89,9 @@ class Allowed:
         return best
 
     def holds(self, values: NDArray[np.float64], column: Column) -> NDArray[np.bool_]:
-        """Which values are allowed: places of categories or numbers, NaN for missing."""
+        """Tell which values are allowed: indices of categories or numbers, NaN for missing."""
         if column.is_categorical:
-            inside = np.isin(values, list(self.places))
+            inside = np.isin(values, list(self.indices))
         else:
             margin = MARGIN * (step_of(column) or 0.0)
             inside = np.zeros(len(values), dtype=bool)
@@ -101,25 +101,25 @@ class Allowed:
 
 
 def read(value: Any, column: Column, key: str) -> Allowed:
-    """What a condition allows in a column with public categories: see the words of this module.
+    """Read a condition on a column with public categories: see the words of this module.
 
     Raises:
         ParamsError: naming the key, the value and the rule.
     """
     values = alternatives(value)
-    missing, present = None in values, [one for one in values if one is not None]
+    missing, present = None in values, [item for item in values if item is not None]
     if not values:
         raise ParamsError(f"{key} is an empty list. Give a value, a range, or leave it out.")
     if missing and not column.nullable:
         raise ParamsError(f"{key} asks for missing values, but '{column.name}' is not nullable. Give other values.")
     ordered = not column.is_categorical or column.ordered
-    if any(isinstance(one, tuple) and (len(one) != 2 or not ordered) for one in present):
+    if any(isinstance(item, tuple) and (len(item) != 2 or not ordered) for item in present):
         raise ParamsError(f"{key} must be a list for several values. A pair is a range of what has an order.")
     if column.is_categorical:
         return Allowed(
-            places=frozenset(place for one in present for place in _category_indices(one, column, key)), missing=missing
+            frozenset(index for item in present for index in _category_indices(item, column, key)), missing=missing
         )
-    return Allowed(ranges=tuple(_numbers(one, column, key) for one in present), missing=missing)
+    return Allowed(ranges=tuple(_numbers(item, column, key) for item in present), missing=missing)
 
 
 def alternatives(value: Any) -> list[Any]:
@@ -127,8 +127,8 @@ def alternatives(value: Any) -> list[Any]:
     value = _scalar(value)
     values = sorted(value, key=str) if isinstance(value, Set) else value
     return [
-        tuple(map(_scalar, one)) if isinstance(one, tuple) else _scalar(one)
-        for one in (values if isinstance(values, list | range) else [values])
+        tuple(map(_scalar, item)) if isinstance(item, tuple) else _scalar(item)
+        for item in (values if isinstance(values, list | range) else [values])
     ]
 
 
@@ -141,12 +141,12 @@ def _scalar(value: Any) -> Any:
 def condition_setting(value: Any) -> Any:
     """A condition as settings have it: null, texts and numbers, ranges as texts, and lists of these."""
     plain = [
-        _RANGE.join("" if end is None else str(end) for end in one)
-        if isinstance(one, tuple)
-        else one
-        if one is None or isinstance(one, int | float)
-        else str(one)
-        for one in alternatives(value)
+        _RANGE.join("" if end is None else str(end) for end in item)
+        if isinstance(item, tuple)
+        else item
+        if item is None or isinstance(item, int | float)
+        else str(item)
+        for item in alternatives(value)
     ]
     return plain[0] if len(plain) == 1 else plain
 

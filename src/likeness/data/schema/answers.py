@@ -60,9 +60,9 @@ def read_answer(text: str, guessed: str) -> Answer:
 def _kind_from_form(text: str, guessed: str) -> tuple[str, str]:
     """The kind that a text without a kind's name means, and the rest of the text."""
     is_number = not KINDS[guessed].is_categorical
-    words = _TWO.fullmatch(text)
-    if words:
-        first, second = (word.strip() for word in words.groups())
+    pair = _TWO.fullmatch(text)
+    if pair:
+        first, second = (word.strip() for word in pair.groups())
         if first.casefold() in TRUE_WORDS or second.casefold() in FALSE_WORDS:
             first, second = second, first
         usual = first.casefold() in FALSE_WORDS and second.casefold() in TRUE_WORDS
@@ -112,9 +112,9 @@ def column_called(text: str, columns: Sequence[str]) -> str:
     text = text.strip()
     if text in columns:
         return text
-    place = int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
-    if not 1 <= place <= len(columns):
+    number = int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
+    if not 1 <= number <= len(columns):
         raise SchemaError(
             f"'{text}' is not a column. Give names as in the header, or numbers from 1 to {len(columns)}."
         )
-    return columns[place - 1]
+    return columns[number - 1]

@@ -81,15 +81,15 @@ class Calendar(Computing):
         days = first + 7 * np.minimum(np.floor(fraction * count), count - 1)
         return {self.date.name: np.where(missing, np.nan, np.where(partly, self.date.bounds[0] - 1, days))}
 
-    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, allowed: Allowed) -> tuple[str, Allowed] | None:
         """Whole years as years; rows reject other ranges of days."""
         (lower, upper), years = self.date.bounds, []
-        for low, high in given.restrict_to(self.date).ranges:
+        for low, high in allowed.restrict_to(self.date).ranges:
             earlier, first, last, later = _year(np.array([low - 1, low, high, high + 1])).tolist()
             if (low > lower and earlier == first) or (high < upper and last == later):
                 return None
             years.append((first, math.nextafter(last + 1, first)))
-        return self.stand_in_columns[0].name, Allowed(ranges=tuple(years), missing=given.missing)
+        return self.stand_in_columns[0].name, Allowed(ranges=tuple(years), missing=allowed.missing)
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
         return np.zeros(len(values[self.date.name]), dtype=bool)

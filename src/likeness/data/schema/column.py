@@ -46,7 +46,7 @@ class Column(ColumnFacts):
 
     @property
     def is_categorical(self) -> bool:
-        """Whether values are categories, and not numbers."""
+        """Tell whether values are categories, and not numbers."""
         return self.type.is_categorical
 
     @property
@@ -82,8 +82,8 @@ class Column(ColumnFacts):
     @property
     def range_text(self) -> str:
         """The bounds for people, with all digits."""
-        words = (f"{end:.15g}" if self.type.numeric_source else self.type.text(end) for end in self.bounds)
-        return " to ".join(words)
+        texts = (f"{end:.15g}" if self.type.numeric_source else self.type.text(end) for end in self.bounds)
+        return " to ".join(texts)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form without the name; :func:`likeness.data.schema.column_keys.column_from` reads it back."""

@@ -22,12 +22,12 @@ class Question:
     Attributes:
         column: that has the key; empty: the table.
         key: of the schema.
-        words: the question.
+        text: the question.
     """
 
     column: str
     key: str
-    words: str
+    text: str
 
 
 class ColumnDraft:
@@ -50,7 +50,7 @@ class ColumnDraft:
         self.guess(kind)
 
     def __getattr__(self, key: str) -> Any:
-        """What is said of the column; None where it is open."""
+        """Look up a key of the column; None where it is open."""
         if key.startswith("_"):
             raise AttributeError(key)
         if key == "bounds":
@@ -64,18 +64,18 @@ class ColumnDraft:
             SchemaError: with all rules that are broken.
         """
         value = _yaml_value(value)
-        said = {key: value}
+        edits = {key: value}
         if key == "kind":
-            said = self._spec_for_kind(value)
+            edits = self._spec_for_kind(value)
         elif key == "bounds":
             if value is not None and not (isinstance(value, list) and len(value) == len(BOUNDS)):
                 raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
-            said = dict(zip(BOUNDS, value or (None, None), strict=True))
+            edits = dict(zip(BOUNDS, value or (None, None), strict=True))
         elif (key, value) == ("categories", PRIVATE):
-            said = {key: value, "ordered": None}
-        spec = said if key == "kind" else {**self._spec, **said}
-        spec = {name: given for name, given in spec.items() if given is not None}
-        self._take(spec, said, self._guessed and key in _BESIDE, set(spec))
+            edits = {key: value, "ordered": None}
+        spec = edits if key == "kind" else {**self._spec, **edits}
+        spec = {name: entry for name, entry in spec.items() if entry is not None}
+        self._take(spec, edits, self._guessed and key in _BESIDE, set(spec))
 
     def guess(self, kind: str) -> None:
         """Take another kind that is still to be confirmed.
@@ -110,7 +110,7 @@ class ColumnDraft:
         self.fill({key: value for key, value in other._spec.items() if key not in _BESIDE})
 
     def _spec_for_kind(self, kind: str) -> dict[str, Any]:
-        """What is said of the column, as far as another kind has keys for it."""
+        """Keep the keys of the column that another kind has too."""
         if kind not in (*KINDS, DROP):
             raise SchemaError(f"column '{self._name}' has kind '{kind}'. Kinds: {', '.join(KINDS)}, {DROP}.")
         spec = {"kind": kind, **{key: value for key, value in self._spec.items() if key in keys_of(kind)[1:]}}
@@ -119,31 +119,31 @@ class ColumnDraft:
             spec.pop("dtype", None)
         return spec
 
-    def _take(self, spec: dict[str, Any], said: Mapping[str, Any], guessed: bool, keys: Set[str] | None = None) -> None:
+    def _take(self, spec: dict[str, Any], edits: Mapping[str, Any], guess: bool, keys: Set[str] | None = None) -> None:
         """Keep a mapping, without a dtype that cannot hold what a person says beside it; refuse faults of keys."""
         faults = _faults(self._name, spec)
-        if "dtype" in dict(faults) and "dtype" not in said:
+        if "dtype" in dict(faults) and "dtype" not in edits:
             spec = {key: value for key, value in spec.items() if key != "dtype"}
             faults = _faults(self._name, spec)
         if faults := tuple(fault for fault in faults if keys is None or fault[0] in keys):
             raise SchemaError("\n".join(text for _, text in faults), faults)
-        self.__dict__.update(_spec=spec, _guessed=guessed)
+        self.__dict__.update(_spec=spec, _guessed=guess)
 
     @property
     def is_guessed(self) -> bool:
-        """Whether a person has still to say what is possible."""
+        """Tell whether a person has still to say what is possible."""
         return bool(self._guessed)
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing of the column is a question, nor was one."""
+        """Tell whether nothing of the column is a question, nor was one."""
         return bool(self._settled)
 
     def questions(self) -> list[Question]:
-        """What is open, without ``nullable``, which a label has not."""
+        """List the open questions, without ``nullable``, which a label has not."""
         why = ("reason", "why the column is left out; or another kind")
         questions = (why,) if self.kind == DROP else KINDS[self.kind].questions
-        return [Question(self._name, key, words) for key, words in questions if key not in self._spec]
+        return [Question(self._name, key, text) for key, text in questions if key not in self._spec]
 
     def to_dict(self) -> dict[str, Any]:
         """The column's mapping as a schema file has it; an open question is None."""
@@ -151,11 +151,11 @@ class ColumnDraft:
         return {**spec, **{question.key: None for question in self.questions()}}
 
     def missing(self) -> dict[str, str]:
-        """The open questions: from a key to the words of the question."""
+        """The open questions: from a key to the text of the question."""
         questions: dict[str, str] = {}
         for question in self.questions():
             key = "bounds" if question.key in BOUNDS else question.key
-            questions[key] = "; ".join(filter(None, (questions.get(key), question.words)))
+            questions[key] = "; ".join(filter(None, (questions.get(key), question.text)))
         return questions
 
     def __repr__(self) -> str:

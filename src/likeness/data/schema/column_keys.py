@@ -24,7 +24,7 @@ class Dropped:
 
     @property
     def names_person(self) -> bool:
-        """Whether the schema says that this column names people who may have several rows."""
+        """Tell whether the schema says that this column names people who may have several rows."""
         return " ".join(self.reason.split()) == NAMES_PERSON
 
 
@@ -42,12 +42,12 @@ def column_from(name: str, spec: Any) -> Column | Dropped:
     if not isinstance(spec, Mapping) or spec.get("kind") is None:
         _refuse([("kind", f"column '{name}' has no kind. Kinds: {', '.join(KINDS)}, drop.")])
     kind, reading = str(spec["kind"]), _Reading(name, spec)
-    known = kind in KINDS or kind == DROP
+    is_kind = kind in KINDS or kind == DROP
     for key in spec:
-        if known and key not in keys_of(kind):
+        if is_kind and key not in keys_of(kind):
             a = "an" if kind[0] in "aeiou" else "a"
-            words = choices(key, keys_of(kind), "Keys")
-            reading.fault(str(key), f"{key} is not a key of {a} {kind} column.{words}")
+            hint = choices(key, keys_of(kind), "Keys")
+            reading.fault(str(key), f"{key} is not a key of {a} {kind} column.{hint}")
     if kind == DROP:
         return reading.read_dropped()
     return reading.column(kind)
@@ -132,8 +132,8 @@ class _Reading:
         if not isinstance(values, list | tuple) or any(
             isinstance(v, bool) or not isinstance(v, str | int) for v in values
         ):
-            words = f", or the word {PRIVATE}" if key == "categories" else ""
-            self.fault(key, f"{key} must be a list of texts or whole numbers{words}. Put other values in quotes.")
+            also = f", or the word {PRIVATE}" if key == "categories" else ""
+            self.fault(key, f"{key} must be a list of texts or whole numbers{also}. Put other values in quotes.")
             return ()
         return tuple(str(value) for value in values)
 

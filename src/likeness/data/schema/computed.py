@@ -56,7 +56,7 @@ class Computing(Rule):
     def compute(self, values: Values) -> Values:
         """The computed columns, from the modeled ones. A number may lie beyond its bounds."""
 
-    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, allowed: Allowed) -> tuple[str, Allowed] | None:
         """A condition on a computed column as one on a modeled column; None if it cannot be written so."""
         return None
 
@@ -96,10 +96,10 @@ class Determines(Computing):
         if spec.get("table") is not None:
             table = _table(spec["table"], first, second, number)
         elif many := [column.name for column in listed if not _is_short(column)]:
-            words = (
+            fault = (
                 f"needs a table, because '{many[0]}' has no categories, and no {MOST_LEARNED} whole numbers at most."
             )
-            raise refuse(number, f"{words} List it.")
+            raise refuse(number, f"{fault} List it.")
         elif first.nullable and not second.nullable:
             raise refuse(number, f"'{first.name}' may be missing, and '{second.name}' not. List a table.")
         return cls(spec, number, {column.name: column for column in listed}, table)
@@ -117,8 +117,8 @@ class Determines(Computing):
     def compute(self, values: Values) -> Values:
         first, second = self.pair
         result = np.full(len(values[first]), np.nan)
-        for given, value in self.table or ():
-            result[given.holds(values[first], self.columns[first])] = value
+        for condition, value in self.table or ():
+            result[condition.holds(values[first], self.columns[first])] = value
         return {second: result} if self.table is not None else {}
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
@@ -131,19 +131,19 @@ class Determines(Computing):
         wrong: NDArray[np.bool_] = (rows["second"] != usual).to_numpy()
         return wrong
 
-    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, allowed: Allowed) -> tuple[str, Allowed] | None:
         """All values of the first column that have an allowed one."""
         first, second = self.pair
-        places, ranges, missing = frozenset[int](), tuple[Range, ...](), False
+        indices, ranges, missing = frozenset[int](), tuple[Range, ...](), False
         for condition, value in self.table or ():
-            if given.holds(np.array([value]), self.columns[second])[0]:
-                places, ranges = places | condition.places, (*ranges, *condition.ranges)
+            if allowed.holds(np.array([value]), self.columns[second])[0]:
+                indices, ranges = indices | condition.indices, (*ranges, *condition.ranges)
                 missing |= condition.missing
-        return first, Allowed(places, ranges, missing)
+        return first, Allowed(indices, ranges, missing)
 
 
 def _is_short(column: Column) -> bool:
-    """Whether each value may have a cell of its own, so that a method can learn a function of it."""
+    """Tell whether each value may have a cell of its own, so that a method can learn a function of it."""
     whole = column.kind == "integer" and column.transform == "none"
     return column.is_categorical or (whole and column.bounds[1] - column.bounds[0] < MOST_LEARNED)
 
@@ -154,29 +154,29 @@ def _table(spec: Any, first: Column, second: Column, number: int) -> tuple[tuple
         raise refuse(number, f"table must be a mapping from values of '{first.name}' to one of '{second.name}'.")
     table: list[tuple[Allowed, float]] = []
     rest = Allowed().complement(first)
-    for words, value in spec.items():
-        key = f"rule {number}: table.{words}"
-        given = read(words, first, key).restrict_to(first)
-        if not given.intersect(rest, first) == given:
-            raise refuse(number, f"table gives '{words}' of '{first.name}' twice. Keep one.")
-        rest = rest.intersect(given.complement(first), first)
-        table.append((given, _one_value(value, second, key)))
+    for text, value in spec.items():
+        key = f"rule {number}: table.{text}"
+        condition = read(text, first, key).restrict_to(first)
+        if not condition.intersect(rest, first) == condition:
+            raise refuse(number, f"table gives '{text}' of '{first.name}' twice. Keep one.")
+        rest = rest.intersect(condition.complement(first), first)
+        table.append((condition, _one_value(value, second, key)))
     if rest.missing and second.nullable:
-        rest = Allowed(rest.places, rest.ranges)
+        rest = Allowed(rest.indices, rest.ranges)
         table.append((Allowed(missing=True), float("nan")))
     if not rest.is_nothing:
-        left = ", ".join([first.categories[place] for place in sorted(rest.places)][:3]) or "a number, or missing"
+        left = ", ".join([first.categories[index] for index in sorted(rest.indices)][:3]) or "a number, or missing"
         raise refuse(number, f"table has no value for {left} of '{first.name}'. Complete it.")
     return tuple(table)
 
 
 def _one_value(value: Any, column: Column, key: str) -> float:
-    """A single value of a column: the place of a category, a number, or NaN for missing."""
-    given = read(value, column, key).restrict_to(column)
-    ends = {end for pair in given.ranges for end in pair}
-    if len(given.places) + len(ends) + given.missing != 1:
+    """A single value of a column: the index of a category, a number, or NaN for missing."""
+    allowed = read(value, column, key).restrict_to(column)
+    ends = {end for pair in allowed.ranges for end in pair}
+    if len(allowed.indices) + len(ends) + allowed.missing != 1:
         raise SchemaError(f"{key} must be one value of '{column.name}', within its bounds.")
-    return float("nan") if given.missing else float(next(iter([*given.places, *ends])))
+    return float("nan") if allowed.missing else float(next(iter([*allowed.indices, *ends])))
 
 
 _OPERATIONS: dict[str, np.ufunc] = {
@@ -251,7 +251,7 @@ class Equal(Computing):
 
 
 def _is_number(part: Any, columns: Columns) -> bool:
-    """Whether a part stands for itself: a column may have a number as its name."""
+    """Tell whether a part stands for itself: a column may have a number as its name."""
     return isinstance(part, int | float) and not isinstance(part, bool) and str(part) not in columns
 
 
@@ -272,10 +272,10 @@ class OneOf(Computing):
     @classmethod
     def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """Columns, or patterns of their names as ``soil_*``."""
-        words = spec["one_of"]
-        if isinstance(words, list | tuple):
-            words = [name for word in words for name in _matching(str(word), columns)]
-        listed = columns_of(words, number, columns)
+        names = spec["one_of"]
+        if isinstance(names, list | tuple):
+            names = [name for word in names for name in _matching(str(word), columns)]
+        listed = columns_of(names, number, columns)
         for column in listed:
             two = len(column.categories) == 2 or (column.is_integral and column.bounds == (0, 1))
             if column.nullable or not two:
@@ -307,13 +307,13 @@ class OneOf(Computing):
         several: NDArray[np.bool_] = np.sum([values[name] == 1 for name in self.columns], axis=0) != 1
         return several
 
-    def translate(self, name: str, given: Allowed) -> tuple[str, Allowed] | None:
+    def translate(self, name: str, allowed: Allowed) -> tuple[str, Allowed] | None:
         """The category of that column, or all others."""
-        yes, no = given.holds(np.array([1.0, 0.0]), self.columns[name]).tolist()
-        place = list(self.columns).index(name)
+        yes, no = allowed.holds(np.array([1.0, 0.0]), self.columns[name]).tolist()
+        index = list(self.columns).index(name)
         every = frozenset(range(len(self.columns)))
         return self.stand_in_columns[0].name, Allowed(
-            (frozenset([place]) if yes else frozenset()) | (every - {place} if no else frozenset())
+            (frozenset([index]) if yes else frozenset()) | (every - {index} if no else frozenset())
         )
 
 
@@ -323,8 +323,8 @@ def _matching(word: str, columns: Columns) -> list[str]:
 
 
 def _differences(text: str) -> list[tuple[str, str]]:
-    """What may stand on both sides of a minus: a name may hold one too."""
-    return [(text[: one.start()], text[one.end() :]) for one in _MINUS.finditer(text)]
+    """List the pairs that may stand on both sides of a minus: a name may hold one too."""
+    return [(text[: match.start()], text[match.end() :]) for match in _MINUS.finditer(text)]
 
 
 @dataclass(frozen=True)
@@ -345,24 +345,24 @@ class Derived(Computing):
         pairs = _differences(str(content.get("is")))
         if name in columns or not pairs:
             raise refuse(number, f"derived.{name} must be a new name and the difference of two columns, as 'b - a'.")
-        known = [pair for pair in pairs if set(pair) <= set(columns)] or pairs[:1]
-        if len(known) > 1:
+        candidates = [pair for pair in pairs if set(pair) <= set(columns)] or pairs[:1]
+        if len(candidates) > 1:
             raise refuse(number, f"derived.{name} may be the difference of other columns too. Rename one of them.")
-        listed = [column_of(word, number, columns) for word in known[0]]
+        listed = [column_of(word, number, columns) for word in candidates[0]]
         later, earlier = listed
         require_family(listed, number)
         if later.name == earlier.name or (earlier.nullable and not later.nullable):
-            words = (
+            fault = (
                 f"'{earlier.name}' may be missing, and '{later.name}' not" if earlier.nullable else "names one column"
             )
-            raise refuse(number, f"derived.{name}: {words}. Correct it.")
+            raise refuse(number, f"derived.{name}: {fault}. Correct it.")
         default = {
             "kind": "integer" if later.is_integral and earlier.is_integral else "numeric",
             "lower": later.bounds[0] - earlier.bounds[1],
             "upper": later.bounds[1] - earlier.bounds[0],
         }
-        given = {key: value for key, value in content.items() if key != "is"}
-        difference = column_from(name, {**default, **given, "nullable": later.nullable})
+        keys = {key: value for key, value in content.items() if key != "is"}
+        difference = column_from(name, {**default, **keys, "nullable": later.nullable})
         if not isinstance(difference, Column) or family(difference) != "number":
             raise refuse(number, f"derived.{name} must be integer or numeric.")
         return cls(spec, number, {column.name: column for column in listed}, difference)

@@ -35,7 +35,7 @@ def inverse_transform(table: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame
 
 
 def violation_counts(table: pd.DataFrame, schema: Schema) -> dict[str, int]:
-    """How many rows of a typed table break each rule, by the rule's text. NOT private for private rows."""
+    """Count the rows of a typed table that break each rule, by the rule's text. NOT private for private rows."""
     values = values_of(table, schema.columns)
     return {rule.text: int(rule.violations(values).sum()) for rule in schema.rules}
 

@@ -140,8 +140,8 @@ class SchemaDraft:
 
     @nullable.setter
     def nullable(self, names: "Iterable[str] | str") -> None:
-        words: dict[str, list[str]] = {"all": list(self._columns), "none": []}
-        names = words.get(names, [names]) if isinstance(names, str) else names
+        groups: dict[str, list[str]] = {"all": list(self._columns), "none": []}
+        names = groups.get(names, [names]) if isinstance(names, str) else names
         self._columns.set_nullable(self.able(), set(map(self._columns.name_of, names)))
 
     def answer(self, name: Any, text: str) -> None:
@@ -154,7 +154,7 @@ class SchemaDraft:
 
     @property
     def table_questions(self) -> "TableQuestions":
-        """What a terminal asks about a table of this kind."""
+        """The questions that a terminal asks about a table of this kind."""
         return TableQuestions(self)
 
     def make_private(self) -> None:
@@ -169,27 +169,27 @@ class SchemaDraft:
 
     @property
     def _either(self) -> bool:
-        """Whether the numbers of the label may be classes."""
+        """Tell whether the numbers of the label may be classes."""
         return self._label is not None and self[self._label].is_guessed and self[self._label].kind == Integer.name
 
     def questions(self) -> list[Question]:
-        """What only a person can say."""
+        """List the questions that only a person can answer."""
         questions = [question for column in self._columns.values() for question in column.questions()]
-        words = "true where a value may be missing, false where never"
-        questions += [Question(name, "nullable", words) for name in self._columns.open_nullable(self.able())]
+        text = "true where a value may be missing, false where never"
+        questions += [Question(name, "nullable", text) for name in self._columns.open_nullable(self.able())]
         if self._either:
-            words = "regression; or classification, and its kind categorical, if its numbers are classes"
-            questions.insert(0, Question("", "task", words))
+            text = "regression; or classification, and its kind categorical, if its numbers are classes"
+            questions.insert(0, Question("", "task", text))
         if self.source is None:
             questions.insert(0, Question("", "source", _SOURCE))
         return questions
 
     def missing(self) -> dict[str, str]:
-        """What only a person can say: from a line of Python without its value to the words of the question."""
+        """The open questions: from a line of Python without its value to the text of the question."""
         questions = {"schema.source": _SOURCE} if self.source is None else {}
         questions |= {"schema.nullable": _NULLABLE} if self._columns.open_nullable(self.able()) else {}
         for column in self._columns.values():
-            questions |= {column.python_name(key): words for key, words in column.missing().items()}
+            questions |= {column.python_name(key): text for key, text in column.missing().items()}
         return questions
 
     def complete(self) -> Schema:
@@ -235,8 +235,8 @@ class SchemaDraft:
             return schema_yaml(self.to_dict())
         comments: Comments = {
             **{(name, key): GUESSED for name in guessed for key in ("kind", "dtype", "ordered")},
-            **{("", key): words for key, words in self._comments.items()},
-            **{(question.column, question.key): f"# ? {question.words}" for question in questions},
+            **{("", key): comment for key, comment in self._comments.items()},
+            **{(question.column, question.key): f"# ? {question.text}" for question in questions},
         }
         return schema_yaml(self.to_dict(), comments)
 
@@ -254,7 +254,7 @@ class SchemaDraft:
             f"schema.label = {python_text(self._label)}" + ("" if self._label else "  # or the column to be predicted")
         ]
         lines += [f"schema.{key} = {python_text(value)}" for key, value in _rule_sections(self).items()]
-        lines += as_lines({key: words for key, words in missing.items() if "[" not in key}).splitlines()
+        lines += as_lines({key: text for key, text in missing.items() if "[" not in key}).splitlines()
         return "\n".join([*lines, *map(repr, self._columns.values())])
 
 
@@ -290,7 +290,7 @@ class TableQuestions:
         self.draft = draft
 
     def open_keys(self) -> dict[str, bool]:
-        """Which questions, by their key, a person must be asked."""
+        """Tell which questions, by their key, a person must be asked."""
         return {"label": self.draft.label is None, "rows": self.draft.person is not None}
 
     def answer(self, key: str, line: str) -> None:
@@ -305,4 +305,4 @@ class TableQuestions:
 
 def as_lines(missing: Mapping[str, str]) -> str:
     """Open questions as lines of Python to complete."""
-    return "\n".join(f"{place} = ?  # {words}" for place, words in missing.items())
+    return "\n".join(f"{name} = ?  # {question}" for name, question in missing.items())

@@ -21,14 +21,14 @@ NUMBERS = {"0.0": "0", "1.0": "1"}  # as a CSV of floats writes them
 DEFAULT_WORDS = ("false", "true")
 
 
-def canonical_word(text: str, words: tuple[str, ...]) -> str:
+def canonical_word(text: str, categories: tuple[str, ...]) -> str:
     """The column's own word for a text that spells false or true; any other text as it is."""
-    if text in words or len(words) != 2:
+    if text in categories or len(categories) != 2:
         return text
     word = NUMBERS.get(text, fold_case(text))
-    if word in (*FALSE_WORDS, fold_case(words[0])):
-        return words[0]
-    return words[1] if word in (*TRUE_WORDS, fold_case(words[1])) else text
+    if word in (*FALSE_WORDS, fold_case(categories[0])):
+        return categories[0]
+    return categories[1] if word in (*TRUE_WORDS, fold_case(categories[1])) else text
 
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -166,7 +166,7 @@ def value_of_moment(moment: datetime, dtype: Dtype) -> "datetime | date | None":
 
 
 def _has_units(moment: datetime | time, dtype: Dtype) -> bool:
-    """Whether a time is a whole number of the units of a dtype."""
+    """Tell whether a time is a whole number of the units of a dtype."""
     unit = re.search(r"\[(\w+)", dtype.element)
     return unit is not None and moment.microsecond % 10 ** max(6 - _DECIMALS[unit[1]], 0) == 0
 

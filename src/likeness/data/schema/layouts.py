@@ -51,13 +51,13 @@ _NUMBERS = {name[:_SHORT].lower(): index for index, name in enumerate(MONTHS, st
 
 
 def has_two_digit_years(layout: str) -> bool:
-    """Whether the century of a year is left out."""
+    """Tell whether the century of a year is left out."""
     letters = _letters(layout)
     return "y" in letters and "Y" not in letters
 
 
 def is_known(layout: str) -> bool:
-    """Whether a layout has no part twice, and none that is not known."""
+    """Tell whether a layout has no part twice, and none that is not known."""
     return _pattern(layout) is not None
 
 
@@ -112,7 +112,7 @@ def _letters(layout: str) -> list[str]:
 
 @cache
 def _pattern(layout: str) -> "re.Pattern[str] | None":
-    """What texts of a layout are like; None where it has a part twice, or one that is not known."""
+    """Compile the pattern of texts of a layout; None where it has a part twice, or one that is not known."""
     letters = [letter for letter in _letters(layout) if letter != "%"]
     if not set(letters) <= set(_WRITTEN) or len(set(letters)) < len(letters):
         return None

@@ -72,7 +72,7 @@ class EventSchema(PublicSchema, Protocol):
 
     @property
     def which_events(self) -> str:
-        """Of more events, ``first`` takes the first ones, and ``hash`` those with the smallest public hashes."""
+        """The choice among more events: ``first`` takes the first, ``hash`` those with the smallest public hashes."""
         ...
 
     @property

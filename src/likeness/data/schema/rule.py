@@ -77,7 +77,7 @@ class Rule(ABC):
 
     @abstractmethod
     def violations(self, values: Values) -> NDArray[np.bool_]:
-        """Which rows break the rule."""
+        """Tell which rows break the rule."""
 
     @abstractmethod
     def project_on_rule(self, values: Values) -> Values:
@@ -88,15 +88,15 @@ class Forbidden(dict[str, Allowed]):
     """Conditions by column that no row may meet together."""
 
     def matches(self, values: Values, columns: Columns) -> NDArray[np.bool_]:
-        """Which rows meet all of them."""
-        holds = [given.holds(values[name], columns[name]) for name, given in self.items()]
+        """Tell which rows meet all of them."""
+        holds = [condition.holds(values[name], columns[name]) for name, condition in self.items()]
         together: NDArray[np.bool_] = np.logical_and.reduce(holds)
         return together
 
 
-def refuse(number: int, words: str) -> SchemaError:
+def refuse(number: int, fault: str) -> SchemaError:
     """A fault of a rule."""
-    return SchemaError(f"rule {number}: {words}")
+    return SchemaError(f"rule {number}: {fault}")
 
 
 def column_of(name: Any, number: int, columns: Columns) -> Column:
@@ -131,10 +131,10 @@ def _conditions(spec: Any, number: int, columns: Columns) -> Forbidden:
     conditions = Forbidden()
     for name, value in spec.items():
         column = column_of(name, number, columns)
-        given = read(value, column, f"rule {number}: {name}").restrict_to(column)
-        if given.is_nothing:
+        condition = read(value, column, f"rule {number}: {name}").restrict_to(column)
+        if condition.is_nothing:
             raise refuse(number, f"column '{name}' has no value {value}. Correct the rule, or the bounds.")
-        conditions[column.name] = given
+        conditions[column.name] = condition
     return conditions
 
 
@@ -147,26 +147,26 @@ class IfThen(Rule):
 
     kind: ClassVar[str] = "if"
     keys: ClassVar[tuple[str, ...]] = ("then",)
-    given: Forbidden
+    premise: Forbidden
     then: Forbidden
 
     @classmethod
     def parse(cls, spec: Mapping[str, Any], number: int, columns: Columns) -> Self:
         """Two mappings of conditions."""
-        given, then = (_conditions(spec.get(key), number, columns) for key in ("if", "then"))
-        twice = set(given) & set(then)
+        premise, then = (_conditions(spec.get(key), number, columns) for key in ("if", "then"))
+        twice = set(premise) & set(then)
         if twice:
             raise refuse(number, f"column '{min(twice)}' stands in if and in then. Keep it in one of them.")
-        return cls(spec, number, {name: columns[name] for name in (*given, *then)}, given, then)
+        return cls(spec, number, {name: columns[name] for name in (*premise, *then)}, premise, then)
 
     @property
     def forbidden(self) -> tuple[Forbidden, ...]:
-        """For each column of ``then``: all of ``if`` with another value there."""
-        complements = {name: allowed.complement(self.columns[name]) for name, allowed in self.then.items()}
-        return tuple(Forbidden({**self.given, name: rest}) for name, rest in complements.items() if not rest.is_nothing)
+        """The forbidden conditions: for each column of ``then``, all of ``if`` with another value there."""
+        others = {name: allowed.complement(self.columns[name]) for name, allowed in self.then.items()}
+        return tuple(Forbidden({**self.premise, name: rest}) for name, rest in others.items() if not rest.is_nothing)
 
     def violations(self, values: Values) -> NDArray[np.bool_]:
-        return self.given.matches(values, self.columns) & ~self.then.matches(values, self.columns)
+        return self.premise.matches(values, self.columns) & ~self.then.matches(values, self.columns)
 
     def project_on_rule(self, values: Values) -> Values:
         """Columns of ``then`` where they do not hold."""
@@ -222,12 +222,12 @@ def family(column: Column) -> str:
     return "category" if column.is_categorical else "number" if column.type.numeric_source else column.kind
 
 
-def require_family(listed: list[Column], number: int, words: str = "numbers, or all of one kind, as dates") -> None:
-    """Refuse columns that cannot be compared with each other: ``words`` says which can."""
+def require_family(listed: list[Column], number: int, expected: str = "numbers, or all of one kind, as dates") -> None:
+    """Refuse columns that cannot be compared with each other: ``expected`` says which can."""
     names = {family(column) for column in listed}
-    if len(names) > 1 or "category" in names or (words == NUMBERS and names != {"number"}):
+    if len(names) > 1 or "category" in names or (expected == NUMBERS and names != {"number"}):
         kinds = ", ".join(f"'{column.name}' is {column.kind}" for column in listed)
-        raise refuse(number, f"columns must all be {words}, but {kinds}.")
+        raise refuse(number, f"columns must all be {expected}, but {kinds}.")
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def rules_from(spec: Any, derived: Any, columns: Iterable[Column], label: str | 
     if not isinstance(derived, Mapping):
         raise SchemaError("derived must be a mapping, as {stay: discharged - admitted}.")
     try:
-        rules = [_parse_rule(one, number, by_name) for number, one in enumerate(spec, start=1)]
+        rules = [_parse_rule(entry, number, by_name) for number, entry in enumerate(spec, start=1)]
         for number, (name, content) in enumerate(derived.items(), start=len(rules) + 1):
             rules.append(Derived.parse({"derived": {str(name): content}}, number, by_name))
     except ParamsError as error:
@@ -84,31 +84,30 @@ def _check_computed(rules: Iterable[Rule], label: str | None) -> None:
 def _check_contradictions(rules: Iterable[Rule], columns: Columns) -> None:
     """Refuse two rules that together forbid all values of a column wherever the conditions of one of them hold."""
     listed = [(rule, forbidden) for rule in rules for forbidden in rule.forbidden]
-    for (rule, one), (other, two) in combinations(listed, 2):
-        for name in set(one) & set(two):
+    for (rule, first), (other, second) in combinations(listed, 2):
+        for name in set(first) & set(second):
             column = columns[name]
-            left = one[name].complement(column).intersect(two[name].complement(column), column)
+            left = first[name].complement(column).intersect(second[name].complement(column), column)
             if (
                 rule is not other
                 and left.is_nothing
-                and (_implies(one, two, name, columns) or _implies(two, one, name, columns))
+                and (_implies(first, second, name, columns) or _implies(second, first, name, columns))
             ):
                 raise SchemaError(
                     f"{rule} and {other} contradict each other: together they leave no value of '{name}'. Correct one."
                 )
 
 
-def _implies(one: Forbidden, two: Forbidden, name: str, columns: Columns) -> bool:
-    """Whether all other conditions of ``two`` hold wherever those of ``one`` do."""
-    rest = {column: given for column, given in two.items() if column != name}
+def _implies(first: Forbidden, second: Forbidden, name: str, columns: Columns) -> bool:
+    """Tell whether all other conditions of ``second`` hold wherever those of ``first`` do."""
     return all(
-        column in one and one[column].intersect(given, columns[column]) == one[column] for column, given in rest.items()
+        key in first and first[key].intersect(second[key], columns[key]) == first[key] for key in second.keys() - {name}
     )
 
 
 @dataclass(frozen=True)
 class ConstrainedTable:
-    """What rules make of a table: which columns are modeled, and how rows go there and back.
+    """A table under rules: which columns are modeled, and how rows go there and back.
 
     Attributes:
         columns: of the table.
@@ -129,7 +128,7 @@ class ConstrainedTable:
         """The columns that a method sees. Those that stand for others have the place of the first of them."""
         stands: dict[str, tuple[Column, ...]] = {name: () for rule in self.computing for name in rule.computes}
         stands |= {rule.computes[0]: rule.stand_in_columns for rule in self.computing}
-        return tuple(one for column in self.columns for one in stands.get(column.name, (column,)))
+        return tuple(modeled for column in self.columns for modeled in stands.get(column.name, (column,)))
 
     @property
     def modeled_rules(self) -> tuple[Rule, ...]:
@@ -161,33 +160,33 @@ class ConstrainedTable:
         """Values of all columns of the table from modeled ones, and which rows each rule rejects, by its words."""
         rejected = {}
         by_name, complete = {column.name: column for column in self.columns}, dict(values)
-        for one in self.computing:
+        for computing in self.computing:
             outside = np.zeros(len(next(iter(values.values()))), dtype=bool)
-            for name, computed in one.compute(complete).items():
+            for name, computed in computing.compute(complete).items():
                 column, complete[name] = by_name[name], computed
                 if not column.is_categorical:
                     outside |= (computed < column.bounds[0]) | (computed > column.bounds[1])
                 if not column.nullable:
                     outside |= np.isnan(computed)
-            rejected[f"bounds of what {one} computes"] = outside
+            rejected[f"bounds of what {computing} computes"] = outside
         for rule in self.rules:
             if not (isinstance(rule, Determines) and rule.table is None):  # the generator keeps that one
                 rejected[str(rule)] = rule.violations(complete)
         return complete, rejected
 
-    def translate(self, given: Mapping[str, Allowed]) -> "tuple[dict[str, Allowed], dict[str, Allowed]]":
+    def translate(self, conditions: Mapping[str, Allowed]) -> "tuple[dict[str, Allowed], dict[str, Allowed]]":
         """Conditions on columns of the table as those on modeled columns, and the rest."""
         by_name = {column.name: column for column in self.modeled_columns}
         by_computed = {name: rule for rule in self.computing for name in rule.computes}
         exact: dict[str, Allowed] = {}
         rest: dict[str, Allowed] = {}
-        for name, allowed in given.items():
+        for name, allowed in conditions.items():
             written = by_computed[name].translate(name, allowed) if name in by_computed else (name, allowed)
             if written is None:
                 rest[name] = allowed
             else:
-                column, here = written
-                exact[column] = here if column not in exact else exact[column].intersect(here, by_name[column])
+                column, limit = written
+                exact[column] = limit if column not in exact else exact[column].intersect(limit, by_name[column])
         return exact, rest
 
 
@@ -201,17 +200,17 @@ def thresholds(rules: Iterable[Rule], name: str) -> tuple[float, ...]:
 
     All of a column of whole numbers in a function that no table lists: each value has a cell of its own.
     """
-    places: set[float] = set()
+    numbers: set[float] = set()
     for rule in rules:
         if learned_pairs([rule]) and name in rule.columns:
             lower, upper = rule.columns[name].bounds
-            places |= {float(value) for value in range(math.floor(lower) + 1, math.floor(upper) + 1)}
+            numbers |= {float(value) for value in range(math.floor(lower) + 1, math.floor(upper) + 1)}
         for forbidden in rule.forbidden:
             if name in forbidden:
                 column = rule.columns[name]
                 ranges = (*forbidden[name].ranges, *forbidden[name].complement(column).ranges)
-                places |= {low for low, _ in ranges if low > column.bounds[0]}
-    return tuple(sorted(places))
+                numbers |= {low for low, _ in ranges if low > column.bounds[0]}
+    return tuple(sorted(numbers))
 
 
 def rules_section(rules: Iterable[Rule]) -> dict[str, Any]:

@@ -182,8 +182,10 @@ class Schema:
         return replace(self, dropped=())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row a column."""
-        rows = [(one.name, one.kind, _values(one), "may be missing" if one.nullable else "") for one in self.columns]
+        """Show a table in a notebook: a row a column."""
+        rows = [
+            (item.name, item.kind, _values(item), "may be missing" if item.nullable else "") for item in self.columns
+        ]
         return small_table(f"{self.name}, label {self.label or '–'}", rows, ("column", "kind", "values", "missing"))
 
     def to_dict(self) -> dict[str, Any]:
@@ -208,8 +210,8 @@ class Schema:
         for column in self.columns:
             if column.name == normal:
                 return column
-        words = choices(name, self.names, "Columns")
-        raise SchemaError(f"'{name}'{code_points(name)} is not a column of {self.name}.{words}")
+        hint = choices(name, self.names, "Columns")
+        raise SchemaError(f"'{name}'{code_points(name)} is not a column of {self.name}.{hint}")
 
     def select(self, names: Iterable[str]) -> "Schema":
         """A schema of some of the columns, without label, rules and image."""
@@ -218,7 +220,7 @@ class Schema:
 
     @cached_property
     def constrained_table(self) -> ConstrainedTable:
-        """What the rules make of the columns."""
+        """The columns under the rules."""
         return ConstrainedTable(self.columns, self.rules)
 
     @cached_property
@@ -314,10 +316,10 @@ def check_texts(mapping: Mapping[str, Any], where: str) -> None:
     Raises:
         SchemaError: naming the file, the key and the rule.
     """
-    for place, text in texts_in(mapping):
-        fault = fault_of(text, _MOST_WORDS if place.rpartition(".")[2] in ("source", "reason") else LONGEST)
+    for name, text in texts_in(mapping):
+        fault = fault_of(text, _MOST_WORDS if name.rpartition(".")[2] in ("source", "reason") else LONGEST)
         if fault:
-            raise SchemaError(f"{where}: {excerpt(place) or 'a key'} {fault}")
+            raise SchemaError(f"{where}: {excerpt(name) or 'a key'} {fault}")
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:
@@ -351,6 +353,6 @@ def _name(value: Any) -> str:
 def _values(column: Column) -> str:
     """The categories of a column in short, or its bounds."""
     if column.is_categorical:
-        words, more = column.categories[:MOST_WORDS], len(column.categories) - MOST_WORDS
-        return ", ".join(words) + (f" and {more:,} more" if more > 0 else "")
+        texts, more = column.categories[:MOST_WORDS], len(column.categories) - MOST_WORDS
+        return ", ".join(texts) + (f" and {more:,} more" if more > 0 else "")
     return column.range_text

@@ -44,23 +44,23 @@ def schema_text(schema: Any) -> str:
     """A checked schema of a table or of histories; :func:`likeness.pipeline.datasets.read_schema` reads it back."""
     content = schema.to_dict()
     for table in set(content) & set(_TABLES):
-        content[table] = {one["name"]: {key: one[key] for key in one if key != "name"} for one in content[table]}
+        content[table] = {spec["name"]: {key: spec[key] for key in spec if key != "name"} for spec in content[table]}
     return schema_yaml(content)
 
 
 def schema_yaml(content: Mapping[str, Any], comments: Comments | None = None) -> str:
     """The text of a schema file, of a table or of histories; with comments, of a draft."""
-    said = {place: f"  {comment}" for place, comment in (comments or {}).items()}
+    notes = {path: f"  {comment}" for path, comment in (comments or {}).items()}
     lines = list(_COMPLETED if comments is None else _DRAFT)
     for key, value in content.items():
         if key not in _TABLES:
-            lines.append(f"{key}: {_value(value)}{said.get(('', key), '')}")
+            lines.append(f"{key}: {_value(value)}{notes.get(('', key), '')}")
             continue
         lines.append(f"{key}:")
         for name, spec in value.items():
-            if any((name, each) in said for each in spec):
+            if any((name, each) in notes for each in spec):
                 lines.append(f"  {_key(name)}:")
-                lines += [f"    {each}: {_value(item)}{said.get((name, each), '')}" for each, item in spec.items()]
+                lines += [f"    {each}: {_value(item)}{notes.get((name, each), '')}" for each, item in spec.items()]
             else:
                 lines.append(f"  {_key(name)}: {_value(spec)}")
     return "\n".join(lines) + "\n"

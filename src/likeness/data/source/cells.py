@@ -81,8 +81,8 @@ def type_table(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = "."
     columns: dict[str, pd.Series[Any]] = {}
     faults = []
     pixels = leading_pixels(raw) if schema.pixels else []
-    given = tuple(pixels[: len(schema.pixels)]) == schema.pixels
-    for column in schema.columns[len(schema.pixels) if given else 0 :]:
+    is_block = tuple(pixels[: len(schema.pixels)]) == schema.pixels
+    for column in schema.columns[len(schema.pixels) if is_block else 0 :]:
         try:
             columns[column.name] = typed_column(raw[column.name], column, where, decimal, exact)
         except DataError as error:
@@ -92,7 +92,7 @@ def type_table(raw: pd.DataFrame, schema: Schema, where: str, decimal: str = "."
     if not schema.pixels:
         return pd.DataFrame(columns)
     # Of images as one block of bytes: what a pixel becomes is between 0 and 255 either way.
-    values = matrix(raw, schema.pixels) if given else np.stack([columns.pop(name) for name in schema.pixels], axis=1)
+    values = matrix(raw, schema.pixels) if is_block else np.stack([columns.pop(name) for name in schema.pixels], axis=1)
     return with_pixels(values.astype(PIXEL, copy=False), schema.pixels, pd.DataFrame(columns, raw.index))
 
 
@@ -109,26 +109,26 @@ def typed_column(
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
         # no negative zero.)
         numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
-        places, missing = np.arange(len(values)), np.isnan(numbers)
+        codes, missing = np.arange(len(values)), np.isnan(numbers)
     else:
         # Python's objects as texts first: to factorize, True and 1 and 1.0 are one.
-        places, distinct = pd.factorize(texts_of(values) if values.dtype == object else values)
+        codes, distinct = pd.factorize(texts_of(values) if values.dtype == object else values)
         texts = texts_of(pd.Series(distinct))
         missing = (texts.isna() | texts.isin(["", *column.missing_values])).to_numpy()
         numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
     missing = missing | kind.means_missing(texts, numbers, column, decimal)
-    if not column.nullable and (missing.any() or (places < 0).any()):
+    if not column.nullable and (missing.any() or (codes < 0).any()):
         raise refusal("missing", column, file)
     if column.open:
         cells = texts.mask(_invalid_texts(texts), str(column.other)).mask(missing).astype(TEXT)
-        return pd.Series(cells.array.take(places, allow_fill=True), values.index)
+        return pd.Series(cells.array.take(codes, allow_fill=True), values.index)
     if not np.isfinite(numbers[~missing]).all():
         raise refusal("unreadable", column, file)
     numbers = np.where(missing, np.nan, numbers)
     if not kind.is_categorical:
         numbers = _clip_numbers(numbers, column, file, exact)
     cells = column.to_typed(np.append(numbers, np.nan) if column.nullable else numbers).array
-    return pd.Series(cells.take(places), values.index)  # a missing cell has the last place
+    return pd.Series(cells.take(codes), values.index)  # a missing cell has the last place
 
 
 def refusal(fault: str, column: Column, where: str) -> DataError:
@@ -139,12 +139,12 @@ def refusal(fault: str, column: Column, where: str) -> DataError:
         column: of the schema.
         where: name of the source.
     """
-    words = {
+    reasons = {
         "missing": "has a missing value, but is not nullable. Set nullable: true in the schema.",
         "unreadable": f"has a value that is not {column.type.unreadable(column)}",
         "not whole": f"has a value that is not whole, but its kind is {column.kind}. Or use numeric.",
     }
-    return DataError(f"{where}: column '{column.name}' {words[fault]}")
+    return DataError(f"{where}: column '{column.name}' {reasons[fault]}")
 
 
 def _clip_numbers(numbers: NDArray[np.float64], column: Column, file: str, exact: bool) -> NDArray[np.float64]:
@@ -158,7 +158,7 @@ def _clip_numbers(numbers: NDArray[np.float64], column: Column, file: str, exact
 
 
 def _invalid_texts(texts: "pd.Series[str]") -> "pd.Series[bool]":
-    """Which texts cannot be categories: too long, or with a control character or a line end inside.
+    """Tell which texts cannot be categories: too long, or with a control character or a line end inside.
 
     A released text goes into CSV files, YAML, pages and terminals, and they read such characters differently.
     """

@@ -99,7 +99,7 @@ class _Table:
         if not cells:
             raise self._refusal("cannot be read as a table: its header is empty. Name each column in the first line.")
         self.names = list(map(normal_text, cells))
-        self._places = [str(place) for place in range(len(cells))]  # names may come twice
+        self._places = [str(index) for index in range(len(cells))]  # names may come twice
         self._blank = " \t".replace(self.separator, "")
 
     @property
@@ -228,16 +228,16 @@ class _Table:
 
 
 def _are_around_cells(lines: bytes, quote: int, separator: int) -> bool:
-    """Whether the quotes of whole lines are in pairs around cells: no cell holds one, and no pair spans two lines.
+    """Tell whether quotes of whole lines are in pairs around cells: no cell holds one, and no pair spans two lines.
 
     Let the quotes be counted from 0. Each even one stands where a cell begins, and each odd one where a cell ends. Then
     between two pairs nothing is quoted, so those borders are true ones, and a line is read the same without the others.
     """
     signs = np.frombuffer(lines, np.uint8)
-    places, ends = np.flatnonzero(signs == quote), np.flatnonzero(signs == ord("\n"))
-    if len(places) % 2:
+    positions, ends = np.flatnonzero(signs == quote), np.flatnonzero(signs == ord("\n"))
+    if len(positions) % 2:
         return False
-    opening, closing = places[::2], places[1::2]
+    opening, closing = positions[::2], positions[1::2]
     before, after = signs[opening - 1], signs[closing + 1]  # before the first sign is the last, which ends a line
     borders = all(((near == separator) | (near == ord("\n"))).all() for near in (before, after))
     return borders and bool((np.searchsorted(ends, opening) == np.searchsorted(ends, closing)).all())

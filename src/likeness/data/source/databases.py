@@ -188,7 +188,7 @@ class Database:
             if self.dialect == "postgres":
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             connection = connection.execution_options(no_parameters=True)
-            return [[tuple(row) for row in connection.exec_driver_sql(one).fetchall()] for one in statements]
+            return [[tuple(row) for row in connection.exec_driver_sql(sql).fetchall()] for sql in statements]
 
         return self._use_connection(run_all)
 
@@ -207,11 +207,11 @@ class Database:
 
                 types = [postgres.types.get(int(str(column[1]))) for column in described]
                 codes = [
-                    one.name if one is not None and one.oid == column[1] else ""  # that of a list names its elements
-                    for one, column in zip(types, described, strict=True)
+                    kind.name if kind is not None and kind.oid == column[1] else ""  # that of a list names its elements
+                    for kind, column in zip(types, described, strict=True)
                 ]
             return {
-                name: (str(there), code) for name, there, code in zip(_names(result), result.keys(), codes, strict=True)
+                name: (str(key), code) for name, key, code in zip(_names(result), result.keys(), codes, strict=True)
             }
 
         return self._describe_answer(name_types)
@@ -299,7 +299,7 @@ class Database:
 
 
 def _reason(cause: Any, query: str) -> str:
-    """What a driver's error says, with the remedy; empty for most. It quotes a name of the query only."""
+    """Say what a driver's error means, with the remedy; empty for most. It quotes a name of the query only."""
     state = getattr(cause, "sqlstate", None)
     if state == "57014":
         return (
@@ -307,12 +307,12 @@ def _reason(cause: Any, query: str) -> str:
             "PGOPTIONS='-c statement_timeout=0'."
         )
     if state is None:
-        found = {kind: re.search(pattern, str(cause)) for kind, pattern in _UNKNOWN.items()}
+        matches = {kind: re.search(pattern, str(cause)) for kind, pattern in _UNKNOWN.items()}
     elif state in _STATES and cause.diag.statement_position:  # else a function asked, and the name may be a value
-        found = {_STATES[state]: re.search(r'["»]([^"«]+)["«]|(\w+\.\w+)', cause.diag.message_primary or "")}
+        matches = {_STATES[state]: re.search(r'["»]([^"«]+)["«]|(\w+\.\w+)', cause.diag.message_primary or "")}
     else:
         return ""
-    for kind, match in found.items():
+    for kind, match in matches.items():
         name = (match[1] or match[2]) if match else ""
         if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query, re.IGNORECASE):
             return f"It has no {kind} '{name}'. Correct the query."

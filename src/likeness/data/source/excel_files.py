@@ -30,9 +30,9 @@ def excel_chunks(path: SourcePath, layout: FileFormat, rows: int) -> Iterator[pd
     def chunks() -> Iterator[pd.DataFrame]:
         with path.open("rb") as file:
             read = _rows(file, path.name, layout)
-            first = {place: normal_text(text_of(name) or "") for place, name in next(read).items()}
-            last = max(place for place, name in first.items() if name)
-            header = [first.get(place, "") for place in range(1, 1 + last)]
+            first = {number: normal_text(text_of(name) or "") for number, name in next(read).items()}
+            last = max(number for number, name in first.items() if name)
+            header = [first.get(number, "") for number in range(1, 1 + last)]
             yield _frame(header, list(islice(read, rows)), path.name)
             while chunk := list(islice(read, rows)):
                 yield _frame(header, chunk, path.name)
@@ -85,15 +85,15 @@ def _sheet(file: Any, where: str, layout: FileFormat) -> Any:
     if load_workbook is None:
         raise DataError(f"{where}: Excel files need openpyxl. Run: pip install 'likeness-dp[excel]'")
     sheets = load_workbook(file, read_only=True, data_only=True).worksheets
-    found = [sheet for sheet in sheets if layout.sheet in (None, normal_text(sheet.title))]
-    if layout.sheet is None and len(found) > 1:
+    matches = [sheet for sheet in sheets if layout.sheet in (None, normal_text(sheet.title))]
+    if layout.sheet is None and len(matches) > 1:
         raise DataError(f"{where}: has several sheets. Name one in params.yaml, ingest.format.sheet.")
-    if layout.sheet is not None and len(found) != 1:
+    if layout.sheet is not None and len(matches) != 1:
         # The other names may be private.
-        count = "several sheets" if found else "no sheet"
+        count = "several sheets" if matches else "no sheet"
         named = f"'{layout.sheet}'{code_points(layout.sheet)}"
         raise DataError(f"{where}: has {count} {named}. Correct ingest.format.sheet, or rename the sheet.")
-    return found[0]
+    return matches[0]
 
 
 def _frame(header: Sequence[str], rows: Sequence[_Row], where: str) -> pd.DataFrame:

@@ -62,7 +62,7 @@ def read_source(
     raw = raw_chunks(path, schema, columns, source, layout)
     typed_chunks = (typed_chunk(cells, path.name, schema, split_column, person_column, layout) for cells in raw)
     tables, *others = zip(*typed_chunks, strict=True)
-    split, people = (None if one[0] is None else pd.concat(one, ignore_index=True) for one in others)
+    split, people = (None if parts[0] is None else pd.concat(parts, ignore_index=True) for parts in others)
     return pd.concat(tables, ignore_index=True), split, people
 
 
@@ -153,7 +153,7 @@ def source_parts(path: SourcePath) -> list[SourcePart]:
 
 
 def has_names_of_records(path: SourcePath) -> bool:
-    """Whether a record decides names within a source, which decide the order of all rows.
+    """Tell whether a record decides names within a source, which decide the order of all rows.
 
     It is a folder of images, or of partitions as ``year=2024``.
     """

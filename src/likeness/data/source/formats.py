@@ -32,7 +32,7 @@ class SourceFormat(ABC):
     @staticmethod
     @abstractmethod
     def serves(path: SourcePath) -> bool:
-        """Whether an existing file or folder has this format, by its name and those of its files."""
+        """Tell whether an existing file or folder has this format, by its name and those of its files."""
 
     @staticmethod
     @abstractmethod
@@ -101,7 +101,7 @@ def format_of(path: SourcePath) -> type[SourceFormat] | None:
         MissingPackageError: the wing of its ending is not installed.
     """
     SOURCE_FORMATS.check_installed(ending(path).lstrip("."), f"the format of {path.name}")
-    return next((one for one in SOURCE_FORMATS.values() if one.serves(path)), None)
+    return next((source_format for source_format in SOURCE_FORMATS.values() if source_format.serves(path)), None)
 
 
 def format_of_images(where: str) -> type[SourceFormat]:

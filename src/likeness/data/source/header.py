@@ -87,7 +87,7 @@ def guesses_of(source: SourcePath | Database, layout: FileFormat = _PLAIN) -> tu
         kinds |= {name: kind for name, kind in zip(names, swapped, strict=True) if kind == Numeric.name}
     present = {name: _present(column) for name, column in zip(names, columns, strict=True)}
     return kinds, {
-        name: dtype for name, cells in present.items() for dtype, words in _TRUTHS.items() if cells and cells <= words
+        name: dtype for name, cells in present.items() for dtype, forms in _TRUTHS.items() if cells and cells <= forms
     }
 
 
@@ -116,9 +116,9 @@ def _check_header(names: Sequence[str], where: str, are_public: bool) -> None:
         _refuse_header(where, "a name is a number or a date")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        places = [str(index) for index, name in enumerate(names, start=1) if name == twice]
+        numbers = [str(index) for index, name in enumerate(names, start=1) if name == twice]
         raise DataError(
-            f"{where}: columns {' and '.join(places)} of its header have one name. Rename them, so that each "
+            f"{where}: columns {' and '.join(numbers)} of its header have one name. Rename them, so that each "
             "column has its own name. Nothing was written."
         )
 
@@ -156,7 +156,7 @@ def _check_exists(path: SourcePath) -> None:
 
 
 def is_parquet(path: SourcePath) -> bool:
-    """Whether a table is one of Parquet: a file, or a folder."""
+    """Tell whether a table is one of Parquet: a file, or a folder."""
     return ending(path) == ".parquet" or (not is_text(path.name) and not is_excel(path.name) and path.is_dir())
 
 
@@ -179,20 +179,20 @@ def _present(cells: Sequence[str]) -> set[str]:
     return {cell for cell in cells if cell.casefold() not in _MISSING}
 
 
-def _kind_of_type(kind: Any) -> str:
+def _kind_of_type(dtype: Any) -> str:
     kinds = KINDS.values()
-    return next((one.name for one in kinds if any(getattr(pa.types, test)(kind) for test in one.arrow)), "drop")
+    return next((kind.name for kind in kinds if any(getattr(pa.types, test)(dtype) for test in kind.arrow)), "drop")
 
 
 def _kind_of_word(word: str) -> str:
-    """Of a type in the words of a database; texts where it is none of these."""
+    """The kind of a type as a database names it; texts where it is none of these."""
     return next(
-        (_kind_of_type(kind) for words, kind in _TYPES.items() if re.match(words, word, re.I)), Categorical.name
+        (_kind_of_type(kind) for pattern, kind in _TYPES.items() if re.match(pattern, word, re.I)), Categorical.name
     )
 
 
 def _kind_of_series(empty: "pd.Series[Any]") -> str:
-    """Of a column without rows. A dtype that may hold anything is most often one of texts."""
+    """The kind of a column without rows. A dtype that may hold anything is most often one of texts."""
     if isinstance(empty.dtype, pd.CategoricalDtype):
         return Categorical.name  # its categories are values
     try:

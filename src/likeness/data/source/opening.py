@@ -27,7 +27,7 @@ def _only_file(file: IO[bytes]) -> IO[bytes]:
 
 
 def _unpacker(compression: str) -> Callable[[IO[bytes]], Any]:
-    """Of Arrow: Python's readers ignore what follows a whole stream, also the damaged half of a table."""
+    """The unpacker of Arrow: Python's readers ignore what follows a whole stream, also the damaged half of a table."""
     return lambda file: pa.input_stream(file, compression=compression)
 
 
@@ -82,12 +82,12 @@ def read_unpacked(path: SourcePath) -> Iterator[IO[bytes]]:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is that of a CSV file, packed or not."""
+    """Tell whether a name is that of a CSV file, packed or not."""
     return ending(_unpacked_name(name)) in _TEXTS
 
 
 def is_excel(name: str) -> bool:
-    """Whether a name is that of an Excel file."""
+    """Tell whether a name is that of an Excel file."""
     return ending(PurePosixPath(name)) == _EXCEL
 
 
@@ -132,10 +132,10 @@ def drop_errors() -> Iterator[None]:
 
 def unreadable(source: str) -> DataError:
     """The refusal of a damaged file; raise it outside of except blocks, so that no library's error is its cause."""
-    words = f"{source}: cannot be read as a table. Check that it is complete."
+    text = f"{source}: cannot be read as a table. Check that it is complete."
     if is_text(source):
-        words += " Is it in UTF-8? Else set ingest.format.encoding, or: likeness init FILE --format encoding=latin-1."
-        words += " A .zip must hold one file."
+        text += " Is it in UTF-8? Else set ingest.format.encoding, or: likeness init FILE --format encoding=latin-1."
+        text += " A .zip must hold one file."
     if is_excel(source):
-        words += " Remove chart sheets, and save it in Excel again."
-    return DataError(words)
+        text += " Remove chart sheets, and save it in Excel again."
+    return DataError(text)

@@ -102,7 +102,7 @@ def parquet_dtypes(path: SourcePath) -> dict[str, str]:
     """
     content = _open_parquet(parquet_parts(path)[0]).schema_arrow
     dtypes = {name: dtype_name(dtype) for name, dtype in content.empty_table().to_pandas().dtypes.items()}
-    decimals = {one.name: arrow_name(one.type) for one in content if pa.types.is_decimal(one.type)}
+    decimals = {field.name: arrow_name(field.type) for field in content if pa.types.is_decimal(field.type)}
     # Without rows pandas takes categories of texts for objects.
     return {normal_text(name): word.replace("[object", "[str") for name, word in (dtypes | decimals).items()}
 
@@ -128,8 +128,8 @@ def _can_give(kind: pa.DataType, text: str) -> bool:
         return True
     if cells is None:
         return True
-    given = texts_of(cells).iloc[0]
-    return bool(given == text or (day_of(text) and day_of(given) == day_of(text)))
+    cell_text = texts_of(cells).iloc[0]
+    return bool(cell_text == text or (day_of(text) and day_of(cell_text) == day_of(text)))
 
 
 def num_rows(part: SourcePart) -> int:
@@ -140,8 +140,8 @@ def num_rows(part: SourcePart) -> int:
 def _open_parquet(part: SourcePart) -> pq.ParquetFile:
     file = None
     with drop_errors():
-        place = part.path if isinstance(part.path, Path) else part.path.open()
-        file = pq.ParquetFile(place, buffer_size=_BUFFER, pre_buffer=False)
+        source = part.path if isinstance(part.path, Path) else part.path.open()
+        file = pq.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False)
     if file is None:
         raise unreadable(part.name)
     return file
@@ -201,7 +201,7 @@ def parquet_chunks(
             cells = pd.DataFrame(columns, range(len(batch)))
             if reader is not None and shape is not None:
                 where = f"{part.name}: column '{images}' has"
-                values = reader.decode_images((one.as_py() for one in batch.column(images)), shape, where)
+                values = reader.decode_images((image.as_py() for image in batch.column(images)), shape, where)
                 cells = with_pixels(values, pixels, cells)
             yield cells
 
@@ -240,7 +240,7 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
         return pa.DictionaryArray.from_arrays(cells.indices, cells.dictionary.cast(pa.string()))
     if of.is_duration(kind):
         counts = column.cast(pa.int64()).to_pylist()
-        return pa.array([None if one is None else seconds_text(one, kind.unit) for one in counts], pa.string())
+        return pa.array([None if count is None else seconds_text(count, kind.unit) for count in counts], pa.string())
     is_extension = isinstance(kind, pa.BaseExtensionType)
     if is_extension and kind.extension_name.startswith("pandas."):  # a period or an interval
         return pa.array(column.to_pandas().astype(TEXT), pa.string(), from_pandas=True)
@@ -259,7 +259,7 @@ def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
 
 
 def _are_short(cells: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether these are whole numbers whose floats are the same numbers, and have the same texts."""
+    """Tell whether these are whole numbers whose floats are the same numbers, and have the same texts."""
     if not pa.types.is_integer(cells.type):
         return False
     ends = pc.min_max(cells).as_py().values()

@@ -37,8 +37,8 @@ def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
 def hashes_of(texts: Iterable[bytes]) -> Hashes:
     """SHA-256 of each text."""
     sha256 = hashlib.sha256
-    found = b"".join([sha256(text).digest() for text in texts])
-    return np.frombuffer(found, np.uint8).reshape(-1, 32)
+    digests = b"".join([sha256(text).digest() for text in texts])
+    return np.frombuffer(digests, np.uint8).reshape(-1, 32)
 
 
 def leading(hashes: Hashes) -> NDArray[np.uint64]:
@@ -144,8 +144,8 @@ class SourceDigest:
             names: names of the columns.
             columns: cells of each column, of one length; an array of bytes is a shortcut for such a column of Arrow.
         """
-        given = zip(names, columns, strict=True)
-        read = [pair for pair in given if not pa.types.is_nested(getattr(pair[1], "type", pa.null()))]
+        pairs = zip(names, columns, strict=True)
+        read = [pair for pair in pairs if not pa.types.is_nested(getattr(pair[1], "type", pa.null()))]
         count = len(read[0][1]) if read else 0
         for start in range(0, count, _ROWS):
             rows = np.ones(min(_ROWS, count - start), np.uint64)
@@ -170,15 +170,15 @@ class SourceDigest:
 def _cell_numbers(name: str, cells: "pa.Array | NDArray[np.uint8]") -> NDArray[np.uint64]:
     """The numbers of a column's cells, shape (n,)."""
     if isinstance(cells, np.ndarray):
-        distinct, places = pa.array(range(256)), cells
+        distinct, codes = pa.array(range(256)), cells
     else:
         # A dictionary knows no numbers of 16 bits.
         distinct, indices = encode_cells(cells.cast(pa.float32()) if pa.types.is_float16(cells.type) else cells)
-        places = indices.to_numpy()
+        codes = indices.to_numpy()
     texts = pa.concat_arrays([_texts(distinct).fill_null(b""), pa.array([b""], pa.large_binary())])
     numbers = mix_bits(_text_numbers(texts) + _text_numbers(pa.array([name.encode()], pa.large_binary())))
     numbers[pc.binary_length(texts).to_numpy() == 0] = 0
-    return numbers[places]
+    return numbers[codes]
 
 
 def _texts(cells: Any) -> Any:
@@ -197,12 +197,12 @@ def _text_numbers(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
     stops = np.frombuffer(ends, np.int64)[: len(texts) + 1]
     data, lengths = np.frombuffer(content or b"", np.uint8)[: stops[-1]], np.diff(stops)
     weights = mix_bits(np.arange(1, 1 + lengths.max(), dtype=np.uint64))
-    places = np.arange(len(data)) - np.repeat(stops[:-1], lengths)
-    sums = np.append(np.uint64(0), ((data + np.uint64(1)) * weights[places]).cumsum(dtype=np.uint64))[stops]
+    positions = np.arange(len(data)) - np.repeat(stops[:-1], lengths)
+    sums = np.append(np.uint64(0), ((data + np.uint64(1)) * weights[positions]).cumsum(dtype=np.uint64))[stops]
     return np.diff(sums)
 
 
 def _sum(hashes: Hashes) -> int:
     """The hashes as numbers, the first digit first, added up."""
-    words = hashes.view(">u4").sum(axis=0, dtype=np.uint64)
-    return sum(int(word) << (32 * index) for index, word in enumerate(reversed(words)))
+    digits = hashes.view(">u4").sum(axis=0, dtype=np.uint64)
+    return sum(int(digit) << (32 * index) for index, digit in enumerate(reversed(digits)))

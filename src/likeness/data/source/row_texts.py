@@ -65,8 +65,8 @@ def _group_columns(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator
             continue
         first, second = np.indices((len(held.dictionary), len(cells.dictionary))).reshape(2, -1)
         both = pc.binary_join_element_wise(held.dictionary.take(first), cells.dictionary.take(second), _NOTHING)
-        places = held.indices.to_numpy() * len(cells.dictionary) + cells.indices.to_numpy()
-        held = pa.DictionaryArray.from_arrays(places, both)
+        indices = held.indices.to_numpy() * len(cells.dictionary) + cells.indices.to_numpy()
+        held = pa.DictionaryArray.from_arrays(indices, both)
     if held is not None:
         yield held
 
@@ -82,20 +82,20 @@ def join_texts(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
 
 def frame_cells(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa.DictionaryArray:
     """Values as cells of a row. Each different one gets its text once, and is missing where ``texts_of`` gives none."""
-    values, places = encode_cells(cells)
+    values, indices = encode_cells(cells)
     content = texts_of(values).cast(pa.large_binary())
     lengths = pc.binary_length(content).cast(pa.large_string()).cast(pa.large_binary())
     distinct = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
     distinct = pa.concat_arrays([pc.fill_null(distinct, _MISSING), pa.array([b"-"], pa.large_binary())])
-    return pa.DictionaryArray.from_arrays(places, distinct)
+    return pa.DictionaryArray.from_arrays(indices, distinct)
 
 
 def encode_cells(cells: pa.Array) -> tuple[pa.Array, pa.Int32Array]:
     """The different values of cells, and the place of each cell among them; one place more where it is missing."""
     cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
     cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-    places = cells.indices.cast(pa.int32())
-    return cells.dictionary, pc.fill_null(places, len(cells.dictionary)) if places.null_count else places
+    indices = cells.indices.cast(pa.int32())
+    return cells.dictionary, pc.fill_null(indices, len(cells.dictionary)) if indices.null_count else indices
 
 
 def _joined_bytes(values: "NDArray[np.uint8]") -> pa.LargeBinaryArray:

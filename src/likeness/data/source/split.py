@@ -23,7 +23,7 @@ _WIDER = 4  # times as long as the next one is each sorted array of rows, so the
 
 
 def split_by_column(column: "pd.Series[str]", train: str, test: str) -> Parts:
-    """By a public column of the source.
+    """Split by a public column of the source.
 
     Raises:
         DataError: the column holds another value.
@@ -36,7 +36,7 @@ def split_by_column(column: "pd.Series[str]", train: str, test: str) -> Parts:
 
 
 class SplitByContent:
-    """By content and copy of each row, for ``add_remove_one``: a row that comes or goes moves no other row.
+    """A split by content and copy of each row, for ``add_remove_one``: a row that comes or goes moves no other row.
 
     Let a table have k rows with the text t, copies 0 to k - 1. Let w be the last word of SHA-256(t), and let the seed
     give a factor and a start. Copy c is a test row if (factor · w + step · c + start) mod 2^32 is below a threshold.
@@ -67,51 +67,51 @@ class SplitByContent:
         """``train`` or ``test`` for each row of the next chunk, by the hashes of the rows."""
         if not self._fraction:
             return _names(np.zeros(len(hashes), bool))
-        words = last_bits(hashes) * self._factor + self._copies(hashes) * np.uint64(COPIES_STEP) + self._start
-        return _part_names(words, self._fraction)
+        numbers = last_bits(hashes) * self._factor + self._copies(hashes) * np.uint64(COPIES_STEP) + self._start
+        return _part_names(numbers, self._fraction)
 
     def _copies(self, hashes: Hashes) -> NDArray[np.uint64]:
         """The number of each row of a chunk among the rows so far that equal it, shape (n,)."""
-        words, seconds = leading(hashes), leading(hashes[:, 8:])
-        order = _order(words, seconds)
-        words, seconds, places = words[order], seconds[order], np.arange(len(words))
-        starts = np.append(True, (words[1:] != words[:-1]) | (seconds[1:] != seconds[:-1]))[: len(words)]
-        numbers = places - np.maximum.accumulate(np.where(starts, places, 0))
+        heads, seconds = leading(hashes), leading(hashes[:, 8:])
+        order = _order(heads, seconds)
+        heads, seconds, positions = heads[order], seconds[order], np.arange(len(heads))
+        starts = np.append(True, (heads[1:] != heads[:-1]) | (seconds[1:] != seconds[:-1]))[: len(heads)]
+        numbers = positions - np.maximum.accumulate(np.where(starts, positions, 0))
         for passed in self._passed:
-            numbers += _times(*passed, words, seconds)
-        while self._passed and len(self._passed[-1][0]) < _WIDER * len(words):
-            words, seconds = map(np.concatenate, zip(self._passed.pop(), (words, seconds), strict=True))
-            again = _order(words, seconds, "stable")  # which joins two sorted arrays in one pass
-            words, seconds = words[again], seconds[again]
-        if len(words):
-            self._passed.append((words, seconds))
+            numbers += _times(*passed, heads, seconds)
+        while self._passed and len(self._passed[-1][0]) < _WIDER * len(heads):
+            heads, seconds = map(np.concatenate, zip(self._passed.pop(), (heads, seconds), strict=True))
+            again = _order(heads, seconds, "stable")  # which joins two sorted arrays in one pass
+            heads, seconds = heads[again], seconds[again]
+        if len(heads):
+            self._passed.append((heads, seconds))
         copies = np.empty(len(numbers), np.uint64)
         copies[order] = numbers
         return copies
 
 
-def _times(words: Words, seconds: Words, some: Words, others: Words) -> NDArray[np.int64]:
-    """How often each of some rows is among sorted rows, shape (n,). A row is its first 64 bits, and the next."""
-    firsts = np.searchsorted(words, some)
-    found = np.flatnonzero(words[np.minimum(firsts, len(words) - 1)] == some)
-    firsts, ends = firsts[found], np.searchsorted(words, some[found], "right")
+def _times(heads: Words, seconds: Words, some: Words, others: Words) -> NDArray[np.int64]:
+    """Count each of some rows among sorted rows, shape (n,). A row is its first 64 bits, and the next."""
+    firsts = np.searchsorted(heads, some)
+    matches = np.flatnonzero(heads[np.minimum(firsts, len(heads) - 1)] == some)
+    firsts, ends = firsts[matches], np.searchsorted(heads, some[matches], "right")
     times = ends - firsts
     # Nearly always the next bits are equal too: then those of the first and of the last such row are.
-    for at in np.flatnonzero((seconds[firsts] != others[found]) | (seconds[ends - 1] != others[found])):
-        alike, other = seconds[firsts[at] : ends[at]], others[found[at]]
+    for at in np.flatnonzero((seconds[firsts] != others[matches]) | (seconds[ends - 1] != others[matches])):
+        alike, other = seconds[firsts[at] : ends[at]], others[matches[at]]
         times[at] = np.searchsorted(alike, other, "right") - np.searchsorted(alike, other)
     result = np.zeros(len(some), np.int64)
-    result[found] = times
+    result[matches] = times
     return result
 
 
-def _order(words: Words, seconds: Words, kind: Literal["quicksort", "stable"] = "quicksort") -> NDArray[np.int64]:
+def _order(heads: Words, seconds: Words, kind: Literal["quicksort", "stable"] = "quicksort") -> NDArray[np.int64]:
     """The places of rows in ascending order, equal rows as they come: by their first 64 bits, then by the next."""
-    order = np.argsort(words, kind=kind)
-    equal = words[order[1:]] == words[order[:-1]]
+    order = np.argsort(heads, kind=kind)
+    equal = heads[order[1:]] == heads[order[:-1]]
     tied = np.append(equal, False)[: len(order)] | np.append(False, equal)[: len(order)]
     some = np.sort(order[tied])
-    order[tied] = some[np.lexsort((seconds[some], words[some]))]
+    order[tied] = some[np.lexsort((seconds[some], heads[some]))]
     return order
 
 
@@ -122,12 +122,12 @@ def factor_and_start(seed: int) -> tuple[np.uint64, np.uint64]:
 
 
 def held_out_words(fraction: float) -> int:
-    """How many words, from 0 on, mean a test row."""
+    """Count the words, from 0 on, that mean a test row."""
     return math.ceil(fraction * WORDS)
 
 
 class SplitByPosition:
-    """By a public permutation of positions, for ``replace_one``: both sizes are public, and a replaced row stays."""
+    """A split by a public permutation, for ``replace_one``: both sizes are public, and a replaced row stays."""
 
     def __init__(self, count: int, test_fraction: float, seed: int) -> None:
         """Start before the first row. A mask takes a byte a row, and names would take twenty.
@@ -154,15 +154,15 @@ def halves(count: int, seed: int) -> Parts:
 
 
 def split_by_person(people: "pd.Series[str]", test_fraction: float, seed: int) -> Parts:
-    """By a public hash of the person's name, so that all rows of a person are on one side."""
+    """Split by a public hash of the person's name, so that all rows of a person are on one side."""
     codes, names = pd.factorize(people)
     hashes = hashes_of(f"likeness person {seed} {name}".encode() for name in names)
     return _part_names(last_bits(hashes), test_fraction)[codes]
 
 
-def _part_names(words: NDArray[np.uint64], fraction: float) -> Parts:
+def _part_names(numbers: NDArray[np.uint64], fraction: float) -> Parts:
     """``train`` or ``test`` for each row, by a number whose last 32 bits count."""
-    return _names(words % np.uint64(WORDS) < held_out_words(fraction))
+    return _names(numbers % np.uint64(WORDS) < held_out_words(fraction))
 
 
 def _names(is_test: NDArray[np.bool_]) -> Parts:

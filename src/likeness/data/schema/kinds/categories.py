@@ -63,30 +63,30 @@ class Categorical(Kind):
         """The category that a text means; the text itself where it means none. Midnight is also the day alone."""
         day = day_of(text)
         spellings = [text, day, f"{day} 00:00:00", f"{day} 00:00:00Z"] if day else []
-        return next((one for one in spellings if one in column.categories), text)
+        return next((spelling for spelling in spellings if spelling in column.categories), text)
 
     def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
-        """The place of each text; of a text without one that of ``other``."""
-        places = {category: float(index) for index, category in enumerate(column.categories)}
-        rest = math.nan if column.other is None else places.get(column.other, math.nan)
-        found = (places.get(self.spelling(text, column), rest) if isinstance(text, str) else math.nan for text in texts)
-        return np.fromiter(found, np.float64)
+        """The code of each text; of a text without one that of ``other``."""
+        codes = {category: float(index) for index, category in enumerate(column.categories)}
+        rest = math.nan if column.other is None else codes.get(column.other, math.nan)
+        cells = (codes.get(self.spelling(text, column), rest) if isinstance(text, str) else math.nan for text in texts)
+        return np.fromiter(cells, np.float64)
 
     def means_missing(
         self, texts: Iterable[Any], numbers: Floats, column: ColumnFacts, decimal: str = "."
     ) -> NDArray[np.bool_]:
         """The code -9 is also -9.0, or -9,0 under a decimal comma, unless that is a category."""
         codes = {whole_text(word, mark) for word in column.missing_values for mark in (".", decimal)}
-        known = {*column.categories}
-        alike = (isinstance(text, str) and text not in known and whole_text(text, decimal) in codes for text in texts)
+        names = {*column.categories}
+        alike = (isinstance(text, str) and text not in names and whole_text(text, decimal) in codes for text in texts)
         return np.fromiter(alike, np.bool_)
 
     def unreadable(self, column: ColumnFacts) -> str:
         return f"among its public categories. {self.unknown}"
 
     def to_typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
-        places = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(places, pd.Index(list(column.categories)), column.ordered))
+        codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
+        return pd.Series(pd.Categorical.from_codes(codes, pd.Index(list(column.categories)), column.ordered))
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
         codes = values.cat.codes.to_numpy(np.float64)
@@ -113,8 +113,8 @@ class Categorical(Kind):
         """A category that is none of its values. Private categories may be any texts."""
         if column.open:
             return "" if dtype.family == "text" else "private categories, which may be any texts"
-        words = enumerate(column.categories)
-        return next((f"its category '{text}'" for place, text in words if self.value(place, dtype, column) is None), "")
+        pairs = enumerate(column.categories)
+        return next((f"its category '{text}'" for code, text in pairs if self.value(code, dtype, column) is None), "")
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         order = {"ordered": True} if column.ordered else {}
@@ -198,7 +198,7 @@ class Boolean(Categorical):
     )
 
     def spelling(self, text: str, column: ColumnFacts) -> str:
-        """Of true and false, in many spellings."""
+        """The category of a text: true and false have many spellings."""
         return canonical_word(text, column.categories)
 
     def value(self, number: float, dtype: Dtype, column: ColumnFacts) -> Any:
@@ -210,8 +210,8 @@ class Boolean(Categorical):
 
     def fits(self, texts: Set[str]) -> bool:
         """0 and 1, or the usual words."""
-        words = {NUMBERS.get(text, fold_case(text)) for text in texts}
-        return words == {"0", "1"} or words <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
+        spellings = {NUMBERS.get(text, fold_case(text)) for text in texts}
+        return spellings == {"0", "1"} or spellings <= {*FALSE_WORDS, *TRUE_WORDS} - {"0", "1"}
 
     def faults(self, column: ColumnFacts) -> Faults:
         if column.open:
@@ -221,14 +221,14 @@ class Boolean(Categorical):
         pair = list(map(fold_case, column.categories))
         wrong = len(pair) != 2 or len(set(pair)) != 2 or pair[0] in TRUE_WORDS or pair[1] in FALSE_WORDS
         if pair and wrong:
-            words = "is boolean: its categories are two words, the one for false first. Or leave them out."
-            yield "categories", words
+            fault = "is boolean: its categories are two words, the one for false first. Or leave them out."
+            yield "categories", fault
 
     def answer(self, text: str) -> dict[str, Any]:
         """Nothing, or ``no/yes`` in any order."""
-        words = pieces(text.replace("/", ","))
-        turned = len(words) == 2 and (fold_case(words[0]) in TRUE_WORDS or fold_case(words[1]) in FALSE_WORDS)
-        return {"categories": words[::-1] if turned else words} if text else {}
+        texts = pieces(text.replace("/", ","))
+        turned = len(texts) == 2 and (fold_case(texts[0]) in TRUE_WORDS or fold_case(texts[1]) in FALSE_WORDS)
+        return {"categories": texts[::-1] if turned else texts} if text else {}
 
 
 def whole_text(text: str, decimal: str = ".") -> str:

@@ -79,7 +79,7 @@ K = TypeVar("K", bound="type[Kind]")
 
 
 class Kind:
-    """What is said of one kind of column. A new kind gives name, example, :meth:`number` and :meth:`text`.
+    """The rules of one kind of column. A new kind gives name, example, :meth:`number` and :meth:`text`.
 
     Its values are numbers in units of the column, and texts stand for them. It overrides what else is different.
 
@@ -143,13 +143,13 @@ class Kind:
         return self.text(value)
 
     def fits(self, texts: Set[str]) -> bool:
-        """Whether a guess from these texts, of which there is one at least, is this kind."""
+        """Tell whether a guess from these texts, of which there is one at least, is this kind."""
         return False
 
     def parse_bound(self, key: str, value: Any) -> float | str:
         """A number of the schema under this key, as in the YAML file; or the rule that it breaks."""
-        found = self.number(str(value), last=key == "upper")
-        return f"must be a {self.name} like {self.example}." if found is None else found
+        number = self.number(str(value), last=key == "upper")
+        return f"must be a {self.name} like {self.example}." if number is None else number
 
     # Cells
 
@@ -165,13 +165,13 @@ class Kind:
             column: whose cells they are.
             decimal: mark of decimals in the source.
         """
-        found = (self.number(text, column) if isinstance(text, str) else None for text in texts)
-        return np.array([math.nan if one is None else one for one in found], np.float64)
+        numbers = (self.number(text, column) if isinstance(text, str) else None for text in texts)
+        return np.array([math.nan if number is None else number for number in numbers], np.float64)
 
     def means_missing(
         self, texts: Iterable[Any], numbers: Floats, column: ColumnFacts, decimal: str = "."
     ) -> NDArray[np.bool_]:
-        """Which cells mean missing in another spelling than the schema's, by their texts and the numbers read."""
+        """Tell which cells mean missing in another spelling than the schema's, by their texts and the numbers read."""
         return np.isin(numbers, self.missing_numbers(column, decimal))
 
     def missing_numbers(self, column: ColumnFacts, decimal: str = ".") -> list[float]:
@@ -180,19 +180,19 @@ class Kind:
         return [number for number in read if number is not None]
 
     def unreadable(self, column: ColumnFacts) -> str:
-        """What is wrong with a cell that is none of the column: the rest of a sentence, and the remedy."""
+        """Say what is wrong with a cell that is none of the column: the rest of a sentence, and the remedy."""
         return f"a {self.name} like {self.example}. If it means missing, name it in missing_values."
 
     def to_typed(self, numbers: Floats, column: ColumnFacts) -> "pd.Series[Any]":
         """A typed column of numbers within the bounds; NaN for missing."""
-        places, values = pd.factorize(numbers)
+        codes, values = pd.factorize(numbers)
         texts = pd.array([self.text(value) for value in values.tolist()], text_dtype())
-        return pd.Series(texts.take(places, allow_fill=True))
+        return pd.Series(texts.take(codes, allow_fill=True))
 
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
         """Numbers of a typed column, shape (n,); NaN where missing."""
-        places, texts = pd.factorize(values)
-        return np.array([*map(self.number, texts), math.nan], np.float64)[places]
+        codes, texts = pd.factorize(values)
+        return np.array([*map(self.number, texts), math.nan], np.float64)[codes]
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
         """The one text of each typed cell that is there. Different cells have different ones, in databases too."""
@@ -231,7 +231,7 @@ class Kind:
     # Dtypes
 
     def holds(self, dtype: str, layout: str | None = None) -> bool:
-        """Whether a dtype can hold a column of this kind that the source writes so: ``%Y%m%d`` makes whole numbers."""
+        """Tell whether a dtype can hold a column of this kind written so: ``%Y%m%d`` makes whole numbers."""
         parts = parse_dtype(dtype)
         return parts is not None and parts.family in self.families
 
@@ -240,7 +240,7 @@ class Kind:
         return self.text(number)
 
     def unsupported_values(self, dtype: Dtype, column: ColumnFacts) -> str:
-        """What of a column a dtype of its kind cannot hold, for people; empty: nothing. Values lie within bounds."""
+        """Say what of a column a dtype of its kind cannot hold; empty: nothing. Values lie within bounds."""
         if dtype.family == "text":
             return ""
         ends = [end for end in (column.lower, column.upper) if end is not None and math.isfinite(end)]
@@ -264,15 +264,15 @@ class Kind:
         yield from self._own_faults(column)
         lower, upper = column.lower, column.upper
         if lower is None or upper is None:
-            words = "has no bounds. Bounds must be public: give lower and upper from the codebook, never from the rows."
-            yield ("lower" if lower is None else "upper"), words
+            fault = "has no bounds. Bounds must be public: give lower and upper from the codebook, never from the rows."
+            yield ("lower" if lower is None else "upper"), fault
             return
         if not lower < upper or not math.isfinite(upper - lower):
             bounds = f"{self._show_bound(lower)} to {self._show_bound(upper)}"
-            words = f"has bounds {bounds}. They must be finite, lower below upper."
+            fault = f"has bounds {bounds}. They must be finite, lower below upper."
             if lower == upper:
-                words += " A column with one value: give it kind drop, or kind categorical with that one category."
-            yield "lower", words
+                fault += " A column with one value: give it kind drop, or kind categorical with that one category."
+            yield "lower", fault
         elif not self._may_be_bounds(lower, upper):
             yield "lower", self.range_rule
         missing = set(self.missing_numbers(column))
@@ -287,7 +287,7 @@ class Kind:
                 yield "spikes", f"has a spike at {shown}. Spikes must lie within the bounds and be of the kind."
 
     def _may_be_bounds(self, *numbers: float) -> bool:
-        """Whether these may be bounds."""
+        """Tell whether these may be bounds."""
         return not self.is_integral or all(number.is_integer() for number in numbers)
 
     def _own_faults(self, column: ColumnFacts) -> Faults:
@@ -313,16 +313,16 @@ class Kind:
         text = re.sub(rf"({self.pattern})\s*(?:\.\.|\bto\b)\s*(?={self.pattern})", r"\1 ", text, flags=re.ASCII)
         bounds: list[Any] = []
         spikes: list[Any] = []
-        target, words = bounds, iter(re.findall(rf"(?:{self.pattern})(?![^\s,])|[^\s,]+", text, re.ASCII))
-        for word in words:
-            if word == "spikes":
+        target, tokens = bounds, iter(re.findall(rf"(?:{self.pattern})(?![^\s,])|[^\s,]+", text, re.ASCII))
+        for token in tokens:
+            if token == "spikes":
                 target = spikes
-            elif word == "decimals":
-                more["decimals"] = number_or_word(next(words, ""))
-            elif word in ("log", "log1p"):
+            elif token == "decimals":
+                more["decimals"] = number_or_word(next(tokens, ""))
+            elif token in ("log", "log1p"):
                 more["transform"] = "log1p"
             else:
-                target.append(number_or_word(word) if self.numeric_source else word)
+                target.append(number_or_word(token) if self.numeric_source else token)
         if len(bounds) > 2:
             raise SchemaError(
                 "more than two bounds. Write the smallest and the largest possible value: 0..12000.5. "
@@ -332,14 +332,14 @@ class Kind:
         return {**dict(zip(("lower", "upper"), bounds, strict=False)), **more}
 
     def is_answer(self, text: str) -> bool:
-        """Whether a line has the form ``LOWER..UPPER`` with what may follow it in a column of this kind."""
+        """Tell whether a line has the form ``LOWER..UPPER`` with what may follow it in a column of this kind."""
         form = rf"({self.pattern})\s*(?:\.\.|\bto\b)\s*({self.pattern})(\s.*|,\s*(?:{_MORE})\b.*)?"
-        found = re.fullmatch(form, text, re.ASCII)
-        if self.is_categorical or found is None:
+        match = re.fullmatch(form, text, re.ASCII)
+        if self.is_categorical or match is None:
             return False
-        ends = (number_or_word(end) if self.numeric_source else end for end in found.groups()[:2])
-        known = set(self.answer(text)) <= set(self.keys)
-        return known and not any(isinstance(self.parse_bound("upper", end), str) for end in ends)
+        ends = (number_or_word(end) if self.numeric_source else end for end in match.groups()[:2])
+        has_keys = set(self.answer(text)) <= set(self.keys)
+        return has_keys and not any(isinstance(self.parse_bound("upper", end), str) for end in ends)
 
     # SDV
 

@@ -55,15 +55,15 @@ class Date(Kind):
     parts: ClassVar[tuple[bool, bool]] = (True, False)  # whether a day belongs to it, and hours
 
     def number(self, text: str, column: ColumnFacts | None = None, last: bool = False) -> float | None:
-        """In the column's format, or in ISO 8601, which cells with a type have."""
-        found = None
+        """Read a text in the column's format, or in ISO 8601, which cells with a type have."""
+        number = None
         if column is not None and column.format is not None:
-            found = self._parse_layout(text, column.format, *column.bounds)
-        if found is None and re.fullmatch(self.form, text, re.ASCII):
+            number = self._parse_layout(text, column.format, *column.bounds)
+        if number is None and re.fullmatch(self.form, text, re.ASCII):
             with suppress(ValueError):  # 1994-02-30
-                found = self._units(datetime.fromisoformat(self.before[0] + text.replace(",", ".")))
-                found += self.day - 1 if last and self.parts[0] and len(text) == len(_EARLIEST) else 0
-        return found
+                number = self._units(datetime.fromisoformat(self.before[0] + text.replace(",", ".")))
+                number += self.day - 1 if last and self.parts[0] and len(text) == len(_EARLIEST) else 0
+        return number
 
     def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
         """Texts that are all whole and in ISO 8601 are read at once, to the same numbers."""
@@ -94,7 +94,7 @@ class Date(Kind):
         return datetime(1970, 1, 1) + timedelta(seconds=round(number) * self.seconds)
 
     def text(self, value: float, layout: str | None = None) -> str:
-        """In ISO 8601, or as the source writes it."""
+        """Write it in ISO 8601, or as the source does."""
         return moment_text(self.moment(value), layout or self.iso)
 
     def label(self, value: float) -> str:
@@ -121,11 +121,11 @@ class Date(Kind):
     def numbers(self, values: "pd.Series[Any]", column: ColumnFacts) -> Floats:
         kind, scale = pa.type_for_alias(self.stored[0]), self.stored[1]
         cells = pa.array(values, from_pandas=True).cast(kind, safe=False).cast(f"int{kind.bit_width}")
-        found: Floats = np.floor_divide(cells.to_numpy(zero_copy_only=False).astype(np.float64), scale)
-        return found
+        numbers: Floats = np.floor_divide(cells.to_numpy(zero_copy_only=False).astype(np.float64), scale)
+        return numbers
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """In ISO 8601: ``0999-06-10``, ``2003-11-29 17:45:00``, ``17:45:00``."""
+        """Write cells in ISO 8601: ``0999-06-10``, ``2003-11-29 17:45:00``, ``17:45:00``."""
         return cells.cast(self.exact).cast("string")
 
     def marks(self, lower: int, upper: int, most: int) -> Iterable[int]:
@@ -136,8 +136,8 @@ class Date(Kind):
         first, last = self.moment(lower), self.moment(upper)
         count = 12 * (last.year - first.year) + 12
         months = next((months for months in _MONTHS if count / months <= most), _MONTHS[-1])
-        places = (12 * first.year + place for place in range(0, count + 12, months))
-        starts = (date(place // 12, place % 12 + 1, 1) for place in places if place // 12 <= last.year)
+        indices = (12 * first.year + index for index in range(0, count + 12, months))
+        starts = (date(index // 12, index % 12 + 1, 1) for index in indices if index // 12 <= last.year)
         return (self.day * (start - _EPOCH).days for start in starts)
 
     def holds(self, dtype: str, layout: str | None = None) -> bool:
@@ -171,15 +171,15 @@ class Date(Kind):
                 yield "format", f"has format '{column.format}', {fault}"
 
     def _layout_fault(self, layout: str, lower: float, upper: float) -> str:
-        """Why a layout does not tell one date, or time to the minute, from any other; empty where it does."""
+        """Say why a layout does not tell one date, or time to the minute, from any other; empty where it does."""
         number = self.number(self.probe)
         assert number is not None
-        known = is_known(self.before[1] + layout)
-        if not known or self._parse_layout(self.text(number, layout), layout, number, number) != number:
+        is_valid = is_known(self.before[1] + layout)
+        if not is_valid or self._parse_layout(self.text(number, layout), layout, number, number) != number:
             return f"which does not read a whole {self.name}. Write e.g. {self.usual}. Parts: {DIRECTIVES}."
         ends = ("", " 17:45", " 17:45:00", " 17:45:00.000000", " 17:45:00.000000Z", " 17:45:00.000000000")
         probes = (moments(f"{Date.probe}{end}", layout, []) for end in ends)
-        if any(moment.date() != date.fromisoformat(Date.probe) for found in probes for moment in found):
+        if any(moment.date() != date.fromisoformat(Date.probe) for readings in probes for moment in readings):
             return "which reads 2003-11-10 as another day than ISO 8601. Write the source's dates in another way."
         first, last = (self.moment(bound).timetuple()[:6] for bound in (lower, upper))
         if has_two_digit_years(layout) and (first[0] + _CENTURY, *first[1:]) <= last:

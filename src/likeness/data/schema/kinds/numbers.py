@@ -38,7 +38,7 @@ class Numeric(Kind):
     numeric_source = True
 
     def number(self, text: str, column: ColumnFacts | None = None, last: bool = False) -> float | None:
-        """With a point before its decimals."""
+        """Read a number with a point before its decimals."""
         return float(text) if NUMBER.fullmatch(text) or text in ("inf", "-inf") else None
 
     def text(self, value: float, layout: str | None = None) -> str:
@@ -76,8 +76,8 @@ class Numeric(Kind):
 
     def missing_numbers(self, column: ColumnFacts, decimal: str = ".") -> list[float]:
         """The numbers that mean missing; the column's words stand as in the schema, or as in the source."""
-        words = [word.replace(",", ".") if decimal == "," else word for word in column.missing_values]
-        return [number for word in words if (number := self.number(word)) is not None]
+        texts = [text.replace(",", ".") if decimal == "," else text for text in column.missing_values]
+        return [number for text in texts if (number := self.number(text)) is not None]
 
     def unreadable(self, column: ColumnFacts) -> str:
         return (
@@ -93,7 +93,7 @@ class Numeric(Kind):
         return values.to_numpy(dtype="float64", na_value=math.nan)
 
     def exact_texts(self, cells: "pa.Array") -> "pa.Array":
-        """As ``15e-1``: a whole number that does not end with 0, and the power of ten. Zero is ``0e0``.
+        """Write each as ``15e-1``: a whole number that does not end with 0, and the power of ten. Zero is ``0e0``.
 
         The digits are the fewest that are read back as the same float64. PostgreSQL, DuckDB and Java print these
         digits, each in its own notation, and this one follows from all.
@@ -115,7 +115,7 @@ class Numeric(Kind):
         return pc.binary_join_element_wise(pa.array(digits).cast("string"), pa.array(exponents).cast("string"), "e")
 
     def _exact_texts(self, numbers: "pa.Array") -> "pa.Array":
-        """As :meth:`exact_texts`, from the digits of texts."""
+        """Write as :meth:`exact_texts` does, from the digits of texts."""
         shortest = numbers.cast(pa.string())
         read = pc.extract_regex(shortest, _SHORTEST)
         sign, whole, part, power = (pc.struct_field(read, [name]) for name in ("sign", "whole", "part", "power"))
