@@ -100,8 +100,8 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
     for selection in partition_queries(schema, plan, project.params.categories.most):
         key = key_of(selection, encoding_digest(schema))
         yield selection.name, key
-        if (one := answer_to(key)) is not None:
-            categories.append(one)
+        if (answer := answer_to(key)) is not None:
+            categories.append(answer)
     if len(categories) < len(schema.open_columns):
         return
     with contextlib.suppress(KeyError):  # of a query that needs a missing answer: it and all later ones are new
@@ -112,14 +112,14 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
                 named = row_set.scope(query)
                 key = key_of(named, row_set.encoding)
                 yield named.name, key
-                if (one := answer_to(key)) is not None:
-                    auxiliary[query.name] = one
+                if (answer := answer_to(key)) is not None:
+                    auxiliary[query.name] = answer
             named = row_set.scope(recipe.embedding_query(row_set.context, auxiliary))
             yield named.name, key_of(named, row_set.encoding)
 
 
 def refusal_ahead(project: Project) -> str:
-    """Why a run on new rows would be over budget; empty if the cap has room for it.
+    """Give the reason why a run on new rows would be over budget; empty if the cap has room for it.
 
     Without a ledger, the cap is that of params.yaml. It opens no row, no source and no team's database.
 
@@ -195,7 +195,7 @@ class Schedule(NamedTuple):
 
 
 def schedule(project: Project, every: str, years: float) -> Schedule:
-    """What the cap allows of a run that is repeated for years. ρ adds up, so ε grows with the root of their number.
+    """Compute what the cap allows of a run repeated for years. ρ adds up, so ε grows with the root of their number.
 
     In a series each person is in few nights, so ρ grows with the logarithm (:mod:`likeness.privacy.cohorts`).
 
@@ -224,13 +224,13 @@ def schedule(project: Project, every: str, years: float) -> Schedule:
     return Schedule(runs, cost, int(room), keys_room, least)
 
 
-def _room(left: float, one: float, runs: int) -> int:
-    """How often a cost fits into what is left; ``runs`` where there is no limit."""
-    return runs if not one or left == math.inf else math.floor(max(0.0, left * (1 + RELATIVE_TOLERANCE) / one))
+def _room(left: float, cost: float, runs: int) -> int:
+    """Count how often a cost fits into what is left; ``runs`` where there is no limit."""
+    return runs if not cost or left == math.inf else math.floor(max(0.0, left * (1 + RELATIVE_TOLERANCE) / cost))
 
 
 def _remaining_budget(project: Project, budget: Budget, runs: int) -> tuple[Costs, Costs, list[Cohort]]:
-    """What ρ and δ are left by first night, shape (nights,) each, and the cohorts of the nights to come."""
+    """Compute the ρ and δ that are left by first night, shape (nights,) each, and the cohorts of the nights to come."""
     params = project.params
     records = project.ledger.records() if project.ledger_session.home.database.exists() else []
     composed, attempt = composition(costs_on_record(records, budget.population)), base_attempt(params.ledger.attempt)
@@ -242,15 +242,15 @@ def _remaining_budget(project: Project, budget: Budget, runs: int) -> tuple[Cost
     last = 0 if night is None else night.cohort.last
     nights = range(last + 1, min(last + runs, MOST_NIGHTS) + 1)
     left = np.maximum(np.array([[budget.cap_rho], [budget.selection_delta]]) - others - spent, 0.0)
-    return left[0], left[1], [Cohort.from_night(one, range(one)) for one in nights]
+    return left[0], left[1], [Cohort.from_night(number, range(number)) for number in nights]
 
 
-def _nights(left: Costs, one: float, cohorts: Sequence[Cohort]) -> int:
-    """How many nights fit, one after the other, at a cost for each person of the cohort."""
+def _nights(left: Costs, cost: float, cohorts: Sequence[Cohort]) -> int:
+    """Count the nights that fit, one after the other, at a cost for each person of the cohort."""
     room = left * (1 + RELATIVE_TOLERANCE)
     for done, cohort in enumerate(cohorts):
         span = slice(cohort.first, cohort.last + 1)
-        room[span] -= one
+        room[span] -= cost
         if (room[span] < 0).any():
             return done
     return len(cohorts)

@@ -76,7 +76,7 @@ def examine_places(root: Path) -> Iterator[Finding]:
 
 
 def _fault(check: Callable[[], object]) -> str:
-    """What a check says is wrong; empty where it says nothing."""
+    """Run a check and return the fault that it names; empty where it names none."""
     try:
         check()
     except LikenessError as error:
@@ -88,13 +88,13 @@ def _fault(check: Callable[[], object]) -> str:
 
 def _check_disk(folder: Path) -> None:
     """Write a file where there is a folder, else see how much is free where it would be made."""
-    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
-    if there == folder:
+    existing = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    if existing == folder:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".likeness-") as probe:
             probe.write(b"x" * 4096)
             probe.flush()
             os.fsync(probe.fileno())
-    free = shutil.disk_usage(there).free
+    free = shutil.disk_usage(existing).free
     if free < LEAST_FREE:
         raise LikenessError(f"only {free // 2**20} MB are free. Make room.")
 
@@ -119,14 +119,15 @@ def _check_other_runs(project: Project) -> None:
 
 def _check_git(project: Project) -> None:
     ledger = project.ledger_session.ledger
-    check_witnesses(ledger.records(), [one for one in git_witnesses(project.root) if one.ledger_id == ledger.id])
+    witnesses = [witness for witness in git_witnesses(project.root) if witness.ledger_id == ledger.id]
+    check_witnesses(ledger.records(), witnesses)
 
 
 def _check_server(name: str, url: str) -> None:
     """Ask a server whether it is there. What is shown of its URL is scheme, host and port: the rest may be secret."""
     try:
         parts = urlsplit(url)
-        place = f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+        address = f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
     except ValueError:
         raise LikenessError(f"{name} is not a URL. Give http://HOST:PORT and a path.") from None
     path = parts.path if name == "LIKENESS_MLFLOW_URI" else f"{parts.path.rstrip('/')}/health"
@@ -139,4 +140,4 @@ def _check_server(name: str, url: str) -> None:
             pass
     except (OSError, HTTPException, ValueError) as error:  # their texts may repeat the URL
         code = getattr(error, "code", None) or type(getattr(error, "reason", error)).__name__
-        raise LikenessError(f"{place} does not answer ({code}). Start it, or correct {name}.") from None
+        raise LikenessError(f"{address} does not answer ({code}). Start it, or correct {name}.") from None

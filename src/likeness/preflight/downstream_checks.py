@@ -20,14 +20,14 @@ def refusals(project: Project) -> list[LikenessError]:
     able = project.written_model.conditions
     for name, value in conditions_by_name(params.sample.where).items():
         if able is not None and name not in able:
-            words = f"a column of people: {', '.join(able) or 'there is none'}"
-            refused.append(ParamsError(f"sample.where.{name} must be {words}. Correct it."))
+            text = f"a column of people: {', '.join(able) or 'there is none'}"
+            refused.append(ParamsError(f"sample.where.{name} must be {text}. Correct it."))
             continue
         is_class = name == schema.label and schema.task == "classification"
         if method is not None and not method.any_category and name in schema.names and not is_class:
             others = ", ".join(other for other, kind in METHODS.items() if kind.any_category)
-            words = f"method {params.method} can draw rows of a class only, {others} of any value"
-            refused.append(ParamsError(f"sample.where.{name}: {words}"))
+            text = f"method {params.method} can draw rows of a class only, {others} of any value"
+            refused.append(ParamsError(f"sample.where.{name}: {text}"))
             continue
         if name in private:
             continue
@@ -43,8 +43,8 @@ def refusals(project: Project) -> list[LikenessError]:
     if params.ingest.rows == STAY and method is not None:
         try:
             if reasons := project.backend.later_reasons(project.method.maps):
-                words = f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."
-                refused.append(ParamsError(words))
+                text = f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."
+                refused.append(ParamsError(text))
         except MissingPackageError as error:
             refused.append(error)
     device = params.train.device

@@ -69,8 +69,8 @@ def examine(root: Path = Path()) -> Examined:
     sections = model_described(mapping).sections
     columns = [column for section in sections.values() for column in columns_of(mapping, section)]
     constant = [name for name, spec in columns if isinstance(spec, Mapping) and _is_constant(spec)]
-    words = "one category only, which costs noise and holds no information; kind drop is cheaper"
-    notes += [f"{words}: {', '.join(constant)}"] if constant else []
+    note = "one category only, which costs noise and holds no information; kind drop is cheaper"
+    notes += [f"{note}: {', '.join(constant)}"] if constant else []
     if "columns" in sections.values():
         faults += _source_faults(project, mapping, notes)
     else:
@@ -171,9 +171,9 @@ def _column_faults(name: str, spec: Any, error: SchemaError) -> list[str]:
     open_keys = [key for key in open_keys if key in {key for key, _ in error.faults} or key in ("lower", "upper")]
     texts = [text for key, text in error.faults if key not in open_keys]
     if open_keys:
-        words = ", ".join(open_keys[:-1]) + " and " + open_keys[-1] if open_keys[1:] else open_keys[0]
+        listed = ", ".join(open_keys[:-1]) + " and " + open_keys[-1] if open_keys[1:] else open_keys[0]
         verb = "are open questions" if open_keys[1:] else "is an open question"
-        texts.insert(0, f"column '{name}': {words} {verb}. Answer from public knowledge, never from the rows.")
+        texts.insert(0, f"column '{name}': {listed} {verb}. Answer from public knowledge, never from the rows.")
     return texts
 
 
@@ -189,16 +189,16 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
     faults = []
     privacy = content.get("privacy")
     if isinstance(privacy, dict) and privacy.get("population") is None:
-        words = "a name for the PEOPLE in the data. New versions of the data keep it"
-        faults.append(_fault(f"privacy.population is an open question: {words}."))
+        question = "a name for the PEOPLE in the data. New versions of the data keep it"
+        faults.append(_fault(f"privacy.population is an open question: {question}."))
         content = {**content, "privacy": {**privacy, "population": "?"}}
     ingest = content.get("ingest")
     if isinstance(ingest, dict) and "source" in ingest and ingest["source"] is None:  # as `likeness new` writes it
         return None, [*faults, _fault("ingest.source is an open question: the table. Run: likeness init TABLE")]
     unit = ingest.get("unit") if isinstance(ingest, dict) else None
     if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
-        words = "the most rows of one person that are used. It is public, and the noise grows with it"
-        faults.append(_fault(f"ingest.unit.max_rows is an open question: {words}."))
+        question = "the most rows of one person that are used. It is public, and the noise grows with it"
+        faults.append(_fault(f"ingest.unit.max_rows is an open question: {question}."))
         content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
     kinds = typing.get_type_hints(Params)
     for name, kind in kinds.items():
@@ -216,17 +216,17 @@ def _header_faults(project: Project, key: str, names: Iterable[str]) -> tuple[li
     """The header of a source, and the columns of a schema that it lacks."""
     ingest, sources = project.params.ingest, project.sources
     queried = sources.people if key == "people" and ingest.from_database else sources.database
-    place = source_path(project.root, getattr(ingest, key)) if queried is None else queried
+    source = source_path(project.root, getattr(ingest, key)) if queried is None else queried
     try:
-        header = header_of(place, ingest.format)
+        header = header_of(source, ingest.format)
     except DataError as error:
         return [], [_fault(f"ingest.{key}: {error}")]
-    where = f"{place.name}: ingest.people" if queried is not None and key == "people" else place.name
-    if queried is None and is_text(place.name) and len(header) == 1 and not {*names} & {*header}:
-        words = "its first line is one column, and none of the schema. Correct ingest.format.separator, or the schema."
-        return [], [Fault(where, words)]
-    words = "of the schema is not in the header. Correct the schema"
-    return header, [Fault(where, f"column '{name}' {words}.") for name in names if name not in header]
+    where = f"{source.name}: ingest.people" if queried is not None and key == "people" else source.name
+    if queried is None and is_text(source.name) and len(header) == 1 and not {*names} & {*header}:
+        fault = "its first line is one column, and none of the schema. Correct ingest.format.separator, or the schema."
+        return [], [Fault(where, fault)]
+    fault = "of the schema is not in the header. Correct the schema"
+    return header, [Fault(where, f"column '{name}' {fault}.") for name in names if name not in header]
 
 
 def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fault]:
@@ -250,8 +250,8 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
         if name is not None and name not in header:
             faults.append(_fault(f"ingest.{key}.column '{name}' is not in the header of {where}. Correct it."))
     if person in needed:
-        words = "names people (ingest.unit) and is never released. Give it kind drop, or leave it out"
-        faults.append(Fault(project.schema_file.name, f"column '{person}' {words}."))
+        fault = "names people (ingest.unit) and is never released. Give it kind drop, or leave it out"
+        faults.append(Fault(project.schema_file.name, f"column '{person}' {fault}."))
     types = types_of(source) if database is None and is_parquet(source) else {}
     faults += _category_faults(project, columns, types)
     images = isinstance(mapping, Mapping) and mapping.get("image") is not None
@@ -283,16 +283,16 @@ def _category_faults(project: Project, columns: Mapping[str, Any], types: Mappin
             continue
         wrong = texts_without_cells(types[name], [text for text in column.categories if text != column.other])
         if wrong:
-            words = (
+            fault = (
                 f"no cell of type {types[name]} gives {', '.join(map(repr, wrong))}, so the source has no such value"
             )
             remedy = "Write whole numbers as 3, true and false as True and False, days as 2024-12-31"
-            faults.append(Fault(project.schema_file.name, f"column '{name}': {words}. {remedy}."))
+            faults.append(Fault(project.schema_file.name, f"column '{name}': {fault}. {remedy}."))
     return faults
 
 
 def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
-    """Whether the ledger is usable and would take a release with these settings; nothing goes on record.
+    """Check that the ledger is usable and would take a release with these settings; nothing goes on record.
 
     A missing ledger is a note. A team's database is not opened.
     """

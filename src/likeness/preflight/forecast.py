@@ -156,8 +156,10 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
     judged = None
     if rows is not None and drawn is not None and facts.schema.task != "none":
         judged = model.evaluation_seconds(*numbers, facts.layout.width, params.evaluate)
-    many = [_expect_row_set(project, recipe, one, plan.rho, _MANY) for one in row_sets]
-    expected = [None if rows is None else _expect_row_set(project, recipe, one, plan.rho, rows) for one in row_sets]
+    many = [_expect_row_set(project, recipe, row_set, plan.rho, _MANY) for row_set in row_sets]
+    expected = [
+        None if rows is None else _expect_row_set(project, recipe, row_set, plan.rho, rows) for row_set in row_sets
+    ]
     return Forecast(
         method=params.method,
         epsilon=params.privacy.epsilon,
@@ -175,35 +177,33 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         training_seconds=training_seconds(recipe, facts, coordinates),
         evaluation_seconds=judged,
         categories=categories,
-        expected=tuple(one for one in expected if one is not None),
-        relation_records=max((math.ceil(_MANY * one.detectable / RELATION) for one in many if one), default=None),
+        expected=tuple(left for left in expected if left is not None),
+        relation_records=max((math.ceil(_MANY * left.detectable / RELATION) for left in many if left), default=None),
         remedies=() if rows is None else tuple(_remedies(project, row_sets, expected[0], rows)),
     )
 
 
-def _expect_row_set(project: Project, recipe: Method, one: RowSet, rho: float, rows: int) -> Expected | None:
-    """What noise leaves of rows, if their queries and those of others cost ρ together; None without noise."""
+def _expect_row_set(project: Project, recipe: Method, row_set: RowSet, rho: float, rows: int) -> Expected | None:
+    """Forecast what noise leaves of rows, if their queries and those of others cost ρ together; None without noise."""
     if math.isinf(rho):
         return None
-    shares, adjacency = (
-        {share.query: share.share for share in one.shares(recipe)},
-        Adjacency(project.params.privacy.adjacency),
-    )
+    shares = {share.query: share.share for share in row_set.shares(recipe)}
+    adjacency = Adjacency(project.params.privacy.adjacency)
     sigmas = {}
-    for query in recipe.planned_queries(one.context):
-        scoped = one.scope(query)
+    for query in recipe.planned_queries(row_set.context):
+        scoped = row_set.scope(query)
         square = scoped.sensitivity_squared(adjacency, project.plan.unit)
         sigmas[query.name] = math.sqrt(square / (2 * rho * shares[scoped.name])) * 2.0**-scoped.lattice_bits
     private = frozenset(column.name for column in project.written_schema.open_columns)
-    return recipe.forecast_accuracy(one.context, sigmas, rows, private)
+    return recipe.forecast_accuracy(row_set.context, sigmas, rows, private)
 
 
 def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None, rows: int) -> Iterator[Remedy]:
     """Changes that would leave more of relations or shares."""
     if now is None:
         return
-    privacy, plan, recipe, one = project.params.privacy, project.plan, project.method, row_sets[0]
-    schema, columns = one.context.schema, one.context.schema.feature_columns
+    privacy, plan, recipe, first = project.params.privacy, project.plan, project.method, row_sets[0]
+    schema, columns = first.context.schema, first.context.schema.feature_columns
     doubled = plan.rho * rho_for(2 * privacy.epsilon, privacy.delta) / rho_for(privacy.epsilon, privacy.delta)
     changes: list[tuple[str, Method, Schema, float]] = [
         (f"epsilon {2 * privacy.epsilon:g}, for a weaker promise", recipe, schema, doubled)
@@ -218,23 +218,24 @@ def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None
             changes.append(
                 ("half of the columns", recipe, replace(schema, columns=columns_of_half, rules=()), plan.rho)
             )
-        if one.context.layout.num_classes > 1:
+        if first.context.layout.num_classes > 1:
             unlabeled = replace(schema, label=None, task="none")
             changes.append(("no label, for a table that predicts it less well", recipe, unlabeled, plan.rho))
-    for words, method, other, rho in changes:
-        then = _expect_row_set(project, method, replace(one, context=replace(one.context, schema=other)), rho, rows)
+    for change, method, other, rho in changes:
+        then = _expect_row_set(project, method, replace(first, context=replace(first.context, schema=other)), rho, rows)
         if then is None or then.detectable > 1:  # no relation would survive
             continue
         if then.detectable < _BETTER * now.detectable or then.pair_distance < _BETTER * now.pair_distance:
-            yield Remedy(words, then)
+            yield Remedy(change, then)
 
 
 def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> Iterator[QueryForecast]:
     """The noise of each query, and the accuracy of what it measures."""
     params, plan, recipe = project.params, project.plan, project.method
     private = frozenset(column.name for column in project.written_schema.open_columns)
-    queries = [(one.context, one.scope(query)) for one in row_sets for query in recipe.planned_queries(one.context)]
-    for context, query in queries:
+    pairs = [(row_set, query) for row_set in row_sets for query in recipe.planned_queries(row_set.context)]
+    for row_set, planned in pairs:
+        context, query = row_set.context, row_set.scope(planned)
         square = query.sensitivity_squared(Adjacency(params.privacy.adjacency), plan.unit)
         sensitivity, multiplier = math.sqrt(square) * 2.0**-query.lattice_bits, plan.query(query.name).noise_multiplier
         sigma = sensitivity * multiplier
@@ -253,7 +254,7 @@ def _queries(project: Project, row_sets: Sequence[RowSet], rows: int | None) -> 
 
 def _most_released(params: Params, categories: Sequence[CategoriesForecast], rows: int | None) -> int:
     """The most categories of a column that are released: each needs as many records as the threshold."""
-    reached = [int(rows / one.threshold) for one in categories if rows is not None and one.threshold > 0]
+    reached = [int(rows / column.threshold) for column in categories if rows is not None and column.threshold > 0]
     return max(1, min([params.categories.most, *reached]))
 
 

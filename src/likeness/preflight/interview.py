@@ -111,8 +111,8 @@ class Interview:
             SchemaError: the given values break a rule, so no answer helps.
         """
         self._open = [name for name in self.draft if not self.draft[name].is_settled]
-        own = self.draft.table_questions
-        self._words = {"source": _WORDS["source"], **own.first, **_WORDS, **own.last}  # in their order
+        table = self.draft.table_questions
+        self._words = {"source": _WORDS["source"], **table.first, **_WORDS, **table.last}  # in their order
         self._shown: set[str] = set()
         self._accept(self.draft)
         self._show(_INTRO)
@@ -163,7 +163,7 @@ class Interview:
             self._shown.add(text)
 
     def _went_back(self, line: str) -> bool:
-        """Whether the line asks for an earlier question: the last one, or that of a column."""
+        """Tell whether the line asks for an earlier question: the last one, or that of a column."""
         back = _BACK.fullmatch(line)
         if back is None:
             return False
@@ -198,23 +198,23 @@ class Interview:
 
     def _column_numbers(self) -> str:
         """All columns with their numbers; columns in a row whose names differ in digits only, as one."""
-        places = {name: index for index, name in enumerate(self.draft, start=1)}
+        numbers = {name: index for index, name in enumerate(self.draft, start=1)}
         texts: list[str] = []
         for _, run in groupby(self.draft, _stem):
             names = list(run)
             if len(names) < _ALIKE:
-                texts += [f"{places[name]}\u00a0{name}" for name in names]
+                texts += [f"{numbers[name]}\u00a0{name}" for name in names]
             else:
-                texts.append(f"{places[names[0]]}-{places[names[-1]]}\u00a0{names[0]} to {names[-1]}")
+                texts.append(f"{numbers[names[0]]}-{numbers[names[-1]]}\u00a0{names[0]} to {names[-1]}")
         return ", ".join(texts)
 
     def _column_question(self, name: str) -> tuple[str, str]:
         kind, group = self._draft[name].kind, self._group(name)
-        place, last = list(self.draft).index(name) + 1, f" to {group[-1]}" if group[1:] else ""
+        number, last = list(self.draft).index(name) + 1, f" to {group[-1]}" if group[1:] else ""
         if last:
             self._show(f"  {len(group)} columns alike: {', '.join(group)}. One answer for all. Or: each")
         self._show(f"  {kind}: {_DROPPED if kind == DROP else KINDS[kind].hint}")
-        return f"{place} {name}{last}, {kind}: ", _FORMS
+        return f"{number} {name}{last}, {kind}: ", _FORMS
 
     def _group(self, name: str) -> list[str]:
         """The columns that share the question of a column: open ones of its kind whose names differ in digits only.
@@ -225,8 +225,8 @@ class Interview:
         group = [
             each for each in self._alike(name) if each not in self._single and (either or _stem(each) == _stem(name))
         ]
-        alone = name not in group or not self._draft[name].is_guessed or name == self._draft.label
-        return group if not alone and len(group) >= _ALIKE else [name]
+        single = name not in group or not self._draft[name].is_guessed or name == self._draft.label
+        return group if not single and len(group) >= _ALIKE else [name]
 
     def _alike(self, name: str) -> list[str]:
         """A column and the open ones of its guessed kind, without the label."""
@@ -274,16 +274,16 @@ class Interview:
             self._single |= set(group)
             return ()
         if pattern:
-            given = column_called(pattern[2], list(draft))
-            if draft[given].is_guessed:
-                raise SchemaError(f"column '{given}' has no answer yet. Answer it first.")
+            source = column_called(pattern[2], list(draft))
+            if draft[source].is_guessed:
+                raise SchemaError(f"column '{source}' has no answer yet. Answer it first.")
             names = [each for each in self._open if fnmatchcase(each, pattern[1]) and each != draft.label]
             names = [each for each in names if draft[each].is_guessed or each == self._again]
             if not names:
                 raise SchemaError(f"no column without an answer has a name like {pattern[1]}.")
             for each in names:
-                draft[each].copy(draft[given])
-            notes: Sequence[str] = [f"as {given}: {', '.join(names)}"]
+                draft[each].copy(draft[source])
+            notes: Sequence[str] = [f"as {source}: {', '.join(names)}"]
         else:
             answer = read_answer(line, guess)
             if not answer.text and answer.kind != guess and answer.kind != Boolean.name:

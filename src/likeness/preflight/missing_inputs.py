@@ -45,9 +45,9 @@ class MissingInputs:
         self.lines += text.splitlines()
         self.kinds.add(kind)
 
-    def question(self, place: str, words: str) -> None:
+    def question(self, parameter: str, text: str) -> None:
         """Add a parameter that only a person can give."""
-        self.line(as_lines({place: words}))
+        self.line(as_lines({parameter: text}))
 
     def add_refusal(self, action: Callable[[], Any]) -> None:
         """Add the refusal of an action, if it refuses."""
@@ -56,42 +56,42 @@ class MissingInputs:
         except LikenessError as error:
             self._wrong(str(error), type(error))
 
-    def ledger(self, home: str | None, population: str | None, known: Iterable[LedgerReference] = ()) -> None:
+    def ledger(self, home: str | None, population: str | None, references: Iterable[LedgerReference] = ()) -> None:
         """Add a ledger that is not started or is lost, or is another than these people have.
 
-        ``known`` holds places that name a ledger, beside those of a project here.
+        ``references`` holds places that name a ledger, beside those of a project here.
         """
 
         def check() -> None:
-            place = locate(home)
-            ledger = Ledger.open(place) if Ledger.exists(place) or read_anchor(place) is not None else None
+            location = locate(home)
+            ledger = Ledger.open(location) if Ledger.exists(location) or read_anchor(location) is not None else None
             if population is not None:
-                refuse_other_ledger(Path(), population, place, ledger, known)
+                refuse_other_ledger(Path(), population, location, ledger, references)
             if ledger is None:
                 start = f"likeness.Ledger.start({'' if home is None else repr(home)})"
                 self.line(f"import likeness\n{start}  # once per machine; or run: likeness ledger init", LedgerError)
 
         self.add_refusal(check)
 
-    def schema(self, given: Any, frame: "DataFrame | Any") -> None:
+    def schema(self, schema: Any, frame: "DataFrame | Any") -> None:
         """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
-        if given is None and hasattr(frame, "dtypes"):
+        if schema is None and hasattr(frame, "dtypes"):
             self.line("synthesizer.schema = schema = likeness.draft(frame)", SchemaError)
 
-            given = draft(frame)
-        if given is None:
+            schema = draft(frame)
+        if schema is None:
             self._wrong("schema is missing. Give a Schema, a mapping, or the path of a schema file.", ParamsError)
-        elif isinstance(given, SchemaDraft) and given.missing():
-            self.line(as_lines(given.missing()), SchemaError)
-            self.lines += [] if given.label else ["schema.label = None  # or the name of the column to be predicted"]
-            self._header(given.to_dict(), frame)
+        elif isinstance(schema, SchemaDraft) and schema.missing():
+            self.line(as_lines(schema.missing()), SchemaError)
+            self.lines += [] if schema.label else ["schema.label = None  # or the name of the column to be predicted"]
+            self._header(schema.to_dict(), frame)
         else:
-            self.add_refusal(lambda: self._content(given, frame))
+            self.add_refusal(lambda: self._content(schema, frame))
 
-    def _content(self, given: Any, frame: "DataFrame | Any") -> None:
+    def _content(self, schema: Any, frame: "DataFrame | Any") -> None:
         """Add the faults of a schema that has no open question."""
-        where = Path(given).name if isinstance(given, str | Path) else "schema"
-        content = read_mapping(given) if isinstance(given, str | Path) else given
+        where = Path(schema).name if isinstance(schema, str | Path) else "schema"
+        content = read_mapping(schema) if isinstance(schema, str | Path) else schema
         content = content if isinstance(content, Mapping) else content.to_dict()
         for text in faults_of(content):
             self._wrong(f"{where}: {text}", SchemaError)

@@ -37,7 +37,7 @@ class Report:
         return not self.faults and all(word != NOT_ENOUGH for word, _ in _verdicts(self.forecast))
 
     def __str__(self) -> str:
-        """For a person."""
+        """Give the report as text for a person."""
         return self.text()
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Report:
         return content
 
     def text(self) -> str:
-        """For a person."""
+        """Give the report as text for a person."""
         lines = []
         if self.faults:
             lines.append(f"{len(self.faults)} to put right:")
@@ -78,8 +78,8 @@ class Report:
         return "\n".join([*lines, *self._refusals()])
 
     def _refusals(self) -> list[str]:
-        words = "unless these rows are on record with these settings, a run is refused"
-        return [f"{words}: {self.refusal}"] if self.refusal else []
+        text = "unless these rows are on record with these settings, a run is refused"
+        return [f"{text}: {self.refusal}"] if self.refusal else []
 
 
 def _forecast_lines(forecast: Forecast) -> list[str]:
@@ -139,26 +139,26 @@ def _seconds(seconds: float | None, what: str) -> str:
 
 
 def _expected_lines(forecast: Forecast) -> list[str]:
-    """What noise leaves, and what would leave more."""
+    """Say what noise leaves, and what would leave more."""
     lines = []
-    for one in forecast.expected:
-        middle, every = _strength(one.detectable), _strength(one.hardest)
+    for left in forecast.expected:
+        middle, every = _strength(left.detectable), _strength(left.hardest)
         lines.append(
             f"  relations (absolute correlation of ranks, Cramér's V) survive from about {middle} in half "
-            f"of {one.pairs:,} pairs, of {every} in all; hardest: {' and '.join(one.hardest_pair)}"
+            f"of {left.pairs:,} pairs, of {every} in all; hardest: {' and '.join(left.hardest_pair)}"
         )
         lines.append(
-            f"  noise makes about {one.column_distance:.2g} of the total variation of a column, and "
-            f"{one.pair_distance:.2g} of that of a pair"
+            f"  noise makes about {left.column_distance:.2g} of the total variation of a column, and "
+            f"{left.pair_distance:.2g} of that of a pair"
         )
-        if one.mean_error is not None:
-            lines.append(f"  the mean of a number errs by about {one.mean_error:.2g} standard deviations")
-        classes = "" if one.class_share is None else f"a class with less than {one.class_share:.2g} of the records, or "
-        lines.append(f"  noise is a quarter or more of {classes}a category with less than {one.category_share:.2g}")
+        if left.mean_error is not None:
+            lines.append(f"  the mean of a number errs by about {left.mean_error:.2g} standard deviations")
+        rare = "" if left.class_share is None else f"a class with less than {left.class_share:.2g} of the records, or "
+        lines.append(f"  noise is a quarter or more of {rare}a category with less than {left.category_share:.2g}")
     for remedy in forecast.remedies:
         strength = _strength(remedy.expected.detectable)
         lines.append(f"  would help: {remedy.words}: strength {strength}, pairs {remedy.expected.pair_distance:.2g}")
-    if not forecast.remedies and any(one.detectable > 1 for one in forecast.expected):
+    if not forecast.remedies and any(left.detectable > 1 for left in forecast.expected):
         lines.append("  would help: more records, or a table of the few columns that matter most")
     return lines
 
@@ -176,17 +176,12 @@ def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, str]]:
     if rows < needed:
         epsilon = forecast.epsilon * needed / rows
         more = f"raise privacy.epsilon to about {epsilon:.2g}, " if epsilon <= _LARGE else ""
-        word, text = (
-            NOT_ENOUGH,
-            (
-                f"{rows:,} records; the rule for single columns needs {needed:,}: {more}merge categories, take fewer "
-                "columns or bins, or expect to lose rare values"
-            ),
-        )
-    lost, pairs = sum(one.lost for one in forecast.expected), sum(one.pairs for one in forecast.expected)
+        word = NOT_ENOUGH
+        text += f": {more}merge categories, take fewer columns or bins, or expect to lose rare values"
+    lost, pairs = sum(left.lost for left in forecast.expected), sum(left.pairs for left in forecast.expected)
     if lost:
         word = NOT_ENOUGH if word == NOT_ENOUGH or 2 * lost > pairs else IN_PART
-        hardest = " and ".join(max(forecast.expected, key=lambda one: one.hardest).hardest_pair)
+        hardest = " and ".join(max(forecast.expected, key=lambda left: left.hardest).hardest_pair)
         text += f". A relation of strength {RELATION} is lost in {lost:,} of {pairs:,} pairs, as {hardest}"
     elif pairs:
         text += f". A relation of strength {RELATION} survives in all {pairs:,} pairs"

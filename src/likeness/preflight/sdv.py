@@ -40,8 +40,8 @@ def from_sdv(metadata: Any, table: str | None = None) -> SchemaDraft:
     specs = {str(column): _spec(spec, column == key) for column, spec in columns.items()}
     draft = SchemaDraft({column: spec.pop("kind") for column, spec in specs.items()}, name)
     for column, spec in specs.items():
-        for given, value in spec.items():
-            setattr(draft[column], given, value)
+        for setting, value in spec.items():
+            setattr(draft[column], setting, value)
     return draft
 
 

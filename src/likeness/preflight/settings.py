@@ -89,10 +89,10 @@ def check_columns(kinds: Mapping[str, str], **options: str | None) -> None:
     for option, column in options.items():
         if column is not None and column not in kinds:
             # No error names the columns: a first line of words may be a row.
-            words = "Give a name of the first line, which must be a header."
+            remedy = "Give a name of the first line, which must be a header."
             if column.casefold() in {name.casefold() for name in kinds}:
-                words = "One is that differs in capitals only: write it as in the first line."
-            raise SchemaError(f"--{option} {column} is not a column. {words}")
+                remedy = "One is that differs in capitals only: write it as in the first line."
+            raise SchemaError(f"--{option} {column} is not a column. {remedy}")
     if split is not None and split in (label, person):
         raise SchemaError(f"--split {split} is the label or names people. Give another column.")
     if person is not None and person == label:
