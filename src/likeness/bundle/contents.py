@@ -45,7 +45,7 @@ def outputs_in(present: Collection[str]) -> Outputs:
 
 
 def allowed_name(name: str, names: Collection[str] = ALWAYS) -> bool:
-    """Whether a bundle that always has some names may hold a file of this one."""
+    """Tell whether a bundle that always has some names may hold a file of this one."""
     path = Path(name)
     return name in names or (
         path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()

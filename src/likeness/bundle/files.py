@@ -117,7 +117,7 @@ class Bundle:
 
     @cached_property
     def project(self) -> Project:
-        """What follows from settings and schema."""
+        """The project that follows from settings and schema."""
         return Project(self.folder, self.params, self.public_schema)
 
     @cached_property
@@ -144,7 +144,7 @@ class Bundle:
     def schema(self) -> Schema:
         """The public schema, its open columns completed with the released categories."""
         return complete_schema(
-            self.project.written_schema, [one for one in self.answers if one.receipt.stage == SELECTION_STAGE]
+            self.project.written_schema, [answer for answer in self.answers if answer.receipt.stage == SELECTION_STAGE]
         )
 
     @cached_property
@@ -205,8 +205,8 @@ def open_bundle(path: Path) -> Iterator[Path]:
             with zipfile.ZipFile(path) as archive:
                 _unpack(archive, path, Path(temporary))
         except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, struct.error, zlib.error):
-            words = "is neither a folder nor a zip file that can be read. Get it again."
-            raise ArtifactError(f"{excerpt(path)} {words}") from None
+            fault = "is neither a folder nor a zip file that can be read. Get it again."
+            raise ArtifactError(f"{excerpt(path)} {fault}") from None
         _check_regular(Path(temporary))
         yield Path(temporary)
 
@@ -214,8 +214,8 @@ def open_bundle(path: Path) -> Iterator[Path]:
 def _check_regular(folder: Path) -> None:
     """Refuse links, pipes and devices: opening one may never end, or lead to another place."""
     for inner in sorted(_FOLDERS):
-        place = folder / inner
-        if place.is_symlink() or (place.exists() and not place.is_dir()):
+        path = folder / inner
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise ArtifactError(f"{excerpt(folder)}: '{inner}' is not a folder")
     listed = [folder / name for name in names.ALWAYS]
     for file in [*listed, *(folder / names.RELEASED).glob("*")]:
@@ -271,8 +271,8 @@ def files(bundle: Bundle) -> str:
     folders = {str(path.relative_to(bundle.folder)) for path in paths if path.is_dir() and not path.is_symlink()}
     present = {str(path.relative_to(bundle.folder)) for path in paths} - folders
     always = names.always(names.outputs_in(present))
-    places = {str(parent) for name in always for parent in Path(name).parents} | {names.RELEASED}
-    stray = sorted({name for name in present if not names.allowed_name(name, always)} | folders - places)
+    parents = {str(parent) for name in always for parent in Path(name).parents} | {names.RELEASED}
+    stray = sorted({name for name in present if not names.allowed_name(name, always)} | folders - parents)
     require(not stray, f"{stray[0] if stray else ''} does not belong in a bundle")
     lost = sorted(set(always) - present)
     require(not lost, f"{lost[0] if lost else ''} is missing")
@@ -294,9 +294,9 @@ def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
         ArtifactError: naming file and rule.
     """
     for check in checks:
-        said = run_check(check.__name__, check, Bundle(folder))
-        if not said.passed:
-            raise ArtifactError(f"{excerpt(folder)}: {said.text}. Get it again from its author.")
+        verdict = run_check(check.__name__, check, Bundle(folder))
+        if not verdict.passed:
+            raise ArtifactError(f"{excerpt(folder)}: {verdict.text}. Get it again from its author.")
 
 
 def checksums(bundle: Bundle) -> str:
@@ -337,10 +337,10 @@ def form(bundle: Bundle) -> str:
     require(plain, f"{names.SETTINGS} has a number that is larger than Likeness needs one")
     for name, text in texts.items():
         require(bundle.text(name) == text, f"{name} is not written as this version writes it")
-    for name, one in bundle.released_files.items():
-        require((bundle.folder / name).read_bytes() == to_bytes(one), f"{name} holds more than values and a receipt")
-        named = name == f"{names.RELEASED}/{one.receipt.query}.safetensors"
-        require(named, f"{name} has the answer to {one.receipt.query}")
+    for name, answer in bundle.released_files.items():
+        require((bundle.folder / name).read_bytes() == to_bytes(answer), f"{name} holds more than values and a receipt")
+        named = name == f"{names.RELEASED}/{answer.receipt.query}.safetensors"
+        require(named, f"{name} has the answer to {answer.receipt.query}")
     with tempfile.TemporaryDirectory() as temporary:
         for folder in bundle.project.outputs.generators:
             SavedGenerator.load(bundle.folder / folder).save(Path(temporary) / folder)

@@ -46,7 +46,7 @@ def require(condition: bool, reason: str) -> None:
 
 
 def run_check(name: str, check: Callable[[T], str], bundle: T) -> Check:
-    """What a check says of a bundle, in one line without controls: a stranger wrote parts of it."""
+    """Run a check on a bundle. Its text is one line without controls: a stranger wrote parts of the bundle."""
     try:
         passed, text = True, check(bundle)
     except (Untestable, MissingPackageError) as reason:
@@ -62,6 +62,6 @@ def run_check(name: str, check: Callable[[T], str], bundle: T) -> Check:
 
 
 def _needs_memory(error: Exception) -> bool:
-    """Whether an array did not fit: numpy and torch say so by several errors."""
+    """Tell whether an array did not fit: numpy and torch say so by several errors."""
     worded = isinstance(error, RuntimeError | ValueError) and not isinstance(error, RecursionError)
     return isinstance(error, MemoryError | OverflowError) or (worded and bool(_MEMORY.search(str(error))))
