@@ -47,22 +47,22 @@ class _Commands(TyperGroup):
         if cmd_name not in COMMANDS or super().get_command(ctx, cmd_name):
             return super().get_command(ctx, cmd_name)
         module, _, name = COMMANDS[cmd_name].partition(":")
-        found = getattr(import_module(f"{_PACKAGE}.{module}"), name)
-        if not isinstance(found, typer.Typer):
-            alone = App(add_completion=False)
-            alone.command(cmd_name)(found)
-            found = alone
-        return typer.main.get_command(found)
+        command = getattr(import_module(f"{_PACKAGE}.{module}"), name)
+        if not isinstance(command, typer.Typer):
+            single = App(add_completion=False)
+            single.command(cmd_name)(command)
+            command = single
+        return typer.main.get_command(command)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Help with what the sources say of each command: to load all of them takes seconds."""
-        self.commands = {name: TyperCommand(name, help=_help(place)) for name, place in COMMANDS.items()}
+        self.commands = {name: TyperCommand(name, help=_help(path)) for name, path in COMMANDS.items()}
         super().format_help(ctx, formatter)
 
 
-def _help(place: str) -> str | None:
+def _help(path: str) -> str | None:
     """The docstring of a command, or that of the module of a group."""
-    module, _, name = place.partition(":")
+    module, _, name = path.partition(":")
     tree = ast.parse(files(_PACKAGE).joinpath(f"{module}.py").read_text(encoding="utf-8"))
     functions = [part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == name]
     return ast.get_docstring(functions[0] if functions else tree)

@@ -70,8 +70,8 @@ def verify(
 
 def checks_text(checks: Sequence[Check]) -> str:
     """The output of ``likeness verify``, one line a check."""
-    words = {True: "ok", False: "WRONG", None: "not tested"}
-    return table(("", "check", ""), [(words[check.passed], check.name, check.text) for check in checks], words=3)
+    marks = {True: "ok", False: "WRONG", None: "not tested"}
+    return table(("", "check", ""), [(marks[check.passed], check.name, check.text) for check in checks], text_columns=3)
 
 
 UNTESTED = 3

@@ -59,14 +59,10 @@ def doctor(as_json: JSON = False) -> None:
     """
     findings = list(examine_places(Path()))
     if as_json:
-        say_json([one._asdict() for one in findings])
+        say_json([finding._asdict() for finding in findings])
     else:
-        say(
-            "\n".join(
-                f"{'WRONG' if one.fault else 'well '}  {one.place}{one.fault and f': {one.fault}'}" for one in findings
-            )
-        )
-    if any(one.fault for one in findings):
+        say("\n".join(f"{'WRONG' if fault else 'well '}  {name}{fault and f': {fault}'}" for name, fault in findings))
+    if any(finding.fault for finding in findings):
         raise typer.Exit(1)
 
 
@@ -80,24 +76,24 @@ def sql() -> None:
     project = Project.load()
     if project.counts is None:
         raise DataError("ingest.rows is come, so the rows of the source are read here. Set ingest.rows: stay.")
-    known = not project.written_schema.open_columns or bool(project.paths.category_files)
-    for text in project.counts.script(project.schema if known else None, _queries(project) if known else ()):
+    complete = not project.written_schema.open_columns or bool(project.paths.category_files)
+    for text in project.counts.script(project.schema if complete else None, _queries(project) if complete else ()):
         say(text)
-    if not known:
+    if not complete:
         say("\n-- Later queries depend on the released categories.")
 
 
 def _queries(project: Project) -> Iterator[tuple[int, Query]]:
-    """The queries of a method, each with the place of its row set, up to the first one without an answer."""
+    """The queries of a method, each with the index of its row set, up to the first one without an answer."""
     answers = load_folder(project.paths.auxiliary)
-    for place, row_set in enumerate(project.row_sets):
+    for index, row_set in enumerate(project.row_sets):
         released: dict[str, Released] = {}
         for query in project.method.auxiliary_queries(row_set.context, released):
-            asked = row_set.scope(query)
-            yield place, asked
-            if asked.name not in answers:
-                say(f"\n-- Later queries depend on the answer of {asked.name}.")
+            scoped = row_set.scope(query)
+            yield index, scoped
+            if scoped.name not in answers:
+                say(f"\n-- Later queries depend on the answer of {scoped.name}.")
                 break
-            released[query.name] = answers[asked.name]
+            released[query.name] = answers[scoped.name]
         else:
-            yield place, row_set.scope(project.method.embedding_query(row_set.context, released))
+            yield index, row_set.scope(project.method.embedding_query(row_set.context, released))

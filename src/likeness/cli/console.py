@@ -45,21 +45,21 @@ class _Command(TyperCommand):
             return super().parse_args(ctx, args)
         except Exception as error:
             if type(error).__name__ == "NoSuchOption":  # click's, or that of typer's copy of it
-                known = [name for option in self.params for name in option.opts]
-                error.message, error.possibilities = _no_option(error.option_name, known), None  # type: ignore[attr-defined]
+                names = [name for option in self.params for name in option.opts]
+                error.message, error.possibilities = _no_option(error.option_name, names), None  # type: ignore[attr-defined]
             raise
 
 
-def _no_option(option: str, known: Iterable[str]) -> str:
-    """What to say about an option that is not known."""
+def _no_option(option: str, names: Iterable[str]) -> str:
+    """Explain an unknown option: it is a setting of params.yaml, or perhaps mistyped."""
     from likeness.methods import METHODS  # `likeness --help` waits for no method
 
     settings = [key.name for where, section in {"": Params, **METHODS}.items() for key in keys(section, where)]
     name = option.lstrip("-").replace("-", "_")
-    places = [place for place in settings if place.rpartition(".")[2] == name]
-    if places:
-        return f"No such option: {option}. It is a setting of params.yaml: {', '.join(places)}."
-    return f"No such option: {option}.{did_you_mean(option, known)}"
+    matches = [setting for setting in settings if setting.rpartition(".")[2] == name]
+    if matches:
+        return f"No such option: {option}. It is a setting of params.yaml: {', '.join(matches)}."
+    return f"No such option: {option}.{did_you_mean(option, names)}"
 
 
 def say(text: str, err: bool = False) -> None:
@@ -78,12 +78,12 @@ def say_json(value: Any) -> None:
     typer.echo(json.dumps(json_value(value), indent=1))
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> str:
     """Rows in columns, as text for standard output. Behind so many columns of words, numbers are aligned right."""
     console = _console()
     grid = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
     for index, name in enumerate(header):
-        grid.add_column(name, justify="left" if index < words else "right", overflow="fold")
+        grid.add_column(name, justify="left" if index < text_columns else "right", overflow="fold")
     for row in rows:
         grid.add_row(*map(Text, row))
     with console.capture() as captured:

@@ -42,22 +42,22 @@ def estimate(
     """
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
-    words: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
-    words |= {"max_cv": max_cv}
-    question = Question.from_columns(filter(None, pieces(columns)), filter(None, pieces(by)), **words)
+    options: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
+    options |= {"max_cv": max_cv}
+    question = Question.from_columns(filter(None, pieces(columns)), filter(None, pieces(by)), **options)
     with open_bundle(path) as folder:
         published = Published.read(folder)
     schema = published.model.schema
     frame = answer(schema, published.released.values(), question, published.context.num_records)
     if as_json:
-        question_words = {"columns": question.columns, "by": question.by, **words}
+        question_words = {"columns": question.columns, "by": question.by, **options}
         say_json({"question": question_words, "rows": _records(frame)})
     elif as_csv:
         say(frame.to_csv(lineterminator="\n").rstrip("\n"))
     else:
         names = [str(name) for name in frame.index.names]
         rows = [[*map(_cell_text, row.values())] for row in _rows(frame)]
-        say(table([*names, *frame.columns], rows, words=len(names)))
+        say(table([*names, *frame.columns], rows, text_columns=len(names)))
         if prefix_with(schema.row_sets, (*question.columns, *question.by)):
             say("Of pairs of events that follow each other. Those of a person share the weight 1.")
 

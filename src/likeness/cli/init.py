@@ -115,11 +115,11 @@ def init(
     if not _PARAMS.is_file():
         raise ParamsError(no_project(_PARAMS))
     check_terminal(ask)
-    label, person, order, split = (one and normal_text(one) for one in (label, person, order, split))
-    given = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
-    table = _open_source(source, query, name, build(FileFormat, given, "ingest.format"))
-    if table.layout.separator == ";" and "decimal" not in given:
-        say(_DECIMAL.format(table=table.place))
+    label, person, order, split = (option and normal_text(option) for option in (label, person, order, split))
+    form = {key: value for key, _, value in (each.partition("=") for each in layout or ())}
+    table = _open_source(source, query, name, build(FileFormat, form, "ingest.format"))
+    if table.layout.separator == ";" and "decimal" not in form:
+        say(_DECIMAL.format(table=table.location))
     ingest = section_in(read_content(_PARAMS), "ingest")  # readable, or refused
     now, bound = section_in(ingest, "split"), ingest.get("unit")
     if person is None and people is None and order is None and isinstance(bound, Mapping):
@@ -127,12 +127,12 @@ def init(
         if person is not None:
             say(f"As before, column {person} names people (ingest.unit of params.yaml).")
     is_kept = person is not None and isinstance(bound, Mapping) and person == bound.get("column")
-    kept = ingest["unit"].get("max_rows") if is_kept else None
-    words = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
-    about, unit = f" There, {words}." if table.images is None and not kept else "", person
+    max_rows = ingest["unit"].get("max_rows") if is_kept else None
+    advice = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+    about, unit = f" There, {advice}." if table.images is None and not max_rows else "", person
     if people is not None or order is not None:
-        alone = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
-        draft, people = _draft_of_histories(table, people, person, order, alone)
+        table_options = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
+        draft, people = _draft_of_histories(table, people, person, order, table_options)
         about, unit = "", None  # the schema says it
     else:
         draft, split = _draft_of_table(table, label, person, split, now.get("column"), answers)
@@ -140,9 +140,9 @@ def init(
         say(f"From {answers}: {', '.join(moving)}. Do these dates go on in this table? Then move the bounds.")
     target = _new_schema(table.name)
     text = _PARAMS.read_text(encoding="utf-8")
-    place = text, table.place, table.query, target.as_posix(), person, split, table.layout
-    settings = partial(draft_params, *place, people=people, unit=unit, of_records=table.settings)
-    drafted = settings(kept if unit is not None else None)  # complete, or refused before the first question
+    facts = text, table.location, table.query, target.as_posix(), person, split, table.layout
+    settings = partial(draft_params, *facts, people=people, unit=unit, of_records=table.settings)
+    drafted = settings(max_rows if unit is not None else None)  # complete, or refused before the first question
     if columns is not None and not _fill_from_sheet(columns, draft):
         return
     if nullable is not None:
@@ -154,7 +154,7 @@ def init(
     if split is not None:
         say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
     if ask:
-        _complete(Interview(_ask, say, draft, private_categories), target, settings, table.place)
+        _complete(Interview(_ask, say, draft, private_categories), target, settings, table.location)
         return
     all_train = split is None and not now.get("test_fraction")
     schema = draft.text()
@@ -175,7 +175,7 @@ class _Source:
     """A source that was opened for its header.
 
     Attributes:
-        place: as params.yaml writes it.
+        location: as params.yaml writes it.
         query: of a database.
         layout: of a file.
         name: of the table.
@@ -186,7 +186,7 @@ class _Source:
         settings: keys of params.yaml that its format asks for.
     """
 
-    place: str
+    location: str
     query: str | None
     layout: FileFormat
     name: str
@@ -216,8 +216,8 @@ def _draft_of_table(
         kinds = dict.fromkeys([label or "label", split or "split"][:depth], Categorical.name)
         label = label or next(iter(kinds), None)
     free = [each for each in kinds if each not in (label, person)]
-    found = [each for each in free if each == earlier_split] + [each for each in kinds if each.casefold() == "split"]
-    split = next(iter(found), None) if split is None else split
+    splits = [each for each in free if each == earlier_split] + [each for each in kinds if each.casefold() == "split"]
+    split = next(iter(splits), None) if split is None else split
     earlier: Mapping[str, Any] = {}
     if answers is not None:
         Schema.load(answers)  # complete, or refused
@@ -235,27 +235,27 @@ def _draft_of_table(
 
 
 def _draft_of_histories(
-    events: _Source, people: str | None, person: str | None, order: str | None, alone: Mapping[str, Any]
+    events: _Source, people: str | None, person: str | None, order: str | None, table_options: Mapping[str, Any]
 ) -> tuple[SchemaDraft, str | None]:
     """The draft, and the table of people as params.yaml writes it. It refuses options that are for a table alone."""
-    if wrong := next((name for name, value in alone.items() if value), None):
+    if wrong := next((name for name, value in table_options.items() if value), None):
         raise LikenessError(f"--{wrong} does not go with --people and --order, which are for histories. Leave it out.")
     if person is None:
         raise LikenessError("--people and --order need --person. Give the column that names the person in each table.")
     if person == order:
-        words = f"--person and --order both name '{person}'. Give the column of dates or numbers as --order."
-        raise LikenessError(words)
+        fault = f"--person and --order both name '{person}'. Give the column of dates or numbers as --order."
+        raise LikenessError(fault)
     sources = {"events": events}
     if people is not None:
         is_query = events.database
-        place, query = (events.place, people) if is_query else (people, None)
-        sources = {"people": _open_source(place, query, events.name, events.layout), **sources}
-        people = people if is_query else sources["people"].place
-    for one in sources.values():
-        check_columns(one.kinds, person=person)
+        location, query = (events.location, people) if is_query else (people, None)
+        sources = {"people": _open_source(location, query, events.name, events.layout), **sources}
+        people = people if is_query else sources["people"].location
+    for source in sources.values():
+        check_columns(source.kinds, person=person)
     check_columns(events.kinds, order=order)
-    dtypes = {name: word for one in sources.values() for name, word in one.dtypes.items()}
-    tables = {name: one.kinds for name, one in sources.items()}
+    dtypes = {name: word for source in sources.values() for name, word in source.dtypes.items()}
+    tables = {name: source.kinds for name, source in sources.items()}
     draft = next(filter(None, (model.linked_draft() for model in MODELS.values())), None)
     if draft is None:
         raise MissingPackageError(f"--people and --order are for linked tables. {MODELS.remedy}")
@@ -263,7 +263,7 @@ def _draft_of_histories(
 
 
 def _fill_from_sheet(sheet: Path, draft: SchemaDraft) -> bool:
-    """Whether a sheet is there, whose answers go into the draft. Else it is written."""
+    """Fill the draft from a sheet, and tell whether there was one. If not, it is written."""
     if not sheet.exists():
         sheet.write_text(new_sheet(draft), encoding="utf-8-sig")  # the mark that Excel looks for
         say(_FILL_IN.format(sheet=sheet))
@@ -282,20 +282,20 @@ def _open_source(source: str, query: str | None, name: str | None, layout: FileF
     if not query and source.startswith(DATABASES):
         raise LikenessError("A database needs --query. Give the name of a table, or one SELECT in quotes.")
     of_database = Ingest(source, "", query=query).from_database
-    place = Database(source, query or "") if of_database else source_path(Path(), source)
-    name = table_name(place.name) if name is None else name
+    location = Database(source, query or "") if of_database else source_path(Path(), source)
+    name = table_name(location.name) if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise LikenessError(f"'{name}' cannot name a table. Give a --name of letters, digits, - and _.")
-    written = place.as_posix() if isinstance(place, Path) else source
-    if not isinstance(place, Database) and (reader := format_of(place)) is not None:
-        images = reader.layout(place)
-        return _Source(written, query, layout_of(place, layout), name, {}, {}, of_database, images, reader.settings)
-    guesses = guesses_of(place, layout)  # it says that there is no such file
-    return _Source(written, query, layout_of(place, layout), name, *guesses, of_database, None, {})
+    written = location.as_posix() if isinstance(location, Path) else source
+    if not isinstance(location, Database) and (reader := format_of(location)) is not None:
+        images = reader.layout(location)
+        return _Source(written, query, layout_of(location, layout), name, {}, {}, of_database, images, reader.settings)
+    guesses = guesses_of(location, layout)  # it says that there is no such file
+    return _Source(written, query, layout_of(location, layout), name, *guesses, of_database, None, {})
 
 
 def _new_schema(name: str) -> Path:
-    """Where the schema of a table is written."""
+    """Give the path where the schema of a table is written."""
     target = ProjectPaths.schemas / f"{name}.yaml"
     if target.exists():
         raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
@@ -396,7 +396,7 @@ def check_terminal(ask: bool) -> None:
 
 
 def _terminal() -> bool:
-    """Whether a person can answer."""
+    """Tell whether a person can answer."""
     return sys.stdin.isatty()
 
 

@@ -37,9 +37,9 @@ ledger_app = App(
 def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a ledger exists.")] = False) -> None:
     """Start a ledger. Refused if one exists, or existed here, or if files of this project name another one."""
     home = _home()
-    there = Chain.exists(home)
-    ledger = Ledger.open(home) if there and if_absent else None
-    if ProjectPaths.params.exists() and (ledger or not there):
+    exists = Chain.exists(home)
+    ledger = Ledger.open(home) if exists and if_absent else None
+    if ProjectPaths.params.exists() and (ledger or not exists):
         section = read_content(ProjectPaths.params).get("privacy")
         if (
             section.get("population") if isinstance(section, dict) else section
@@ -68,7 +68,7 @@ def ledger_show(as_json: JSON = False) -> None:
             text += "" if record.body["key"] in committed else "  never committed: counts as spent"
             text += f"\n{_origin(record.body)}"
         rows.append((str(record.seq), record.time, record.kind, text))
-    say(table(("#", "time", "kind", ""), rows, words=4))
+    say(table(("#", "time", "kind", ""), rows, text_columns=4))
 
 
 def _text(record: Record) -> str:
@@ -131,9 +131,9 @@ def ledger_verify(
         if receipt.ledger_id == ledger.id:
             check_against(commits, path, receipt, ledger.id)
     if lost:
-        place = ledger.home.location if ledger.keeps_bytes else ledger.home.releases
+        location = ledger.home.location if ledger.keeps_bytes else ledger.home.releases
         names = ", ".join(lost[:_MOST_NAMES]) + (f" and {len(lost) - _MOST_NAMES} more" if lost[_MOST_NAMES:] else "")
-        raise LikenessError(f"released bytes are lost or altered: {names}. Restore {place} from a backup.")
+        raise LikenessError(f"released bytes are lost or altered: {names}. Restore {location} from a backup.")
     head = ledger.head()
     if as_json:
         checked = {"ledger": head.ledger_id, "records": head.count, "releases": len(commits), "head": head.head}

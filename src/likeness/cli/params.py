@@ -28,17 +28,17 @@ def params(
 ) -> None:
     """Print settings with their help texts, ready for params.yaml."""
     if section is None:
-        here = ProjectPaths.params
+        path = ProjectPaths.params
         values = {**defaults(Params), "method": DEFAULT, DEFAULT: defaults(METHODS[DEFAULT])}
-        if here.exists():
-            values = _settings_of(here)
+        if path.exists():
+            values = _settings_of(path)
         typer.echo(with_help(Params, values, known_methods()))
         return
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
     methods = [*METHODS, *installed_names()]
     if section not in (*methods, *hints):
-        words = choices(section, (*methods, *hints), "Methods and sections")
-        raise ParamsError(f"'{section}' is no method or section.{words}")
+        listed = choices(section, (*methods, *hints), "Methods and sections")
+        raise ParamsError(f"'{section}' is no method or section.{listed}")
     if section in methods:
         values = {section: defaults(method_named(section))}
         typer.echo(with_help(Params, values, known_methods()).lstrip("\n"))
@@ -53,19 +53,19 @@ def _settings_of(path: Path) -> dict[str, Any]:
         ParamsError: a setting is wrong.
     """
     content, undecided = read_content(path), list[tuple[tuple[str, ...], str]]()
-    for places, (key, instead) in _QUESTIONS.items():
+    for names, (key, instead) in _QUESTIONS.items():
         section: Any = content
-        for place in places:
-            section = section_in(section, place)
+        for name in names:
+            section = section_in(section, name)
         if section and section.get(key) is None:
             section[key] = instead
-            undecided.append((places, key))
-    given = check_params(content, path)
-    values = resolve_settings(given)
-    values[given.method]["expert"] = (given.sections.get(given.method) or {}).get("expert", {})
-    for places, key in undecided:
+            undecided.append((names, key))
+    settings = check_params(content, path)
+    values = resolve_settings(settings)
+    values[settings.method]["expert"] = (settings.sections.get(settings.method) or {}).get("expert", {})
+    for names, key in undecided:
         section = values
-        for place in places:
-            section = section[place]
+        for name in names:
+            section = section[name]
         section[key] = None
     return values

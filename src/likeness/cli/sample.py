@@ -47,7 +47,7 @@ def sample(
     """
     if not out.parent.is_dir():
         raise LikenessError(f"--out {out}: {out.parent} is not a folder. Make it, or give another path.")
-    given = pairs(where or [])
+    conditions = pairs(where or [])
     written = []
     with open_bundle(path) as folder:
         published = Published.read(folder)
@@ -57,21 +57,21 @@ def sample(
             ends += ", or be a new folder" if "" in forms else ""
             raise LikenessError(f"--out {out} must end in {ends}. Give another name.")
         draws: Iterable[Mapping[str, Any]] = (
-            [published.tables(rows, seed, given)]
+            [published.tables(rows, seed, conditions)]
             if replicates is None
-            else published.replicates(rows, seed, given, replicates)
+            else published.replicates(rows, seed, conditions, replicates)
         )
         for index, tables in enumerate(draws):
             stem = out.stem if replicates is None else f"{out.stem}_{index}"
             for name, table in tables.items():
                 file = out.with_stem(f"{stem}_{name}" if len(tables) > 1 else stem)
                 _write(published, table, name, file)
-                facts = {"rows": len(table), "seed": seed, "where": given, "columns": list(table.columns)}
+                facts = {"rows": len(table), "seed": seed, "where": conditions, "columns": list(table.columns)}
                 written.append({"file": str(file), **facts})
     if as_json:
         say_json(written[0] if len(written) == 1 else written)
     else:
-        say("\n".join(f"{one['file']}: {one['rows']:,} rows" for one in written))
+        say("\n".join(f"{entry['file']}: {entry['rows']:,} rows" for entry in written))
 
 
 def _write(published: Published, table: "DataFrame", name: str, target: Path) -> None:

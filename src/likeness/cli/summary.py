@@ -80,7 +80,7 @@ def summary_json(paths: ProjectPaths) -> dict[str, Any]:
 
 
 def scores(paths: ProjectPaths) -> dict[str, Any] | None:
-    """What stage ``evaluate`` says of the present table; None where it was left out."""
+    """Read what stage ``evaluate`` says of the present table; None where it was left out."""
     if not _is_current(paths, "evaluate") or not paths.internal_metrics.exists():
         return None
     metrics = read_json(paths.internal_metrics)
@@ -89,7 +89,7 @@ def scores(paths: ProjectPaths) -> dict[str, Any] | None:
 
 
 def _is_current(paths: ProjectPaths, stage: str) -> bool:
-    """Whether a stage was run on the present table."""
+    """Tell whether a stage was run on the present table."""
     stages = locked_stages(paths)
     seen = {item["path"]: item.get("md5") for item in stages.get(stage, {}).get("deps", [])}
     drawn = {item["path"]: item.get("md5") for item in stages.get("sample", {}).get("outs", [])}
