@@ -51,7 +51,7 @@ class Opinion(NamedTuple):
     exact: float
     gaussian: float
     renyi: float
-    words: str
+    text: str
 
 
 def _epsilon_from_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Opinion:
@@ -69,21 +69,21 @@ def _epsilon_from_dp_accounting(receipts: Sequence[Receipt], delta: float) -> Op
     gaussian = float(dp_accounting.get_epsilon_gaussian(together, delta))
     if exact > MOST_GAUSSIAN:
         exact = math.inf
-    words = f"dp-accounting: {exact:.6g} by exact Gaussians, {by_renyi:.6g} by Rényi"
+    text = f"dp-accounting: {exact:.6g} by exact Gaussians, {by_renyi:.6g} by Rényi"
     if math.isfinite(exact):  # the memory of a privacy loss distribution grows with ε, and a bundle may be hostile
         tight = dp_accounting.pld.PLDAccountant()
         for event in events:
             tight.compose(event)
-        words += f", {tight.get_epsilon(delta):.6g} by privacy loss distributions"
-    return Opinion(exact, gaussian, by_renyi, words)
+        text += f", {tight.get_epsilon(delta):.6g} by privacy loss distributions"
+    return Opinion(exact, gaussian, by_renyi, text)
 
 
 def _epsilon_from_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
     """ε by autodp and our solver, which must agree: where dp-accounting is not installed."""
     account = compose(receipts, delta)
-    words = f"autodp: {account.epsilon_gaussian:.6g} by exact Gaussians, {account.epsilon_rdp:.6g} by Rényi"
+    text = f"autodp: {account.epsilon_gaussian:.6g} by exact Gaussians, {account.epsilon_rdp:.6g} by Rényi"
     remedy = "One more opinion: pip install 'likeness-dp[verify]'"
-    return Opinion(account.epsilon, account.epsilon_gaussian, account.epsilon_rdp, f"{words}. {remedy}")
+    return Opinion(account.epsilon, account.epsilon_gaussian, account.epsilon_rdp, f"{text}. {remedy}")
 
 
 def epsilon(bundle: Bundle) -> str:
@@ -118,7 +118,7 @@ def epsilon(bundle: Bundle) -> str:
         same = math.isclose(float(total[name]), getattr(again, name), rel_tol=_AGAIN)
         require(same, f"{name} is {total[name]!r}, not {getattr(again, name)!r}")
     part = f", {selection:.3g} of it for private categories" if selection else ""
-    return f"epsilon {claim:.6g} at delta {delta:g}{part}; {opinion.words}"
+    return f"epsilon {claim:.6g} at delta {delta:g}{part}; {opinion.text}"
 
 
 def account(bundle: Bundle) -> str:
@@ -126,12 +126,12 @@ def account(bundle: Bundle) -> str:
     privacy, params = bundle.json(names.PRIVACY), bundle.params
     require(bundle.plan.private, "the run is not private: privacy.epsilon is inf")
     order = [SELECTION_STAGE, "auxiliary", "privatize"]
-    answers = sorted(bundle.answers, key=lambda one: (order.index(one.receipt.stage), one.receipt.query))
-    receipts = [one.receipt for one in answers]
+    answers = sorted(bundle.answers, key=lambda answer: (order.index(answer.receipt.stage), answer.receipt.query))
+    receipts = [answer.receipt for answer in answers]
     budget = budget_of(bundle.records, params.privacy.population)
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
-    digests = {one.receipt.key: _digest(bundle, name) for name, one in bundle.released_files.items()}
+    digests = {answer.receipt.key: _digest(bundle, name) for name, answer in bundle.released_files.items()}
     again = AccountedRun(
         params,
         bundle.plan,
@@ -145,10 +145,10 @@ def account(bundle: Bundle) -> str:
         privacy.get("relations"),  # the check of the generator computes them
     ).to_json()
     software = privacy["software"]
-    known = set(software) == {*SOFTWARE, "likeness"} and all(
+    is_known = set(software) == {*SOFTWARE, "likeness"} and all(
         re.fullmatch(VERSION, str(text)) for text in software.values()
     )
-    require(known, "the account names unknown software")
+    require(is_known, "the account names unknown software")
     expected = json.loads(json_text({**again, "software": software}))
     different = _first_difference(expected, privacy, names.PRIVACY)
     require(different is None, f"{different} is not what receipts, settings and ledger give")
@@ -171,20 +171,20 @@ def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float
     )
 
 
-def _first_difference(here: Any, there: Any, where: str) -> str | None:
+def _first_difference(expected: Any, stated: Any, where: str) -> str | None:
     """The first place where two JSON values differ beyond the last digits of a solver; None if they agree."""
-    if isinstance(here, Mapping) and isinstance(there, Mapping):
-        if set(here) != set(there):
-            return f"{where}: {sorted(set(here) ^ set(there))[0]}"
-        parts = [(here[key], there[key], f"{where}: {key}") for key in sorted(here)]
-    elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
-        parts = [(one, other, where) for one, other in zip(here, there, strict=True)]
+    if isinstance(expected, Mapping) and isinstance(stated, Mapping):
+        if set(expected) != set(stated):
+            return f"{where}: {sorted(set(expected) ^ set(stated))[0]}"
+        parts = [(expected[key], stated[key], f"{where}: {key}") for key in sorted(expected)]
+    elif isinstance(expected, list) and isinstance(stated, list) and len(expected) == len(stated):
+        parts = [(*pair, where) for pair in zip(expected, stated, strict=True)]
     else:
-        same = type(here) is type(there) and repr(here) == repr(there)  # 0.0 is not -0.0
-        if isinstance(here, float) and isinstance(there, float) and where.endswith(": spent_epsilon"):
-            same = math.isclose(here, there, rel_tol=_EXACT)
+        same = type(expected) is type(stated) and repr(expected) == repr(stated)  # 0.0 is not -0.0
+        if isinstance(expected, float) and isinstance(stated, float) and where.endswith(": spent_epsilon"):
+            same = math.isclose(expected, stated, rel_tol=_EXACT)
         return None if same else where
-    return next((place for place in (_first_difference(*part) for part in parts) if place is not None), None)
+    return next(filter(None, (_first_difference(*part) for part in parts)), None)
 
 
 def _digest(bundle: Bundle, name: str) -> str:
@@ -199,30 +199,30 @@ def plan(bundle: Bundle) -> str:
     released statistics alone.
     """
     params, plan, released = bundle.params, bundle.plan, bundle.released_files
-    here = distribution_of(params.method)
-    if plan.plugin != here:
+    installed = distribution_of(params.method)
+    if plan.plugin != installed:
         require(not METHODS.is_ours(params.method), f"{names.PLAN_FILE} names a distribution for a method of Likeness")
-        raise Untestable(f"{params.method} was that of {plan.plugin}. Here is {here}: install the same version")
+        raise Untestable(f"{params.method} was that of {plan.plugin}. Here is {installed}: install the same version")
     try:
         check_plan(bundle.project, plan)
     except ReleaseError:
         raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
-    spelled = [canonical_json(_spelling(one.to_dict())) for one in (plan, bundle.project.plan)]
+    spelled = [canonical_json(_spelling(each.to_dict())) for each in (plan, bundle.project.plan)]
     rounded = all(float(f"{query.noise_multiplier:.12g}") == query.noise_multiplier for query in plan.queries)
     costs = ((query.rho, 1 / (2 * query.noise_multiplier**2)) for query in plan.queries if query.noise_multiplier)
     exact = rounded and all(math.isclose(*pair, rel_tol=_LAST_DIGITS) for pair in costs)
     require(spelled[0] == spelled[1] and exact, f"{names.PLAN_FILE} has numbers of another form than Likeness writes")
-    answered = sorted(one.receipt.query for one in released.values())
+    answered = sorted(answer.receipt.query for answer in released.values())
     require(
         answered == sorted(query.query for query in plan.queries),
         f"{names.PLAN_FILE} has other queries than the releases",
     )
-    rows = {(one.receipt.digest, one.receipt.group) for one in released.values()}
+    rows = {(answer.receipt.digest, answer.receipt.group) for answer in released.values()}
     require(len(rows) == 1, "the releases are of different rows")
     queries = queries_of(bundle.project, plan, bundle.row_sets, bundle.auxiliary)
-    earlier = sum(one.receipt.plan != plan.digest for one in released.values())
-    for name, one in released.items():
-        receipt, planned = one.receipt, plan.query(one.receipt.query)
+    earlier = sum(answer.receipt.plan != plan.digest for answer in released.values())
+    for name, answer in released.items():
+        receipt, planned = answer.receipt, plan.query(answer.receipt.query)
         same = {
             "adjacency": (receipt.adjacency, str(plan.adjacency)),
             "identity": (receipt.identity, plan.identity),
@@ -240,7 +240,7 @@ def plan(bundle: Bundle) -> str:
         require(noise, f"{name}: another noise than the plan's")
         require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the receipt lacks the name of the sampler")
         try:
-            check_answer(*queries[receipt.query], one, name)
+            check_answer(*queries[receipt.query], answer, name)
         except ReleaseError:
             raise Wrong(f"{name}: answers another query than that of {names.SETTINGS} and {names.SCHEMA}") from None
     reused = f"; {earlier} of them are releases of an earlier plan" if earlier else ""
@@ -268,17 +268,17 @@ _TWINS = str.maketrans(
 def lifetime(bundle: Bundle) -> str:
     """All records about this population are shown: each other record proves that it is about others."""
     identity, hidden, others = bundle.params.privacy.population, 0, dict[str, None]()
-    for place, record in enumerate(bundle.chain, start=1):
+    for number, record in enumerate(bundle.chain, start=1):
         if "body" in record:
             continue
         if SALT not in record:
             hidden += 1
             continue
         opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
-        require(opens, f"record {place} is about another population than it states")
+        require(opens, f"record {number} is about another population than it states")
         named = isinstance(record["identity"], str) and record["identity"].strip() != ""
-        require(named, f"record {place} is about nobody, and is hidden")
-        require(record["identity"] != identity, f"record {place} is about this population, and is hidden")
+        require(named, f"record {number} is about nobody, and is hidden")
+        require(record["identity"] != identity, f"record {number} is about this population, and is hidden")
         others[record["identity"]] = None
     if hidden:
         raise Untestable(
@@ -300,8 +300,8 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in letters if letter.isalnum() and letter not in _NO_INK)
 
 
-def _may_be(one: str, other: str) -> bool:
-    """Whether two plain names look alike: where they differ, one has a letter beside ASCII, in less than half of it."""
-    different = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+def _may_be(first: str, second: str) -> bool:
+    """Tell whether two names look alike: where they differ, one has a letter beside ASCII, in less than half of it."""
+    different = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
     foreign = all(pair[0].isascii() is not pair[1].isascii() for pair in different)
-    return len(one) == len(other) and foreign and 2 * len(different) < max(1, len(one))
+    return len(first) == len(second) and foreign and 2 * len(different) < max(1, len(first))

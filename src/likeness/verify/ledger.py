@@ -83,30 +83,29 @@ _MOST_NUMBER = 1 << 64
 def chain(bundle: Bundle) -> str:
     """Links and digests of the ledger's extract hold, and each key and text is one that Likeness writes."""
     previous, whole, time, salts, last = "0" * 64, 0, "", list[str](), (datetime.now(UTC).date() + _AHEAD).isoformat()
-    for place, record in enumerate(bundle.chain, start=1):
+    for number, record in enumerate(bundle.chain, start=1):
         linked = isinstance(record, dict) and type(record.get("seq")) is int
-        linked = linked and (record["seq"], record.get("previous")) == (place, previous)
-        require(linked, f"{names.LEDGER}: the chain is broken at record {place}")
+        linked = linked and (record["seq"], record.get("previous")) == (number, previous)
+        require(linked, f"{names.LEDGER}: the chain is broken at record {number}")
         digests = [record[name] for name in ("digest", "population", "content") if name in record]
-        require(
-            all(re.fullmatch(_SHA, digest) for digest in digests), f"record {place} has a text that is not a digest"
-        )
+        formed = all(re.fullmatch(_SHA, digest) for digest in digests)
+        require(formed, f"record {number} has a text that is not a digest")
         if "body" in record:
             listed = set(record) == _WHOLE and SALT in record["body"]
-            require(listed, f"record {place} has unknown keys, or lacks some")
-            require(digest_of(Record(**record)) == record["digest"], f"record {place} was edited")
-            require(_is_day(record["time"]), f"record {place} is of {record['time']!r}, which is no day until today")
+            require(listed, f"record {number} has unknown keys, or lacks some")
+            require(digest_of(Record(**record)) == record["digest"], f"record {number} was edited")
+            require(_is_day(record["time"]), f"record {number} is of {record['time']!r}, which is no day until today")
             day = record["kind"] == DAY  # a person's word corrects the days before
-            require(record["time"] >= time or day, f"record {place} is of a day before that of an earlier record")
-            require((record["kind"] == "genesis") is (place == 1), "the first record is not the ledger's first")
-            _check_body(record["kind"], record["body"], place)
+            require(record["time"] >= time or day, f"record {number} is of a day before that of an earlier record")
+            require((record["kind"] == "genesis") is (number == 1), "the first record is not the ledger's first")
+            _check_body(record["kind"], record["body"], number)
             whole, time = whole + 1, record["time"]
         else:
-            known = set(record) in (_HIDDEN, _HIDDEN | {"identity", SALT})
-            require(known, f"record {place} has unknown keys, or lacks some")
-            _check_texts({key: record[key] for key in ("identity", SALT) if key in record}, "", place)
+            hidden = set(record) in (_HIDDEN, _HIDDEN | {"identity", SALT})
+            require(hidden, f"record {number} has unknown keys, or lacks some")
+            _check_texts({key: record[key] for key in ("identity", SALT) if key in record}, "", number)
             parts = [record[name] for name in ("seq", "previous", "population", "content")]
-            require(sha256_json(parts) == record["digest"], f"record {place} was edited")
+            require(sha256_json(parts) == record["digest"], f"record {number} was edited")
         shown = record.get("body", record)
         salts += [shown[name] for name in sorted(_SALTS) if name in shown]
         previous = record["digest"]
@@ -117,47 +116,47 @@ def chain(bundle: Bundle) -> str:
 
 
 def _is_day(text: str) -> bool:
-    """Whether a text is a day of the calendar since the first ledger."""
+    """Tell whether a text is a day of the calendar since the first ledger."""
     with contextlib.suppress(ValueError):
         return date.fromisoformat(text).isoformat() == text and text >= _FIRST_DAY
     return False
 
 
-def _check_body(kind: str, body: dict[str, Any], place: int) -> None:
+def _check_body(kind: str, body: dict[str, Any], number: int) -> None:
     """Refuse keys and values that Likeness does not write."""
-    require(kind in _BODIES, f"record {place} is of an unknown kind")
+    require(kind in _BODIES, f"record {number} is of an unknown kind")
     always, sometimes = _BODIES[kind]
     require(
-        always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {place} has unknown keys, or lacks some"
+        always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {number} has unknown keys, or lacks some"
     )
     reserved = {"genesis": ("format",), "reserve": ("group", "backend")}
-    check_known(body, reserved.get(kind, ()), f"record {place}", Wrong)
+    check_known(body, reserved.get(kind, ()), f"record {number}", Wrong)
     tables = body.get("rows_digests", [])
-    require(len(tables) <= _TABLES, f"record {place} names more tables than a source has")
+    require(len(tables) <= _TABLES, f"record {number} names more tables than a source has")
     typed = all(type(value) is _TYPES.get(key, type(value)) for key, value in body.items())
-    require(typed, f"record {place} has a value of another type than Likeness writes")
+    require(typed, f"record {number} has a value of another type than Likeness writes")
     listed = set(body.get("files", {})) <= set(names.ALWAYS) and set(body.get("software", {})) <= set(SOFTWARE)
     lines = all(isinstance(text, str) for key in _OF_ALL for text in body.get(key, {}).values())
-    require(listed and lines, f"record {place} names a file or software that Likeness does not write")
-    _check_texts(body, "", place)
+    require(listed and lines, f"record {number} names a file or software that Likeness does not write")
+    _check_texts(body, "", number)
 
 
-def _check_texts(value: Any, key: str, place: int) -> None:
+def _check_texts(value: Any, key: str, number: int) -> None:
     """Refuse a text that does not match the pattern of its key, a long text, and a huge number."""
     if isinstance(value, Mapping):
         for name, item in value.items():
-            _check_texts(name, "", place)
-            _check_texts(item, _OF_ALL.get(key, str(name)), place)
+            _check_texts(name, "", number)
+            _check_texts(item, _OF_ALL.get(key, str(name)), number)
     elif isinstance(value, list):
         lines = key not in FORMS or all(isinstance(item, str) for item in value)
-        require(lines, f"record {place} has a list that Likeness does not write")
+        require(lines, f"record {number} has a list that Likeness does not write")
         for item in value:
-            _check_texts(item, key, place)
+            _check_texts(item, key, number)
     elif isinstance(value, str):
         match = len(value) <= MOST_WORDS and value.isprintable() and re.fullmatch(FORMS.get(key, ".*"), value)
-        require(bool(match), f"record {place} has a text that Likeness does not write")
+        require(bool(match), f"record {number} has a text that Likeness does not write")
     elif isinstance(value, int):
-        require(abs(value) < _MOST_NUMBER, f"record {place} has a number that is larger than Likeness writes it")
+        require(abs(value) < _MOST_NUMBER, f"record {number} has a number that is larger than Likeness writes it")
 
 
 def entries(bundle: Bundle) -> str:
@@ -169,13 +168,13 @@ def entries(bundle: Bundle) -> str:
     committed = {record.body["key"]: record.body for record in bundle.records if record.kind == "commit"}
     lost = {record.body["key"] for record in bundle.records if record.kind == "lost"}
     written, ledger_id = encoding_digest(bundle.project.written_schema), bundle.records[0].body["ledger_id"]
-    for name, one in bundle.released_files.items():
-        receipt, facts = one.receipt, one.receipt.to_dict()
+    for name, answer in bundle.released_files.items():
+        receipt, facts = answer.receipt, answer.receipt.to_dict()
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
         entry = reserved[receipt.key]
         require(receipt.ledger_id == ledger_id, f"{name}: of another ledger")
-        place = type(receipt.ledger_seq) is int and receipt.ledger_seq == entry.seq
-        require(place, f"{name}: of another entry")
+        same_entry = type(receipt.ledger_seq) is int and receipt.ledger_seq == entry.seq
+        require(same_entry, f"{name}: of another entry")
         require(receipt.key not in lost, f"{name}: the ledger gave this release up")
         digest = sha256_bytes((bundle.folder / name).read_bytes())
         require(committed[receipt.key]["sha256"] == digest, f"{name}: other bytes than the ledger committed")
@@ -196,7 +195,7 @@ def _check_published(bundle: Bundle) -> None:
     published = {
         "identity": bundle.params.privacy.population,
         "files": digests,
-        "releases": sorted(one.receipt.key for one in bundle.answers),
+        "releases": sorted(answer.receipt.key for answer in bundle.answers),
     }
     records = [record.body for record in bundle.records if record.kind == "published"]
     recorded = any(published.items() <= body.items() for body in records)
@@ -275,8 +274,8 @@ class _Spending:
             self._recover(name, body)
         elif record.kind == "commit":
             entry = self.reserved.get(body["key"])
-            here = entry is not None and body["reserve_seq"] == entry.seq
-            require(here, f"{name} commits no reservation before it")
+            follows = entry is not None and body["reserve_seq"] == entry.seq
+            require(follows, f"{name} commits no reservation before it")
             require(body["key"] not in self.committed, f"{name} commits a release a second time")
             require(body["sha256"] not in self.files, f"{name} commits the file of another release")
             if entry is not None and (series := self.series.get(base_attempt(entry.body["slot"]))):
@@ -329,8 +328,8 @@ class _Spending:
         require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
         method, maps = _method(body["method"]), list(maps_in(body["feature"]))
-        told = METHODS.is_ours(body["method"]) is (body["plugin"] == "")
-        require(told or not METHODS.are_declared, f"{name} names another distribution than that of its method")
+        consistent = METHODS.is_ours(body["method"]) is (body["plugin"] == "")
+        require(consistent or not METHODS.are_declared, f"{name} names another distribution than that of its method")
         named = method is not None and re.fullmatch(query_form(method), body["query"]) is not None
         if method is not None:
             foreign = (set(maps) & known_maps().keys()) - maps_of(method)
@@ -346,13 +345,13 @@ class _Spending:
         require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
-        recipe, known = body["recipe"], set(maps) <= known_maps().keys() | {KEYS}
-        known = method is not None and repr(recipe) == repr(RECIPE) and known
-        if known:
+        recipe, is_known = body["recipe"], set(maps) <= known_maps().keys() | {KEYS}
+        is_known = method is not None and repr(recipe) == repr(RECIPE) and is_known
+        if is_known:
             check_claim(name, claim)
-        if not (known and named):
-            words = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
-            self.unknown.append(f"{name} ({words})")
+        if not (is_known and named):
+            listed = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
+            self.unknown.append(f"{name} ({listed})")
         self.reserved[claim.key] = record
         self._spend(claim.rho, claim.delta_keys, base_attempt(body["slot"]), self._cohort(name, record))
         require(self.budget.fits, f"{name} spends more than the cap in force allows")
@@ -377,7 +376,7 @@ class _Spending:
         return cohort
 
     def _follows_a_loss(self, body: Mapping[str, Any]) -> bool:
-        """Whether a further draw of a release has an earlier draw, which is lost."""
+        """Tell whether a draw of a release is the first, or follows one that is lost."""
         attempt, mark, draw = body["slot"].partition(REDRAW)
         if not mark:
             return True

@@ -36,28 +36,28 @@ def noise(bundle: Bundle) -> str:
     A few tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
     tested = []
-    for name, one in bundle.released_files.items():
-        if one.receipt.noise_scale < 2 ** (_LOW_BITS + 2):
+    for name, answer in bundle.released_files.items():
+        if answer.receipt.noise_scale < 2 ** (_LOW_BITS + 2):
             continue
-        low = np.bincount((one.lattice & (2**_LOW_BITS - 1)).ravel(), minlength=2**_LOW_BITS)
-        expected = one.lattice.size / 2**_LOW_BITS
+        low = np.bincount((answer.lattice & (2**_LOW_BITS - 1)).ravel(), minlength=2**_LOW_BITS)
+        expected = answer.lattice.size / 2**_LOW_BITS
         if expected >= 5:
             statistic = float(((low - expected) ** 2).sum() / expected)
             require(chdtrc(2**_LOW_BITS - 1, statistic) > _FALSE_ALARM, f"{name}: the low bits are not those of noise")
-            tested.append(f"{one.receipt.query} (bits)")
-        if one.receipt.threshold is not None:
+            tested.append(f"{answer.receipt.query} (bits)")
+        if answer.receipt.threshold is not None:
             continue  # keys have no common total
-        feature = query_again(one.receipt).feature
+        feature = query_again(answer.receipt).feature
         if isinstance(feature, CellMap) and len(feature.bounded_parts) > 1:
-            statistic, freedom = _block_sums(feature, one)
+            statistic, freedom = _block_sums(feature, answer)
             tails = chdtr(freedom, statistic), chdtrc(freedom, statistic)
             require(min(tails) > _FALSE_ALARM, f"{name}: the noise is not of the scale that the receipt claims")
-            tested.append(f"{one.receipt.query} (scale)")
-        if isinstance(feature, Map) and (differences := feature.differences(one.values)).size:
-            statistic = float(np.square(differences).sum() / (2 * one.noise_std**2))
+            tested.append(f"{answer.receipt.query} (scale)")
+        if isinstance(feature, Map) and (differences := feature.differences(answer.values)).size:
+            statistic = float(np.square(differences).sum() / (2 * answer.noise_std**2))
             enough = chdtr(differences.size, statistic) > _FALSE_ALARM
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
-            tested.append(f"{one.receipt.query} (scale, from below)")
+            tested.append(f"{answer.receipt.query} (scale, from below)")
     _check_steps(bundle.released_files)
     _check_totals(bundle)
     if not tested:
@@ -67,8 +67,8 @@ def noise(bundle: Bundle) -> str:
 
 def _check_steps(released: Mapping[str, Released]) -> None:
     """Refuse values that repeat, or that all lie on a coarser lattice, where the noise is too wide for that."""
-    for name, one in released.items():
-        values, scale = one.lattice.ravel(), one.receipt.noise_scale
+    for name, answer in released.items():
+        values, scale = answer.lattice.ravel(), answer.receipt.noise_scale
         widest = max(0, math.floor(math.log2(scale)) - 2) if scale > 1 else 0
         for shifted, free in ((values, len(values)), (values - values[:1], len(values) - 1)):
             joined = int(np.bitwise_or.reduce(shifted, initial=0)) & ((1 << min(62, widest)) - 1)
@@ -77,35 +77,35 @@ def _check_steps(released: Mapping[str, Released]) -> None:
         expected = _EQUAL * len(values) ** 2 / 2 / max(scale, 1.0)
         likely = expected > _MANY or _may_be(len(values) - len(np.unique(values)), expected)
         require(likely, f"{name}: values repeat, which those with noise do not")
-    for (name, one), (other, two) in combinations(released.items(), 2):
-        scale = max(one.receipt.noise_scale, two.receipt.noise_scale, 1.0)
-        expected = _EQUAL * one.lattice.size * two.lattice.size / scale
-        likely = expected > _MANY or _may_be(np.intersect1d(one.lattice, two.lattice).size, expected)
+    for (name, first), (other, second) in combinations(released.items(), 2):
+        scale = max(first.receipt.noise_scale, second.receipt.noise_scale, 1.0)
+        expected = _EQUAL * first.lattice.size * second.lattice.size / scale
+        likely = expected > _MANY or _may_be(np.intersect1d(first.lattice, second.lattice).size, expected)
         require(likely, f"{name} repeats values of {other}")
 
 
 def _may_be(equal: int, expected: float) -> bool:
-    """Whether so many pairs of values may be equal by chance, where fewer than one is expected."""
+    """Tell whether so many pairs of values may be equal by chance, where fewer than one is expected."""
     return equal == 0 or expected**equal > _FALSE_ALARM
 
 
 def _check_totals(bundle: Bundle) -> None:
     """Refuse numbers of records, by class and in all, that differ by more than the noise of their releases."""
     counted: dict[tuple[str, int], list[tuple[str, np.ndarray, float]]] = {}
-    for name, one in bundle.released_files.items():
-        receipt = one.receipt
+    for name, answer in bundle.released_files.items():
+        receipt = answer.receipt
         terms = receipt.feature.get("terms")
         if receipt.threshold is not None:
             continue
         feature = query_again(receipt).feature
-        if terms in ("each_record", "all_records", "each_person") and (total := _totals(feature, one)) is not None:
+        if terms in ("each_record", "all_records", "each_person") and (total := _totals(feature, answer)) is not None:
             rows = prefix_of(bundle.public_schema.row_sets, receipt.query) if terms == "each_person" else ""
             counted.setdefault((rows, receipt.num_groups), []).append((name, *total))
             if receipt.num_groups > 1:
                 in_all = total[0].sum(keepdims=True), total[1] * receipt.num_groups
                 counted.setdefault((rows, 1), []).append((name, *in_all))
-    known = any(one.receipt.adjacency == Adjacency.REPLACE_ONE for one in bundle.released_files.values())
-    public = bundle.plan.num_records if known else None
+    is_public = any(answer.receipt.adjacency == Adjacency.REPLACE_ONE for answer in bundle.released_files.values())
+    public = bundle.plan.num_records if is_public else None
     for (_, groups), totals in counted.items():
         if public is not None and groups == 1:
             totals.append((names.PLAN_FILE, np.array([float(public)]), 0.0))

@@ -62,8 +62,8 @@ def texts(bundle: Bundle) -> str:
     require(short, f"a text of {names.PRIVACY} has several lines, or is too long")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
     require(bundle.text(names.CARD) == data_card(privacy, schema), f"{names.CARD} is not that of {names.PRIVACY}")
-    words = bundle.params.privacy.population, bundle.params.privacy.unit, schema.name, schema.source
-    listed = ", ".join(repr(text) for text in words)
+    phrases = bundle.params.privacy.population, bundle.params.privacy.unit, schema.name, schema.source
+    listed = ", ".join(repr(text) for text in phrases)
     rest = sum(len(text) for _, text in texts_in(bundle.public_schema.to_dict()))
     return (
         f"statement and data card are those of the account; words that only their author can vouch for: {listed}, "
@@ -88,15 +88,15 @@ def generator(bundle: Bundle) -> str:
         device = where["device"] if "torch" in where else bundle.params.train.device
         same = bundle.params.train.device in ("auto", device)
         require(same, f"the generator was trained on another device than {names.SETTINGS} asks for")
-    found = summary(bundle.row_sets, bundle.answers, generators)
+    relations = summary(bundle.row_sets, bundle.answers, generators)
     stated = bundle.json(names.PRIVACY).get("relations", {})
-    require(stated == found, f"{names.PRIVACY}: relations are not those of releases and generator")
+    require(stated == relations, f"{names.PRIVACY}: relations are not those of releases and generator")
     return f"specification of {bundle.params.method}, computed again; weights: see training"
 
 
 def _blueprint(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
-    receipts, where = [one.receipt for one in bundle.answers], saved.provenance["environment"]
+    receipts, where = [answer.receipt for answer in bundle.answers], saved.provenance["environment"]
     method = bundle.project.method
     auxiliary = rows.auxiliary(bundle.auxiliary)
     blueprint = method.blueprint(rows.context, auxiliary)
@@ -104,13 +104,13 @@ def _blueprint(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "Save
 
 
 def _trainers(method: str, saved: "SavedGenerator") -> tuple[str, ...]:
-    """What may have trained a generator: PyTorch its own modules, numpy any other; a plug-in's either."""
+    """Name what may have trained a generator: PyTorch its own modules, numpy any other; a plug-in's either."""
     modules = {base.__module__ for base in type(saved.network).__mro__}
     return _TRAINERS if method not in METHODS else ("torch",) if "torch.nn.modules.module" in modules else ("numpy",)
 
 
 def _is_origin(where: Mapping[str, Any], trainers: Collection[str] = _TRAINERS) -> bool:
-    """Whether a training by one of the trainers can have exactly these facts.
+    """Tell whether a training by one of the trainers can have exactly these facts.
 
     numpy trains on the CPU, and a PyTorch for CPUs has no GPU.
     """
@@ -168,14 +168,14 @@ def _work(bundle: Bundle) -> tuple[float, str]:
     """The forecast minutes of a second training, and the work in words: its numbers are those of a stranger."""
     seconds, recipe = 0.0, bundle.project.method
     train: Any = vars(recipe)["train"]
-    coordinates = {one.receipt.query: one.lattice.size for one in bundle.answers}
+    coordinates = {answer.receipt.query: answer.lattice.size for answer in bundle.answers}
     for rows in bundle.row_sets:
         sizes = {
             name.removeprefix(rows.prefix): size for name, size in coordinates.items() if name.startswith(rows.prefix)
         }
         seconds += training_seconds(recipe, rows.context, sizes) or 0.0
-    words = "".join(f"{name} {value:,}, " for name, value in _sizes(asdict(train)))
-    return seconds / 60, f"{words}about {max(1, seconds / 60):,.0f} min on one core"
+    listed = "".join(f"{name} {value:,}, " for name, value in _sizes(asdict(train)))
+    return seconds / 60, f"{listed}about {max(1, seconds / 60):,.0f} min on one core"
 
 
 def _sizes(train: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -195,12 +195,12 @@ def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
         Untestable: it has other weights.
     """
     where = saved.provenance["environment"]
-    there, here = saved.network.arrays(), again.network.arrays()
+    stated, computed = saved.network.arrays(), again.network.arrays()
     require(set(where) == set(again.provenance["environment"]), "the generator names another trainer than its method's")
-    if all(there[name].tobytes() == array.tobytes() for name, array in here.items()):  # minus zero is not zero
-        return sum(array.size for array in here.values())
-    drawn, same, other = (one.draw(_ROWS, seed)[0] for one, seed in ((saved, 0), (again, 0), (again, 1)))
-    distance, chance = (abs(one - same).mean() for one in (drawn, other))
+    if all(stated[name].tobytes() == array.tobytes() for name, array in computed.items()):  # minus zero is not zero
+        return sum(array.size for array in computed.values())
+    drawn, same, other = (each.draw(_ROWS, seed)[0] for each, seed in ((saved, 0), (again, 0), (again, 1)))
+    distance, chance = (abs(rows - same).mean() for rows in (drawn, other))
     alike = distance < _CHANCE * chance or where != again.provenance["environment"]
     require(alike, "the generator draws other rows than the one trained here")
     raise Untestable(
@@ -295,7 +295,8 @@ def rules(bundle: Bundle) -> str:
     """No row of the table breaks a rule of the schema."""
     if bundle.model.key is None and not bundle.schema.rules:  # linked tables have rules of their own
         return "the schema has none"
-    tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", one) for stem, one in bundle.model.tables.items()}
+    schemas = bundle.model.tables
+    tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", schemas[stem]) for stem in schemas}
     broken = bundle.model.count_violations(tables)
     worst = max(broken, key=lambda text: broken[text])
     files = ", ".join(f"{stem}.parquet" for stem in tables)
@@ -309,11 +310,11 @@ def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str
     path = bundle.folder / f"{stem}.parquet"
     with pq.ParquetFile(path) as file:
         stated = file.metadata
-        groups = [stated.row_group(place) for place in range(stated.num_row_groups)]
+        groups = [stated.row_group(index) for index in range(stated.num_row_groups)]
         rows = stated.num_rows == sum(group.num_rows for group in groups) == len(again)
         same = rows and file.schema_arrow.equals(expected.schema_arrow)
         require(same, f"{path.name} has other columns or rows than the table drawn again")
-        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        columns = [group.column(index) for group in groups for index in range(group.num_columns)]
         packed = sum(column.total_compressed_size for column in columns)
         whole = packed + stated.serialized_size + 12 == path.stat().st_size
         bare = all(not field.metadata for field in file.schema_arrow)

@@ -204,7 +204,7 @@ def _clusters(receipt: Receipt, clusters: FeatureMap) -> EachCluster:
 
 
 def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
-    """How records become contributions, by their public specification, which is taken out of that of the query."""
+    """Build the contributions of records from their public specification, which is taken out of that of the query."""
     kind = spec.pop("terms", None)
     if kind == "each_record":
         return EachRecord()
@@ -215,8 +215,8 @@ def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
         return _clusters(receipt, from_spec(spec.pop("clusters"), receipt.method))
     if kind == "with_class":
         grouped = dict(spec.pop("contributions"))
-        alone = grouped.get("terms") in ("each_record", "all_records", "each_cluster")
-        require(alone, f"{receipt.query}: its contributions are not those of single records")
+        of_records = grouped.get("terms") in ("each_record", "all_records", "each_cluster")
+        require(of_records, f"{receipt.query}: its contributions are not those of single records")
         return WithClass(int(spec.pop("classes")), _contributions(receipt, grouped))
     if kind == "each_person":
         require(receipt.unit is not None, f"{receipt.query}: rows share a contribution, and no person has several")
@@ -238,6 +238,6 @@ def query_again(receipt: Receipt) -> Query:
     return query
 
 
-def _equal_json(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two JSON values are equal to the letter: 1 is not true, and not 1.0."""
-    return canonical_json(one) == canonical_json(dict(other))
+def _equal_json(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Tell whether two JSON values are equal to the letter: 1 is not true, and not 1.0."""
+    return canonical_json(first) == canonical_json(dict(second))
