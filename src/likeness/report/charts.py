@@ -52,7 +52,7 @@ def chart(name: str, cells: Sequence[Cell], categories: bool, facts: str = "") -
     ends = (end for cell in cells for end in (cell.share, cell.high, cell.synthetic or 0.0) if not math.isnan(end))
     largest = max(ends, default=0.0) or 1.0
     bars = [bar(cell, largest) for cell in cells]
-    order = sorted(range(len(cells)), key=lambda place: -bars[place]["size"])
+    order = sorted(range(len(cells)), key=lambda index: -bars[index]["size"])
     shown = sorted(order[:MOST_BARS]) if categories else range(len(cells))
     present = [cell.label for cell in cells if cell.label != "(missing)"]
     middle = present[len(present) // 2 : len(present) // 2 + 1] if len(present) > 2 else []
@@ -61,7 +61,7 @@ def chart(name: str, cells: Sequence[Cell], categories: bool, facts: str = "") -
         "facts": facts,
         "categories": categories,
         "bars": bars,
-        "shown": [bars[place] for place in shown],
+        "shown": [bars[index] for index in shown],
         "hidden": len(cells) - len(shown),
         "ticks": [
             *(present[0].split("..")[0].split(" to ")[0] for _ in present[:1]),
@@ -117,30 +117,30 @@ def verdict_map(names: Sequence[str], relations: Mapping[str, Any]) -> dict[str,
         relations: see :func:`likeness.inference.relations.summary`.
     """
     names = list(names)[:MOST_MAPPED]
-    places = {name: place for place, name in enumerate(names)}
+    order = {name: index for index, name in enumerate(names)}
     squares = []
     for key, kind, word in (("kept", "kept", "kept"), ("not_kept", "lost", "not kept")):
         for first, second, strength, synthetic in relations[key]:
-            if first in places and second in places:
+            if first in order and second in order:
                 text = f"{first} × {second}: {word}, {strength:.2f} in the release, {synthetic:.2f} in the model"
-                squares.append(_square(places, first, second, max(0.25, strength), text, kind))
+                squares.append(_square(order, first, second, max(0.25, strength), text, kind))
     return {"names": names, "squares": squares}
 
 
 def heat_map(names: Sequence[str], errors: Mapping[tuple[str, str], float]) -> dict[str, Any]:
     """A square for each pair of columns, its darkness on the scale of this table."""
-    places = {name: place for place, name in enumerate(names)}
+    order = {name: index for index, name in enumerate(names)}
     largest = max(errors.values()) or 1.0
     squares = [
-        _square(places, *pair, 0.06 + 0.94 * error / largest, f"{' × '.join(pair)}: {error:.3f}", "kept")
+        _square(order, *pair, 0.06 + 0.94 * error / largest, f"{' × '.join(pair)}: {error:.3f}", "kept")
         for pair, error in errors.items()
     ]
     return {"names": list(names), "squares": squares, "largest": f"{largest:.3f}"}
 
 
-def _square(places: Mapping[str, int], first: str, second: str, dark: float, text: str, kind: str) -> dict[str, Any]:
+def _square(order: Mapping[str, int], first: str, second: str, dark: float, text: str, kind: str) -> dict[str, Any]:
     """A place below the diagonal."""
-    left, below = sorted((places[first], places[second]))
+    left, below = sorted((order[first], order[second]))
     return {"x": left, "y": below, "dark": f"{dark:.2f}", "text": text, "kind": kind}
 
 

@@ -18,7 +18,7 @@ EVALUATION = str(ProjectPaths.evaluation)
 
 @dataclass(frozen=True)
 class Internal:
-    """What ``evaluate`` wrote: NOT private.
+    """The files that ``evaluate`` wrote: NOT private.
 
     Attributes:
         metrics: ``metrics.json``.
@@ -92,7 +92,7 @@ def headline(privacy: Mapping[str, Any], losses: Mapping[str, Sequence[float]]) 
     """
     total, lifetime = privacy["total"], privacy["ledger"]["lifetime"]
     ends = {
-        name: next((one for one in reversed(values) if not math.isnan(one)), math.nan)
+        name: next((number for number in reversed(values) if not math.isnan(number)), math.nan)
         for name, values in losses.items()
         if name != "iteration" and values
     }

@@ -88,10 +88,10 @@ def percent(value: Any) -> str:
 def unbroken(value: str | int) -> str | Markup:
     """A number, date or short word on one line; a range may break between its ends. Longer texts break anywhere."""
     text = value if isinstance(value, str) else number(value)
-    found = _SHORT.fullmatch(text)
-    if found is None:
+    match = _SHORT.fullmatch(text)
+    if match is None:
         return text
-    before, lower, rest = (part and Markup('<span class="whole">{}</span>').format(part) for part in found.groups())
+    before, lower, rest = (part and Markup('<span class="whole">{}</span>').format(part) for part in match.groups())
     return Markup("{}<wbr>{}").format(before, rest) if before else Markup(" ").join(filter(None, (lower, rest)))
 
 
@@ -121,7 +121,7 @@ def loss_text(losses: Mapping[str, Sequence[float]]) -> str:
     texts = [_curve_text(losses["iteration"], losses[name]) for name in names]
     if len(names) < 2:
         return texts[0] if texts else _NO_LOSS
-    return "; ".join(f"{name.replace('_', ' of ')} {words}" for name, words in zip(names, texts, strict=True))
+    return "; ".join(f"{name.replace('_', ' of ')} {curve}" for name, curve in zip(names, texts, strict=True))
 
 
 def _curve_text(iterations: Sequence[float], losses: Sequence[float]) -> str:
@@ -163,13 +163,13 @@ def to_html(text: str, top: int = 3) -> str:
     return page.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
 
 
-def fill_template(template: str, *folders: Path, **words: Any) -> Markup:
+def fill_template(template: str, *folders: Path, **values: Any) -> Markup:
     """A template with its words.
 
     Args:
         template: name of its file.
         folders: where it is looked for, before the templates of the core.
-        words: what it prints.
+        values: what it prints.
     """
     environment = Environment(
         loader=FileSystemLoader([*folders, _TEMPLATES]),
@@ -179,4 +179,4 @@ def fill_template(template: str, *folders: Path, **words: Any) -> Markup:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, percent=percent, spec=spec, unbroken=unbroken)
-    return Markup(environment.get_template(template).render(words))
+    return Markup(environment.get_template(template).render(values))

@@ -78,13 +78,13 @@ def short_paragraphs(privacy: Mapping[str, Any]) -> list[str]:
         "trait": attackers.success(TRAIT),
     }
     paragraphs = []
-    for words, added, replaced, mark, nearly in _LANGUAGES:
+    for template, added, replaced, mark, nearly in _LANGUAGES:
         numbers = {name: nearly if share > 0.999 else f"{_round_up(100 * share):.1f}" for name, share in shares.items()}
         numbers["strangers"] = f"{_round_up(10_000 * attackers.success(STRANGERS)):.1f}"
         numbers["beyond"] = f"{math.ceil(100_000 * attackers.excess_probability - _ROUNDING)}"
         who = replaced if privacy["adjacency"] == "replace_one" else added
         texts = {name: number.replace(".", mark) for name, number in numbers.items()}
-        paragraphs.append(words.replace("\n", " ").format(who=who, **texts))
+        paragraphs.append(template.replace("\n", " ").format(who=who, **texts))
     return paragraphs
 
 

@@ -77,7 +77,7 @@ FILES = ("metrics.json", "scores.csv", "marginals.csv")
 
 @dataclass(frozen=True)
 class Measures:
-    """How tables of one kind are scored.
+    """The way in which tables of one kind are scored.
 
     Attributes:
         estimators: by name; None: all of the task.
@@ -165,8 +165,8 @@ def _scores(
                 step(next(done), f"{name}: {text}")
 
             rows = sample_rows(table, settings.max_rows or measures.most, seed, name)
-            found = train_on_synthetic_test_on_real(rows, held_out, schema, seed, estimators, settings.workers, note)
-            scores.append(found.assign(table=name)[columns])
+            frame = train_on_synthetic_test_on_real(rows, held_out, schema, seed, estimators, settings.workers, note)
+            scores.append(frame.assign(table=name)[columns])
     return pd.concat(scores)
 
 

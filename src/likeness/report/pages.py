@@ -190,17 +190,17 @@ def write_report(root: Path | str, table: Mapping[str, Any] | None = None) -> No
     write_public(root, privacy, losses)
 
 
-def _page(template: str, **words: Any) -> str:
-    return str(fill_template(f"{template}.html.j2", **words))  # text of a page: where it is shown, it is escaped
+def _page(template: str, **values: Any) -> str:
+    return str(fill_template(f"{template}.html.j2", **values))  # text of a page: where it is shown, it is escaped
 
 
-def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) -> dict[str, Any] | None:
-    """What a reader may believe, ready to print; None where the account says nothing."""
-    if not found:
+def _relations(summary: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) -> dict[str, Any] | None:
+    """Describe what a reader may believe, ready to print; None where the account says nothing."""
+    if not summary:
         return None
-    found = _drop_repeats(found)
-    listed = {word: found[key] for key, word in VERDICTS.items() if found[key] or key != "rules"}
-    verdicts = [*((word, len(pairs)) for word, pairs in listed.items()), ("unknown", found["unknown"])]
+    summary = _drop_repeats(summary)
+    listed = {word: summary[key] for key, word in VERDICTS.items() if summary[key] or key != "rules"}
+    verdicts = [*((word, len(pairs)) for word, pairs in listed.items()), ("unknown", summary["unknown"])]
     lists = [
         (
             word,
@@ -211,36 +211,36 @@ def _relations(found: Mapping[str, Any] | None, names: Sequence[Sequence[str]]) 
         if pairs
     ]
     pairs = [
-        (" × ".join(pair[:2]), _verdict(word, max(pair[2:]) <= found["small"]), *map("{:.2f}".format, pair[2:]))
+        (" × ".join(pair[:2]), _verdict(word, max(pair[2:]) <= summary["small"]), *map("{:.2f}".format, pair[2:]))
         for key, word in VERDICTS.items()
-        for pair in found[key]
+        for pair in summary[key]
         if len(pair) == 4
     ]
     return {
         "pairs": pairs[:MOST_TABLED],
         "near": sum("near 0" in pair[1] for pair in pairs),
         "judged": len(pairs),
-        "small": found["small"],
+        "small": summary["small"],
         "verdicts": verdicts,
-        "unknown": pair_names(found["unknown_pairs"][:3], found["unknown"]) if found["unknown_pairs"] else "",
-        "detectable": found["detectable"],
+        "unknown": pair_names(summary["unknown_pairs"][:3], summary["unknown"]) if summary["unknown_pairs"] else "",
+        "detectable": summary["detectable"],
         "lists": lists,
-        "maps": [verdict_map(group, found) for group in names if len(group) > 1],
+        "maps": [verdict_map(group, summary) for group in names if len(group) > 1],
         "mapped": MOST_MAPPED if any(len(group) > MOST_MAPPED for group in names) else None,
         "words": RELATIONS,
-        "cut": cut_lines(found),
+        "cut": cut_lines(summary),
     }
 
 
-def _drop_repeats(found: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_repeats(summary: Mapping[str, Any]) -> dict[str, Any]:
     """The same with each pair in one list: one of a public rule has its verdict or, without one, stands under rules.
 
     The statement lists a pair twice. Its words are sealed, because the verifier compares them to the letter.
     """
-    judged = [pair[:2] for key in ("kept", "not_kept") for pair in found[key]]
-    rules = [pair for pair in found["rules"] if pair not in judged]
-    unknown = [pair for pair in found["unknown_pairs"] if pair not in rules]
-    return {**found, "rules": rules, "unknown": found["unknown"] - len(rules), "unknown_pairs": unknown}
+    judged = [pair[:2] for key in ("kept", "not_kept") for pair in summary[key]]
+    rules = [pair for pair in summary["rules"] if pair not in judged]
+    unknown = [pair for pair in summary["unknown_pairs"] if pair not in rules]
+    return {**summary, "rules": rules, "unknown": summary["unknown"] - len(rules), "unknown_pairs": unknown}
 
 
 def _verdict(word: str, is_small: bool) -> str:

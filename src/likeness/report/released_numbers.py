@@ -72,12 +72,12 @@ class SyntheticCounts:
         for chunk in chunks:
             weights = np.ones(len(chunk.x)) if chunk.shared_by is None else 1 / chunk.shared_by
             cells = measured.cells
-            places = {name: cells[name].cell_indices(chunk.x) if name in cells else chunk.labels for name in sizes}
+            indices = {name: cells[name].cell_indices(chunk.x) if name in cells else chunk.labels for name in sizes}
             for name, total in counts.columns.items():
-                total += np.bincount(places[name], weights, sizes[name])
+                total += np.bincount(indices[name], weights, sizes[name])
             for table, sums in zip(measured.tables, counts.tables, strict=True):
                 if table.columns:
-                    flat = np.ravel_multi_index([places[name] for name in table.columns], sums.shape)
+                    flat = np.ravel_multi_index([indices[name] for name in table.columns], sums.shape)
                     sums += np.bincount(flat, weights, sums.size).reshape(sums.shape)
             counts.rows += float(weights.sum())
         return counts
@@ -99,8 +99,9 @@ def table_section(
         table: typed synthetic rows.
         synthetic: the rows as the release counts them; None where they answer to a condition.
     """
-    found = compare_release(schema.model_schema, released, total, synthetic)
-    numbers = print_numbers(schema.model_schema, *found, None if found[1] is None else forward_transform(table, schema))
+    answers, counts = compare_release(schema.model_schema, released, total, synthetic)
+    typed = None if counts is None else forward_transform(table, schema)
+    numbers = print_numbers(schema.model_schema, answers, counts, typed)
     return {
         "source": schema.source,
         "numbers": numbers,
@@ -146,7 +147,7 @@ def compare_release(
     Raises:
         ReleaseError: a file does not fit its receipt or the schema.
     """
-    measured = measurements(schema, sorted(released, key=lambda one: one.receipt.query), total)
+    measured = measurements(schema, sorted(released, key=lambda file: file.receipt.query), total)
     counts = None if synthetic is None else SyntheticCounts.from_chunks(measured, synthetic)
     return Answers(measured), None if counts is None or not counts.rows else counts
 
@@ -173,12 +174,12 @@ def print_numbers(
     return {
         "records": number(max(0, round(measured.terms.total))),
         "columns": charts,
-        "counted": sum(len(one["numbers"]) for one in charts),
-        "unreliable": sum(text.startswith("(") for one in charts for _, text, *_ in one["numbers"]),
-        "outside": [one["name"] for one in charts if one["outside"]],
-        "missed": sum(one["missed"] for one in charts),
-        "cells": sum(one["cells"] for one in charts),
-        "worst": max(charts, key=lambda one: one["missed"])["name"] if charts else "",
+        "counted": sum(len(column["numbers"]) for column in charts),
+        "unreliable": sum(text.startswith("(") for column in charts for _, text, *_ in column["numbers"]),
+        "outside": [column["name"] for column in charts if column["outside"]],
+        "missed": sum(column["missed"] for column in charts),
+        "cells": sum(column["cells"] for column in charts),
+        "worst": max(charts, key=lambda column: column["missed"])["name"] if charts else "",
         "careful": [name for name, frame in shares.items() if frame["unreliable"].mean() > 0.5],
         "max_cv": Question.max_cv,
         "without": [name for name in schema.names if name not in shares],
@@ -209,7 +210,7 @@ def cell_errors(measured: Measurements, names: tuple[str, ...]) -> NDArray[np.fl
 def joint(measured: Measurements) -> dict[str, Any]:
     """The released tables of three or more columns: how many, the columns of all, the part that noise moves."""
     wide = [table for table in measured.tables if len(table.columns) > 2]
-    tables = {frozenset(table.columns): table for table in sorted(wide, key=lambda one: -one.variance)}.values()
+    tables = {frozenset(table.columns): table for table in sorted(wide, key=lambda each: -each.variance)}.values()
     errors = [table.counts.size * math.sqrt(table.variance / math.tau) for table in tables]
     return {
         "count": len(tables),
@@ -233,9 +234,9 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
         squares = float((residuals**2).sum())
         if chdtrc(residuals.size, squares) * len(pairs) < FALSE_ALARM:
             cell = np.unravel_index(np.abs(residuals).argmax(), residuals.shape)
-            words = _cell(measured, table, cell)
+            text = _cell(measured, table, cell)
             wide |= {frozenset(table.columns)} if len(table.columns) > 2 else set()
-            rows.append((squares / residuals.size, " × ".join(table.columns), words, float(residuals[cell])))
+            rows.append((squares / residuals.size, " × ".join(table.columns), text, float(residuals[cell])))
     rows.sort(key=lambda row: (-row[0], row[1]))
     shown = [
         (names, cell, f"{math.sqrt(mean):.2f}", f"{worst:+.1f}".replace("-", "−"))
@@ -244,8 +245,8 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
     return {"tested": len(pairs), "count": len(rows), "joint": len(wide), "rows": shown}
 
 
-def _cell(measured: Measurements, table: Table, place: Sequence[Any]) -> str:
-    return ", ".join(labels(measured, name)[int(at)] for name, at in zip(table.columns, place, strict=True))
+def _cell(measured: Measurements, table: Table, cell: Sequence[Any]) -> str:
+    return ", ".join(labels(measured, name)[int(at)] for name, at in zip(table.columns, cell, strict=True))
 
 
 def labels(measured: Measurements, name: str) -> list[str]:

@@ -66,7 +66,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
 
 
 def _is_independent(pairs: Sequence[float | None]) -> bool:
-    """Whether pairs of the synthetic table are hardly nearer to real rows than shuffled ones are.
+    """Tell whether pairs of the synthetic table are hardly nearer to real rows than shuffled ones are.
 
     Args:
         pairs: mean total variation of the synthetic, the real and the shuffled rows.
@@ -114,7 +114,7 @@ def _details(details: Mapping[str, Any], marginals: Sequence[Mapping[str, str]])
                 "names": " × ".join(tab["columns"]),
                 "across": tab["across"],
                 "rows": [
-                    (name, *(f"{100 * one:.1f} / {100 * other:.1f}" for one, other in zip(*shares, strict=True)))
+                    (name, *(f"{100 * drawn:.1f} / {100 * real:.1f}" for drawn, real in zip(*shares, strict=True)))
                     for name, *shares in zip(tab["down"], tab["synthetic"], tab["held_out"], strict=True)
                 ],
             }
@@ -137,8 +137,8 @@ def _details(details: Mapping[str, Any], marginals: Sequence[Mapping[str, str]])
             "rows": number(near["rows"]),
             "nearer": percent(near["nearer"]),
             "distances": [
-                (words, number(near[f"median_{name}"], 3), percent(near[f"equal_{name}"]))
-                for name, words in (("train", "training row"), ("held_out", "held-out row"))
+                (title, number(near[f"median_{name}"], 3), percent(near[f"equal_{name}"]))
+                for name, title in (("train", "training row"), ("held_out", "held-out row"))
             ],
         },
     }
@@ -166,7 +166,7 @@ def _distance(name: str, by_table: Mapping[str, Mapping[str, float]]) -> tuple[s
 
 
 def _classifier_rows(rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Per classifier the values of each metric for each table, in the order of the header."""
+    """List by classifier the values of each metric for each table, in the order of the header."""
     cells = {(row["table"], row["classifier"]): row for row in rows}
     names = dict.fromkeys(row["classifier"] for row in rows)
     return [

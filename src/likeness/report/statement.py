@@ -74,7 +74,7 @@ def _queries(privacy: Mapping[str, Any]) -> list[str]:
 
 
 def _not_covered(privacy: Mapping[str, Any]) -> list[str]:
-    """What the guarantee says nothing about."""
+    """List what the guarantee says nothing about."""
     return [
         "",
         "## What is not covered",
@@ -93,7 +93,7 @@ def _not_covered(privacy: Mapping[str, Any]) -> list[str]:
 
 
 def _rows_of_person(privacy: Mapping[str, Any]) -> str:
-    """What the number of rows of a person does to the noise."""
+    """Say what the number of rows of a person does to the noise."""
     several = privacy.get("rows_of_a_person")
     if not several:
         return ""
@@ -150,8 +150,8 @@ def _describe_files(privacy: dict[str, Any]) -> list[str]:
     files = "; ".join(f"`{path}`, SHA-256 `{sha}`" for path, sha in privacy["outputs"].items())
     lines = [f"- **About:** {files}."] if files else []
     if privacy["sample"]["where"]:
-        given = ", ".join(escape_markdown(f"{name} = {value}") for name, value in privacy["sample"]["where"].items())
-        lines.append(f"- **Only rows with:** {given}. The table is not like the whole population.")
+        where = ", ".join(escape_markdown(f"{name} = {value}") for name, value in privacy["sample"]["where"].items())
+        lines.append(f"- **Only rows with:** {where}. The table is not like the whole population.")
     return lines
 
 
@@ -164,23 +164,24 @@ def _notes(privacy: dict[str, Any]) -> list[str]:
 def _rules(privacy: Mapping[str, Any]) -> list[str]:
     """The public rules that rows keep."""
     rules = [f"- {code_span(rule)}" for rule in privacy.get("rules", [])]
-    words = (
+    text = (
         "Public rules, taken from the schema. Every synthetic row keeps them. A private row that breaks one counts as "
         "the nearest row that keeps it, by a fixed public map:"
     )
-    return ["", words, "", *rules] if rules else []
+    return ["", text, "", *rules] if rules else []
 
 
 def _relations(privacy: Mapping[str, Any]) -> list[str]:
-    """What a reader may believe of pairs of columns, and values that the table does not have."""
-    found = privacy.get("relations")
-    if not found:
+    """List what a reader may believe of pairs of columns, and the values that the table does not have."""
+    summary = privacy.get("relations")
+    if not summary:
         return []
     lists = [
-        f"**{word}**, {len(found[key]):,}: {escape_markdown(pair_names(found[key]))}" for key, word in VERDICTS.items()
+        f"**{word}**, {len(summary[key]):,}: {escape_markdown(pair_names(summary[key]))}"
+        for key, word in VERDICTS.items()
     ]
-    others = escape_markdown(pair_names(found["unknown_pairs"], found["unknown"]))
-    lines = [*lists, f"**unknown**, {found['unknown']:,}: {others}", *map(escape_markdown, cut_lines(found))]
+    others = escape_markdown(pair_names(summary["unknown_pairs"], summary["unknown"]))
+    lines = [*lists, f"**unknown**, {summary['unknown']:,}: {others}", *map(escape_markdown, cut_lines(summary))]
     return ["", "## What a reader may believe", "", RELATIONS, "", *(f"- {line}" for line in lines)]
 
 
@@ -212,11 +213,8 @@ def pair_names(pairs: Sequence[Sequence[Any]], count: int | None = None) -> str:
 
 def cut_lines(relations: Mapping[str, Any]) -> list[str]:
     """The range of each number whose bounds are wider, in words."""
-    ends = [
-        [end if isinstance(end, str) else value_text(end) for end in (one["low"], one["high"])]
-        for one in relations["cut"]
-    ]
-    return [
-        f"{one['column']} has no value outside {low} to {high}."
-        for one, (low, high) in zip(relations["cut"], ends, strict=True)
-    ]
+    lines = []
+    for cut in relations["cut"]:
+        low, high = (end if isinstance(end, str) else value_text(end) for end in (cut["low"], cut["high"]))
+        lines.append(f"{cut['column']} has no value outside {low} to {high}.")
+    return lines

@@ -42,15 +42,15 @@ class ComparedTables:
         reference, rest = (real.iloc[sorted(part)] for part in (order[::2], order[1::2]))
         tables = {"synthetic": synthetic, "real": rest, "shuffled": shuffle_columns(rest, seed)}
         orders = (1, 2) if len(schema.names) > 1 else (1,)
-        found = {name: marginal_table(reference, table, schema, orders, bins) for name, table in tables.items()}
-        means = {name: table.groupby("order")["total_variation"].mean() for name, table in found.items()}
-        self.marginals = pd.concat(found, names=["table"]).reset_index("table")
+        marginals = {name: marginal_table(reference, table, schema, orders, bins) for name, table in tables.items()}
+        means = {name: table.groupby("order")["total_variation"].mean() for name, table in marginals.items()}
+        self.marginals = pd.concat(marginals, names=["table"]).reset_index("table")
         self.metrics: dict[str, Any] = {
             "scores": {},
             "halved": True,
             "of_anybody": True,
             "marginals": {
-                name: {str(order): float(one) for order, one in mean.items()} for name, mean in means.items()
+                name: {str(order): float(value) for order, value in mean.items()} for name, mean in means.items()
             },
             "details": {**details(tables, reference, schema, bins), "neighbors": None},
         }
@@ -59,24 +59,24 @@ class ComparedTables:
     def columns(self) -> pd.DataFrame:
         """A row a column: its total variation, and the center and spread of synthetic and real rows."""
         rows = [
-            {"column": one["column"], "total_variation": one["total_variation"]}
-            | {f"{key}_{word}": one[name][key] for key in ("missing", "center", "spread") for name, word in _SIDES}
-            for one in self.metrics["details"]["columns"]
+            {"column": column["column"], "total_variation": column["total_variation"]}
+            | {f"{key}_{word}": column[name][key] for key in ("missing", "center", "spread") for name, word in _SIDES}
+            for column in self.metrics["details"]["columns"]
         ]
         return pd.DataFrame(rows).set_index("column")
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """A row a pair of columns, the worst first: its total variation, and Cramér's V of real and synthetic rows."""
-        names, found = self.metrics["details"]["mapped"], self.metrics["details"]["pairs"]
-        rows = [(names[first], names[second], *numbers) for first, second, *numbers in found]
+        names, pairs = self.metrics["details"]["mapped"], self.metrics["details"]["pairs"]
+        rows = [(names[first], names[second], *numbers) for first, second, *numbers in pairs]
         frame = pd.DataFrame(rows, columns=["first", "second", "total_variation", "v_real", "v_synthetic"])
         return frame.set_index(["first", "second"]).sort_values("total_variation", ascending=False)
 
     @property
     def figures(self) -> dict[str, Figure]:
         """A matplotlib figure for each column: real rows as bars, synthetic ones as strokes."""
-        return {one["column"]: _figure(one) for one in self.metrics["details"]["columns"]}
+        return {column["column"]: _figure(column) for column in self.metrics["details"]["columns"]}
 
     @property
     def page(self) -> Page:
@@ -161,10 +161,10 @@ def _schema_of(real: pd.DataFrame, synthetic: pd.DataFrame) -> Schema:
 
 def _figure(column: Mapping[str, Any]) -> Figure:
     figure = Figure(figsize=(4, 2.4), layout="constrained")
-    panel, places = figure.subplots(), range(len(column["cells"]))
-    panel.bar(places, column["shares"]["real"], color=REAL, alpha=0.5, label="real")
-    panel.scatter(places, column["shares"]["synthetic"], color=SYNTHETIC, marker="_", s=160, label="synthetic")
+    panel, positions = figure.subplots(), range(len(column["cells"]))
+    panel.bar(positions, column["shares"]["real"], color=REAL, alpha=0.5, label="real")
+    panel.scatter(positions, column["shares"]["synthetic"], color=SYNTHETIC, marker="_", s=160, label="synthetic")
     panel.set_title(column["column"])
-    panel.set_xticks(places, column["cells"], rotation=60, ha="right", fontsize=7)
+    panel.set_xticks(positions, column["cells"], rotation=60, ha="right", fontsize=7)
     panel.legend()
     return figure
