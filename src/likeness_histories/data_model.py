@@ -39,12 +39,12 @@ class Histories(DataModel):
 
     @staticmethod
     def serves(schema: Any) -> bool:
-        """Whether it is the schema of histories."""
+        """Tell whether it is the schema of histories."""
         return isinstance(schema, HistorySchema)
 
     @staticmethod
     def describes(content: Any) -> bool:
-        """Whether it has events."""
+        """Tell whether it has events."""
         return isinstance(content, Mapping) and "events" in content
 
     @staticmethod
@@ -57,17 +57,17 @@ class Histories(DataModel):
         """Those of each table, and what spans both."""
         about = ("name", "source")
         head = {"task": "none", **{key: content[key] for key in about if key in content}}
-        found = [] if content.get("most") is not None else ["most is an open question: the most events that count."]
+        faults = [] if content.get("most") is not None else ["most is an open question: the most events that count."]
         for table in cls.sections.values():
             if content.get(table) is not None:
                 texts = of_table({**head, "columns": content[table]})
-                found += [text if text.startswith(about) else f"{table}: {text}" for text in texts]
-        if not found:
+                faults += [text if text.startswith(about) else f"{table}: {text}" for text in texts]
+        if not faults:
             try:
                 HistorySchema.from_dict(content)
             except LikenessError as error:
-                found = [str(error).removeprefix("schema: ")]
-        return list(dict.fromkeys(found))
+                faults = [str(error).removeprefix("schema: ")]
+        return list(dict.fromkeys(faults))
 
     @staticmethod
     def linked_draft() -> "type[HistoryDraft]":
@@ -115,8 +115,8 @@ class Histories(DataModel):
         }
         for key, wrong in left_out.items():
             if wrong:
-                words = "Name the table of people" if key == "ingest.people" and linked else "Leave it out"
-                raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {words}.")
+                remedy = "Name the table of people" if key == "ingest.people" and linked else "Leave it out"
+                raise ParamsError(f"params.yaml: {key} does not go with this schema of histories. {remedy}.")
         return replace(params, ingest=replace(params.ingest, unit=unit))
 
     def recipe(self, method: "Method") -> "Method":
@@ -155,13 +155,13 @@ class Histories(DataModel):
         unknown, real = read_manifest(paths.table)[STRANGERS], written_histories(paths, settings.seed, halved)
         evaluate_histories(self.schema, real, tables, settings.seed, paths.evaluation, unknown, halved)
 
-    def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+    def frames_by_table(self, sources: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """A lone frame is that of the events."""
-        schema, frames = self.schema, {name or "events": frame for name, frame in given.items()}
+        schema, frames = self.schema, {name or "events": frame for name, frame in sources.items()}
         rule = f"the frames {' and '.join(sorted(schema.source_schemas))} of the schema"
         require(set(frames) == set(schema.source_schemas), "X", sorted(frames), rule)
-        said = person is None or str(person) == schema.person
-        require(said, "person", person, f"the schema's person, {schema.person}")
+        same = person is None or str(person) == schema.person
+        require(same, "person", person, f"the schema's person, {schema.person}")
         return frames
 
     def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":

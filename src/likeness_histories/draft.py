@@ -48,11 +48,11 @@ class HistoryDraft(SchemaDraft):
             name: short name of both tables.
             dtypes: word of each column's dtype.
         """
-        kinds = {column: kind for own in tables.values() for column, kind in own.items() if column != person}
+        kinds = {column: kind for columns in tables.values() for column, kind in columns.items() if column != person}
         if order is not None and (kinds[order] not in KINDS or KINDS[kinds[order]].is_categorical):
             kinds[order] = Date.name
         super().__init__(kinds, name, dtypes)
-        self.tables = {table: [column for column in own if column != person] for table, own in tables.items()}
+        self.tables = {table: [name for name in columns if name != person] for table, columns in tables.items()}
         self.most: int | None = None
         self.fixed: Sequence[str] | None = None if "people" not in tables else ()
         self.ends: Mapping[str, Sequence[str]] | None = None
@@ -60,9 +60,9 @@ class HistoryDraft(SchemaDraft):
         self._stand_ins = {} if order is None else {order: _ANY_ORDER}
 
     def questions(self) -> list[Question]:
-        """What only a person can say."""
-        words = "the most events of a person that count; public"
-        return [*super().questions(), *([Question("", "most", words)] if self.most is None else [])]
+        """List the questions that only a person can answer."""
+        text = "the most events of a person that count; public"
+        return [*super().questions(), *([Question("", "most", text)] if self.most is None else [])]
 
     def so_far(self) -> dict[str, Any]:
         """The content of a schema file that can be checked: something stands in for what is open."""
@@ -70,7 +70,7 @@ class HistoryDraft(SchemaDraft):
 
     @property
     def table_questions(self) -> "HistoryQuestions":
-        """What a terminal asks about histories."""
+        """The questions that a terminal asks about histories."""
         return HistoryQuestions(self)
 
     def _content(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class HistoryQuestions(TableQuestions):
     }
 
     def open_keys(self) -> dict[str, bool]:
-        """Which questions about histories a person must be asked."""
+        """Tell which questions about histories a person must be asked."""
         draft = self.draft
         named = any(draft[name].categories for name in draft.tables["events"])
         return {

@@ -16,7 +16,7 @@ Places = NDArray[np.int64]
 
 
 class Faults(Protocol):
-    """How badly events fit people: 0 where one fits."""
+    """A measure of how badly events fit people: 0 where one fits."""
 
     def __call__(self, people: Places, events: Places) -> NDArray[np.float64]:
         """The fault of each event beside its person, shape (n,), from the places of both."""
@@ -40,18 +40,18 @@ def exchange_events(groups: Places, faults: Faults, random: np.random.Generator)
     _, group, counts = np.unique(groups, return_inverse=True, return_counts=True)
     starts = np.cumsum(counts) - counts
     for _ in range(_ROUNDS):
-        one = np.flatnonzero(fault > 0)
-        if not len(one):
+        misfits = np.flatnonzero(fault > 0)
+        if not len(misfits):
             break
-        other = members[starts[group[one]] + random.integers(0, counts[group[one]])]
-        numbers, meeting = np.arange(len(one)), np.full(len(groups), -1)
-        meeting[one] = numbers
-        meeting[other] = numbers  # of several meetings of a person the last one takes place
-        takes_place = (meeting[one] == numbers) & (meeting[other] == numbers) & (one != other)
-        one, other = one[takes_place], other[takes_place]
-        after = faults(one, events[other]), faults(other, events[one])
-        better = sum(after) < fault[one] + fault[other]
-        one, other = one[better], other[better]
-        events[one], events[other] = events[other], events[one]
-        fault[one], fault[other] = after[0][better], after[1][better]
+        partners = members[starts[group[misfits]] + random.integers(0, counts[group[misfits]])]
+        numbers, meeting = np.arange(len(misfits)), np.full(len(groups), -1)
+        meeting[misfits] = numbers
+        meeting[partners] = numbers  # of several meetings of a person the last one takes place
+        takes_place = (meeting[misfits] == numbers) & (meeting[partners] == numbers) & (misfits != partners)
+        misfits, partners = misfits[takes_place], partners[takes_place]
+        after = faults(misfits, events[partners]), faults(partners, events[misfits])
+        better = sum(after) < fault[misfits] + fault[partners]
+        misfits, partners = misfits[better], partners[better]
+        events[misfits], events[partners] = events[partners], events[misfits]
+        fault[misfits], fault[partners] = after[0][better], after[1][better]
     return events

@@ -119,8 +119,8 @@ class HistoryGenerator:
         """One row a person. Somebody with events has a first one, and somebody with two a usual gap."""
         schema = self.schema.first_rows
         drawn = DrawnRows(self.people, schema)
-        given = allowed_values(where, schema)
-        table = drawn.draw_where(count, seed, given)
+        allowed = allowed_values(where, schema)
+        table = drawn.draw_where(count, seed, allowed)
         names = [f"first {column.name}" for column in self.schema.time_varying if not column.nullable]
         names += [f"usual {column.name}" for column in self.schema.states if self.schema.usual and not column.nullable]
         gap = [column.name for column in self.schema.usual if column.name == USUAL_GAP]
@@ -129,8 +129,8 @@ class HistoryGenerator:
             bad = table[needed].isna().any(axis=1).to_numpy(dtype=bool) & enough
             if bad.any():
                 numbers = range(least - self.schema.least, self.schema.most_events + 1 - self.schema.least)
-                there = {name: Allowed(missing=True).complement(schema.column(name)) for name in needed}
-                wanted = {**given, NUMBER: Allowed(frozenset(numbers)), **there}
+                present = {name: Allowed(missing=True).complement(schema.column(name)) for name in needed}
+                wanted = {**allowed, NUMBER: Allowed(frozenset(numbers)), **present}
                 seed_of = rng.public_seed(seed, f"sample.{word}")
                 again = drawn.draw_where(int(bad.sum()), seed_of, wanted)
                 again.index = table.index[bad]
@@ -198,7 +198,7 @@ class HistoryGenerator:
 
 
 class _State:
-    """What the next event of each person depends on, as dense encoded rows of transitions.
+    """The dense encoded rows of transitions, on which the next event of each person depends.
 
     Attributes:
         schema: of both tables.
@@ -220,7 +220,7 @@ class _State:
         drawn = {GAP, *(f"next {column.name}" for column in self.schema.states)}
         drawn |= {f"same {column.name}" for column in self.schema.repeatable_columns}
         names = enumerate(self.schema.next_rows.names)
-        return saved.network.conditional([place for place, name in names if name not in drawn])
+        return saved.network.conditional([index for index, name in names if name not in drawn])
 
     def draw_next(
         self, conditional: "DrawsRest", x: NDArray[np.float64], random: np.random.Generator
@@ -250,10 +250,10 @@ class _State:
         for column in self.schema.states:
             name = f"first {column.name}"
             dense = _dense(self.schema.first_rows.select([name]), first)
-            place = self.slices[f"last {column.name}"]
-            x[:, place] = dense[:, : place.stop - place.start]  # a place for missing that only first events have
+            span = self.slices[f"last {column.name}"]
+            x[:, span] = dense[:, : span.stop - span.start]  # a place for missing that only first events have
             if "first" in self.schema.memory:
-                x[:, self.slices[name]] = x[:, place]
+                x[:, self.slices[name]] = x[:, span]
         for name in self._before.values():
             x[:, self.slices[name].stop - 1] = 1  # missing
         return x
@@ -263,9 +263,9 @@ class _State:
 
     def set_class(self, x: NDArray[np.float64], rows: NDArray[np.int64], name: str, values: NDArray[np.int64]) -> None:
         """Set a class of lengths or steps."""
-        place = self.slices[name]
-        x[rows, place] = 0
-        x[rows, place.start + values] = 1
+        span = self.slices[name]
+        x[rows, span] = 0
+        x[rows, span.start + values] = 1
 
     def event(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The next events, typed as the schema of events says; without their order."""
@@ -288,16 +288,16 @@ class _State:
     def advance(self, x: NDArray[np.float64], rows: NDArray[np.int64], new: NDArray[np.float64]) -> None:
         """Make the next event the last one, and the last one that before it."""
         for name, earlier in self._before.items():
-            place, source = self.slices[earlier], self.slices[name]
-            x[rows, place] = 0
-            given = new[:, source] if name == GAP else x[rows, source]
-            x[rows, place.start : place.start + given.shape[1]] = given
+            span, source = self.slices[earlier], self.slices[name]
+            x[rows, span] = 0
+            values = new[:, source] if name == GAP else x[rows, source]
+            x[rows, span.start : span.start + values.shape[1]] = values
         for column in self.schema.states:
             x[rows, self.slices[f"last {column.name}"]] = new[:, self.slices[f"next {column.name}"]]
 
 
 class _Following:
-    """How the next events of some people fit these.
+    """The fit of next events to some people.
 
     Attributes:
         persons: the people.
@@ -319,7 +319,7 @@ class _Following:
         self._first, self._last, self._at = first, last, at
 
     def violates_rules(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
-        """Which events break a rule; row i is drawn for person i. There are rules."""
+        """Tell which events break a rule; row i is drawn for person i. There are rules."""
         everybody = np.arange(len(rows))
         return self._find_violations(
             values_of(self.state.event(rows), self.schema.states), self.state.gaps(rows), everybody
@@ -335,7 +335,7 @@ class _Following:
                 new[:, self.state.slices[name]] = _dense(self.schema.next_rows.select([name]), rows)
 
     def faults(self, rows: pd.DataFrame) -> Faults:
-        """How far events lie beyond the order's upper bound; more where they break a rule. There is an order."""
+        """Measure how far events lie beyond the order's upper bound; more if they break a rule. There is an order."""
         column, gaps = self.schema.events.column(cast("str", self.schema.order)), self.state.gaps(rows)
         lower, upper = column.bounds
         states = values_of(self.state.event(rows), self.schema.states) if self.schema.rules_of_steps else {}
@@ -355,7 +355,7 @@ class _Following:
         return any_violation(self.schema.rules_of_steps, self._values(events, gaps, people))
 
     def _values(self, events: "Values", gaps: NDArray[np.float64], people: NDArray[np.int64]) -> "Values":
-        """What rules about steps speak of, of an event beside each of some people."""
+        """Give the values that rules about steps speak of, for an event beside each of some people."""
         following = dict(events)
         if self.schema.order is not None:
             following[self.schema.order] = self._at[people] + gaps
@@ -364,7 +364,7 @@ class _Following:
 
 
 def _press_times(times: NDArray[np.float64], persons: NDArray[np.int64], column: Column) -> NDArray[np.float64]:
-    """Where events stand in their histories, each pressed together evenly as far as the order's upper bound asks.
+    """Press the events of each history together evenly, as far as the order's upper bound asks.
 
     A gap that the bound cut off would end at the bound, and those after it would be 0. Evenly pressed, the gaps of a
     history keep their ratios.
@@ -374,12 +374,12 @@ def _press_times(times: NDArray[np.float64], persons: NDArray[np.int64], column:
         persons: of each event; the first event of each person comes before all later ones.
         column: the order.
     """
-    _, firsts, places = np.unique(persons, return_index=True, return_inverse=True)
+    _, firsts, owners = np.unique(persons, return_index=True, return_inverse=True)
     start, end = times[firsts], times[firsts].copy()
-    np.maximum.at(end, places, times)
+    np.maximum.at(end, owners, times)
     late, room = end > column.bounds[1], np.ones(len(start))
     room[late] = (column.bounds[1] - start[late]) / (end - start)[late]
-    numbers = start[places] + (times - start[places]) * room[places]
+    numbers = start[owners] + (times - start[owners]) * room[owners]
     return np.clip(numbers if column.decimals is None else np.round(numbers, column.decimals), *column.bounds)
 
 
@@ -391,10 +391,10 @@ def _dense(schema: Schema, table: pd.DataFrame) -> NDArray[np.float64]:
 
 def _plain(schema: HistorySchema, events: pd.DataFrame) -> pd.DataFrame:
     """First events typed as events: a number that may be missing among first events has another type."""
-    found = {}
+    columns = {}
     for column in schema.time_varying:
         values = events[column.name].reset_index(drop=True)
         if not column.is_categorical:
             values = column.to_typed(column.numbers(values))
-        found[column.name] = values
-    return pd.DataFrame(found)
+        columns[column.name] = values
+    return pd.DataFrame(columns)

@@ -76,7 +76,7 @@ def history_distances(schema: HistorySchema, real: HistoryRows, other: HistoryRo
     ]
     measures = {}
     for group, (table, rows_of, marginals) in groups.items():
-        a, b = (one[rows_of] for one in sets)
+        a, b = (tables[rows_of] for tables in sets)
         if marginals and len(a) and len(b):
             measures[group] = _mean_distance(a, b, table, marginals, bins)
     return measures
@@ -93,7 +93,7 @@ def _mean_distance(
 def with_steps(schema: HistorySchema, rows: HistoryRows) -> tuple[Schema, pd.DataFrame]:
     """Transitions with each step as a class of its own, and their schema."""
     column = Column(STEP, "categorical", categories=tuple(map(str, range(1, schema.most_events))), ordered=True)
-    columns = tuple(column if one.name == STEP else one for one in schema.next_rows.columns)
+    columns = tuple(column if each.name == STEP else each for each in schema.next_rows.columns)
     steps = column.to_typed(steps_of(rows.numbers) - 1)
     return replace(schema.next_rows, columns=columns), with_columns(rows.transitions, {STEP: steps.array})
 
@@ -102,10 +102,10 @@ def _with_last_event(schema: HistorySchema, rows: HistoryRows) -> pd.DataFrame:
     """Rows of people with the last event in place of the first; the order, which transitions lack, stays the first."""
     table = rows.people.copy()
     persons, at = np.unique(rows.numbers[::-1], return_index=True)
-    places = len(rows.numbers) - 1 - at
+    indices = len(rows.numbers) - 1 - at
     for column in schema.states:
         first = table[f"first {column.name}"].copy()
-        first.iloc[persons] = rows.transitions[f"next {column.name}"].iloc[places].array
+        first.iloc[persons] = rows.transitions[f"next {column.name}"].iloc[indices].array
         table[f"first {column.name}"] = first
     return table
 

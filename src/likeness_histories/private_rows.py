@@ -56,13 +56,13 @@ def read_histories(
 
 
 def write_histories(
-    schema: HistorySchema, given: Sources, params: Params, ledger: "Ledger", paths: ProjectPaths
+    schema: HistorySchema, inputs: Sources, params: Params, ledger: "Ledger", paths: ProjectPaths
 ) -> None:
     """Write both row sets of the source, each row with its person and with the part of that person.
 
     Args:
         schema: public.
-        given: the sources.
+        inputs: the sources.
         params: the settings, with the unit of privacy.
         ledger: whose key makes the digests.
         paths: where they are written.
@@ -73,10 +73,10 @@ def write_histories(
     ingest = params.ingest
     tables: _Tables = []
     sources = []
-    for place, columns in ((given.rows, schema.events), (given.people, schema.people)):
-        if place is not None and columns is not None:
+    for location, columns in ((inputs.rows, schema.events), (inputs.people, schema.people)):
+        if location is not None and columns is not None:
             sources.append(SourceDigest())
-            table, _, names = read_place(place, columns, None, schema.person, sources[-1], ingest.format)
+            table, _, names = read_place(location, columns, None, schema.person, sources[-1], ingest.format)
             assert names is not None
             tables.append((table, names))
     unknown, parts = strangers(tables, schema.person), {}
@@ -105,8 +105,8 @@ def _typed_digests(schema: HistorySchema, tables: _Tables, key: bytes) -> list[s
 
 
 def _rows(schema: HistorySchema, tables: _Tables) -> HistoryRows:
-    given: list[Any] = [one for pair in tables for one in pair]
-    return history_rows(schema, *given)
+    arguments: list[Any] = [part for pair in tables for part in pair]
+    return history_rows(schema, *arguments)
 
 
 def strangers(tables: _Tables, person: str) -> int:
@@ -152,7 +152,7 @@ def _mark_rows(table: pd.DataFrame, part: str, people: NDArray[np.int64]) -> pd.
 
 
 def written_histories(paths: ProjectPaths, seed: int, halved: bool) -> dict[str, HistoryRows]:
-    """What :func:`write_histories` wrote, by part; ``halved`` into halves of the people where nobody is held out."""
+    """Read what :func:`write_histories` wrote, by part; ``halved``: by halves of the people if nobody is held out."""
     people, following = (read_private(row_set_file(paths.table, prefix)) for prefix in ("", NEXT))
     if halved:
         sides = halves(len(people), seed)

@@ -55,8 +55,8 @@ def histories_section(
             condition.
     """
     sorted_by_rows: dict[str, list[Released]] = {prefix: [] for prefix in schema.row_sets}
-    for one in released:
-        sorted_by_rows[prefix_of(schema.row_sets, one.receipt.query)].append(one)
+    for file in released:
+        sorted_by_rows[prefix_of(schema.row_sets, file.receipt.query)].append(file)
     seen = {
         prefix: compare_release(rows, sorted_by_rows[prefix], None if prefix else total, (synthetic or {}).get(prefix))
         for prefix, rows in schema.row_sets.items()
@@ -88,7 +88,7 @@ def histories_section(
 def _report_section(
     schema: HistorySchema, answers: Answers, counts: SyntheticCounts | None, people: "DataFrame", events: "DataFrame"
 ) -> dict[str, Any]:
-    """What the release says of events that follow each other, and the first synthetic people."""
+    """Show what the release says of events that follow each other, and the first synthetic people."""
     numbers = print_numbers(schema.next_rows, answers, counts)
     states = [column.name for column in schema.states if _has_matrix(answers, column.name)]
     return {
@@ -106,7 +106,7 @@ def _pair(name: str) -> tuple[str, str]:
 
 def _has_matrix(answers: Answers, name: str) -> bool:
     axes, pair = answers.measured.axes, _pair(name)
-    return answers.measured.terms.is_measured(pair) and all(axes[one].size <= MOST_STATES for one in pair)
+    return answers.measured.terms.is_measured(pair) and all(axes[column].size <= MOST_STATES for column in pair)
 
 
 def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | None, name: str) -> dict[str, Any]:
@@ -118,11 +118,11 @@ def _matrix(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | N
     share, low, high, unreliable = (frame[key].to_numpy().reshape(shape).T for key in SHOWN)
     drawn = None if counts is None else _count_cells(answers, counts, (last, following))
     rows = []
-    for place, label in enumerate(labels(measured, last)):
+    for row, label in enumerate(labels(measured, last)):
         if label in schema.ends.get(name, ()):
             continue
-        of_row = [None] * shape[0] if drawn is None or not drawn[place].sum() else drawn[place] / drawn[place].sum()
-        cells = zip(share[place], low[place], high[place], unreliable[place], of_row, strict=True)
+        of_row = [None] * shape[0] if drawn is None or not drawn[row].sum() else drawn[row] / drawn[row].sum()
+        cells = zip(share[row], low[row], high[row], unreliable[row], of_row, strict=True)
         rows.append((label, [_cell(*cell) for cell in cells]))
     return {
         "name": name,
@@ -146,8 +146,8 @@ def _count_cells(answers: Answers, counts: SyntheticCounts, names: tuple[str, ..
     """Synthetic rows in the cells of some columns, from a released table that has all of them."""
     for table, sums in zip(answers.measured.tables, counts.tables, strict=True):
         if set(names) <= set(table.columns):
-            places = [table.columns.index(name) for name in names]
-            return np.moveaxis(sums, places, range(len(names))).sum(axis=tuple(range(len(names), sums.ndim)))
+            axes = [table.columns.index(name) for name in names]
+            return np.moveaxis(sums, axes, range(len(names))).sum(axis=tuple(range(len(names), sums.ndim)))
     return None
 
 
@@ -171,11 +171,11 @@ def _gaps(schema: HistorySchema, answers: Answers, counts: SyntheticCounts | Non
 def _lines(schema: HistorySchema, people: "DataFrame", events: "DataFrame") -> list[dict[str, Any]]:
     """The synthetic people at the head of the table, each with a line of events on a common scale of 0 to 100."""
     keys = events[schema.person].to_numpy()
-    places = order_numbers(schema, events)
+    positions = order_numbers(schema, events)
     if schema.order is None:
-        places = (np.arange(len(keys)) - np.searchsorted(keys, keys, side="left")).astype(float)
-    spread = (places.max() - places.min() or 1.0) if len(places) else 1.0
-    at = 99 * (places - places.min()) / spread if len(places) else places
+        positions = (np.arange(len(keys)) - np.searchsorted(keys, keys, side="left")).astype(float)
+    spread = (positions.max() - positions.min() or 1.0) if len(positions) else 1.0
+    at = 99 * (positions - positions.min()) / spread if len(positions) else positions
     ends, written = is_end(schema, events), schema.table_schemas
     of_events, of_people = texts(events, written["events"]), texts(people, written["people"])
     order = None if schema.order is None else of_events[0].index(schema.order)

@@ -74,8 +74,8 @@ def history_rows(
 def rows_of_tables(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> HistoryRows:
     """Both row sets of written tables, typed with ``schema.written``. Somebody without events counts too."""
     persons, owners = (table[schema.person].astype(str) for table in (people, events))
-    given = () if schema.people is None else (people[list(schema.people.names)], persons)
-    return history_rows(schema, events[list(schema.events.names)], owners, *given)
+    arguments = () if schema.people is None else (people[list(schema.people.names)], persons)
+    return history_rows(schema, events[list(schema.events.names)], owners, *arguments)
 
 
 def _first_rows(
@@ -88,21 +88,21 @@ def _first_rows(
     """One row a person, from their events in order."""
     starts = np.cumsum(lengths) - lengths
     firsts = np.where(lengths > 0, starts, -1)
-    found = {}
+    columns = {}
     for column in schema.person_columns:
-        found[column.name] = (
+        columns[column.name] = (
             _take_cells(events[column.name], column, firsts)
             if people is None
             else people[column.name].reset_index(drop=True)
         )
     if schema.usual:
-        found |= _usual(schema, events, numbers, len(lengths))
+        columns |= _usual(schema, events, numbers, len(lengths))
     labels = schema.first_rows.column(NUMBER)
-    found[NUMBER] = labels.to_typed(lengths - schema.least)
+    columns[NUMBER] = labels.to_typed(lengths - schema.least)
     for column in schema.time_varying:
         name = f"first {column.name}"
-        found[name] = _take_cells(events[column.name], schema.first_rows.column(name), firsts)
-    return pd.DataFrame(found)
+        columns[name] = _take_cells(events[column.name], schema.first_rows.column(name), firsts)
+    return pd.DataFrame(columns)
 
 
 def _usual(
@@ -112,7 +112,7 @@ def _usual(
 
     Of equally frequent categories the first in the schema counts, of two middle numbers the smaller one.
     """
-    found = {}
+    columns = {}
     for column in schema.states:
         name, values = f"usual {column.name}", events[column.name]
         if column.is_categorical:
@@ -120,18 +120,18 @@ def _usual(
             size = len(column.categories)
             pairs, times = np.unique((numbers * size + cells)[cells >= 0], return_counts=True)
             order = np.lexsort((-times, pairs // size))
-            persons, places = np.unique(pairs[order] // size, return_index=True)
+            persons, firsts = np.unique(pairs[order] // size, return_index=True)
             most = np.full(count, -1)
-            most[persons] = pairs[order][places] % size
-            found[name] = column.to_typed(np.where(most < 0, np.nan, most))
+            most[persons] = pairs[order][firsts] % size
+            columns[name] = column.to_typed(np.where(most < 0, np.nan, most))
         else:
             middle = _middle(column.numbers(values), numbers, count)
-            found[name] = schema.first_rows.column(name).to_typed(middle)
+            columns[name] = schema.first_rows.column(name).to_typed(middle)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), schema.first_rows.column(USUAL_GAP)
         again = numbers[1:] == numbers[:-1]
-        found[USUAL_GAP] = gap.to_typed(_middle(np.diff(at)[again], numbers[1:][again], count))
-    return found
+        columns[USUAL_GAP] = gap.to_typed(_middle(np.diff(at)[again], numbers[1:][again], count))
+    return columns
 
 
 def _middle(values: NDArray[np.float64], numbers: NDArray[np.int64], count: int) -> NDArray[np.float64]:
@@ -141,7 +141,7 @@ def _middle(values: NDArray[np.float64], numbers: NDArray[np.int64], count: int)
 
 
 def order_numbers(schema: HistorySchema, events: pd.DataFrame) -> NDArray[np.float64]:
-    """Where each event stands in its history, within the public bounds; zeros without an order."""
+    """Return the order of each event as a number within the public bounds; zeros without an order."""
     if schema.order is None:
         return np.zeros(len(events))
     column = schema.events.column(schema.order)
@@ -149,7 +149,7 @@ def order_numbers(schema: HistorySchema, events: pd.DataFrame) -> NDArray[np.flo
 
 
 def is_end(schema: HistorySchema, events: pd.DataFrame, prefix: str = "") -> NDArray[np.bool_]:
-    """Whether no event may follow each of these."""
+    """Tell for each event whether no other may follow it."""
     ends = np.zeros(len(events), dtype=bool)
     for name, categories in schema.ends.items():
         ends |= events[f"{prefix}{name}"].isin(categories).to_numpy(dtype=bool)
@@ -167,7 +167,7 @@ def steps_of(persons: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def link_violations(schema: HistorySchema, people: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
-    """How many rows of written tables break what histories promise, by the promise."""
+    """Count the rows of written tables that break what histories promise, by the promise."""
     keys, persons = people[schema.person].to_numpy(), events[schema.person].to_numpy()
     again = persons[1:] == persons[:-1]
     links = {
@@ -194,9 +194,9 @@ def _counted_events(
     keep, hashes = numbers >= 0, row_hashes(events, schema.events)
     if schema.which_events == "hash":
         keep &= bound_contributions(hashes, names, np.full(len(events), "train"), schema.most_events)
-    places = np.flatnonzero(keep)
-    events, numbers = events.iloc[places], numbers[places]
-    order = np.lexsort((leading(hashes[places]), order_numbers(schema, events), numbers))
+    counted = np.flatnonzero(keep)
+    events, numbers = events.iloc[counted], numbers[counted]
+    order = np.lexsort((leading(hashes[counted]), order_numbers(schema, events), numbers))
     events, numbers = events.iloc[order].reset_index(drop=True), numbers[order]
     begins = np.searchsorted(numbers, numbers, side="left")
     ended = np.concatenate([[0], np.cumsum(is_end(schema, events))])
@@ -215,40 +215,40 @@ def _transitions(
     table = schema.next_rows
     lasts = np.flatnonzero(numbers[:-1] == numbers[1:]) if len(numbers) else np.zeros(0, dtype=np.int64)
     persons = numbers[lasts]
-    found = {column.name: _take_cells(people[column.name], column, persons) for column in schema.static}
+    columns = {column.name: _take_cells(people[column.name], column, persons) for column in schema.static}
     for name, of_each, starts in (
         (LENGTH, lengths[persons], schema.length_starts),
         (STEP, steps_of(persons), schema.step_starts),
     ):
-        found[name] = table.column(name).to_typed(classes(of_each, starts))
+        columns[name] = table.column(name).to_typed(classes(of_each, starts))
     for column in schema.states:
-        found[f"last {column.name}"] = _take_cells(events[column.name], column, lasts)
-        found[f"next {column.name}"] = _take_cells(events[column.name], column, lasts + 1)
+        columns[f"last {column.name}"] = _take_cells(events[column.name], column, lasts)
+        columns[f"next {column.name}"] = _take_cells(events[column.name], column, lasts + 1)
     for column in schema.repeatable_columns:
         codes = events[column.name].cat.codes.to_numpy()
-        found[f"same {column.name}"] = table.column(f"same {column.name}").to_typed(codes[lasts] == codes[lasts + 1])
+        columns[f"same {column.name}"] = table.column(f"same {column.name}").to_typed(codes[lasts] == codes[lasts + 1])
     begins = np.searchsorted(numbers, numbers, side="left")[lasts]
     earlier = np.where(lasts > begins, lasts - 1, -1)
-    for word, places in (("first", begins), ("before", earlier)):
+    for word, indices in (("first", begins), ("before", earlier)):
         for column in schema.states if word in schema.memory else ():
             name = f"{word} {column.name}"
-            found[name] = _take_cells(events[column.name], table.column(name), places)
+            columns[name] = _take_cells(events[column.name], table.column(name), indices)
     if schema.order is not None:
         at, gap = order_numbers(schema, events), table.column(GAP)
-        found[GAP] = gap.to_typed(at[lasts + 1] - at[lasts])
+        columns[GAP] = gap.to_typed(at[lasts + 1] - at[lasts])
         if "gap" in schema.memory:
             before = np.where(earlier < 0, math.nan, at[lasts] - at[earlier])
-            found[GAP_BEFORE] = table.column(GAP_BEFORE).to_typed(before)
-    return pd.DataFrame({name: found[name] for name in table.names}), persons
+            columns[GAP_BEFORE] = table.column(GAP_BEFORE).to_typed(before)
+    return pd.DataFrame({name: columns[name] for name in table.names}), persons
 
 
-def _take_cells(values: "pd.Series", column: Column, places: NDArray[np.int64]) -> "pd.Series":
-    """The cells at some places, typed as the column says; missing at a place below 0."""
+def _take_cells(values: "pd.Series", column: Column, indices: NDArray[np.int64]) -> "pd.Series":
+    """The cells at some indices, typed as the column says; missing at an index below 0."""
     if column.is_categorical:
-        return pd.Series(values.array.take(places, allow_fill=True))
+        return pd.Series(values.array.take(indices, allow_fill=True))
     numbers = column.numbers(values)
-    taken = numbers[places] if len(numbers) else np.full(len(places), math.nan)
-    return column.to_typed(np.where(places < 0, math.nan, taken))
+    taken = numbers[indices] if len(numbers) else np.full(len(indices), math.nan)
+    return column.to_typed(np.where(indices < 0, math.nan, taken))
 
 
 def violating_people(
@@ -257,7 +257,7 @@ def violating_people(
     """The persons whose histories break each rule, by its words. Events are in order of persons and histories."""
     of_first, moving = values_of(first, schema.first_rows.columns), values_of(events, schema.time_varying)
     without = np.bincount(persons, minlength=len(first)) == 0
-    of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {one}" for one in moving)}
+    of_first |= {name: np.where(without, np.nan, of_first[name]) for name in (f"first {column}" for column in moving)}
     at = np.flatnonzero(persons[:-1] == persons[1:])
     last, following = ({name: cells[at + more] for name, cells in moving.items()} for more in (0, 1))
     of_steps = step_values(of_first, last, following, persons[at], schema.order)

@@ -96,7 +96,7 @@ def rules_about(rules: Iterable[Rule], columns: Iterable[Column]) -> tuple[Rule,
 def step_values(
     first: "Values", last: "Values", following: "Values", persons: "NDArray[np.int64]", order: str | None
 ) -> "Values":
-    """What rules speak of, for two events that follow each other: ``first`` by person, ``persons`` of each pair."""
+    """Give the values of rules for two events that follow each other: ``first`` by person, ``persons`` of each pair."""
     values = {name: cells[persons] for name, cells in first.items()}
     for word, cells_of in (("last", last), ("next", following)):
         values |= {f"{word} {name}": cells for name, cells in cells_of.items()}
@@ -107,6 +107,6 @@ def step_values(
 
 
 def any_violation(rules: Iterable[Rule], values: "Values") -> "NDArray[np.bool_]":
-    """Which pairs of events break one of some rules, by :func:`step_values`."""
+    """Tell which pairs of events break one of some rules, by :func:`step_values`."""
     rows: NDArray[np.bool_] = np.logical_or.reduce([rule.violations(values) for rule in rules])
     return rows

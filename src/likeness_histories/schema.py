@@ -97,8 +97,8 @@ class HistorySchema:
         if not self.time_varying:
             raise SchemaError("fixed names all columns of events. Leave at least one that changes.")
         of_histories = {NUMBER, LENGTH, STEP, GAP, GAP_BEFORE, USUAL_GAP, SINCE}
-        words = ("first", "last", "next", "same", *MEMORY)
-        of_histories |= {f"{word} {column.name}" for word in words for column in self.time_varying}
+        prefixes = ("first", "last", "next", "same", *MEMORY)
+        of_histories |= {f"{word} {column.name}" for word in prefixes for column in self.time_varying}
         for column in self.person_columns:
             if column.name in of_histories:
                 raise SchemaError(f"column '{column.name}' of people has a name that histories use. Rename the column.")
@@ -139,8 +139,8 @@ class HistorySchema:
                 rules=mapping.get("rules") or (),
             )
         except SchemaError as error:
-            words = str(error)
-            raise SchemaError(words if words.startswith(where) else f"{where}: {words}") from None
+            text = str(error)
+            raise SchemaError(text if text.startswith(where) else f"{where}: {text}") from None
 
     @property
     def published_schema(self) -> "HistorySchema":
@@ -194,7 +194,7 @@ class HistorySchema:
 
     @property
     def unit(self) -> PrivacyUnit:
-        """Who is protected: a person, with the events that count."""
+        """The unit that is protected: a person, with the events that count."""
         return PrivacyUnit(self.person, self.most_events)
 
     @property
@@ -260,18 +260,18 @@ class HistorySchema:
     @cached_property
     def _memory_columns(self) -> tuple[Column, ...]:
         """Events and the gap before the last event. The second event of a history has none before the last."""
-        words = (word for word in self.memory if word in ("first", "before"))
-        events = (_rename_column(column, word, word == "before") for word in words for column in self.states)
+        prefixes = (word for word in self.memory if word in ("first", "before"))
+        events = (_rename_column(column, word, word == "before") for word in prefixes for column in self.states)
         gaps = self._gap() if "gap" in self.memory else ()
         return (*events, *(replace(gap, name=GAP_BEFORE, nullable=True) for gap in gaps))
 
     @cached_property
     def parsed_rules(self) -> tuple[Rule, ...]:
         """The rules within a person."""
-        of_people, usual = self._first_columns, {one.name for one in self.usual}
-        left_out = {LENGTH, STEP, *(one.name for one in (*self._memory_columns, *self._repeats))}
-        of_steps = (one for one in self._next_columns if one.name not in left_out)
-        columns = [one for one in (*of_people, *of_steps) if one.name not in usual]
+        of_people, usual = self._first_columns, {column.name for column in self.usual}
+        left_out = {LENGTH, STEP, *(column.name for column in (*self._memory_columns, *self._repeats))}
+        of_steps = (column for column in self._next_columns if column.name not in left_out)
+        columns = [column for column in (*of_people, *of_steps) if column.name not in usual]
         order = None if self.order is None else self.events.column(self.order)
         return rules_among(self.rules, columns, order, next(iter(self._gap()), None))
 
