@@ -186,8 +186,8 @@ class ResNet(ConvNet):
             return functional.group_norm(out, _GROUPS) + bias[:, None, None]
 
         hidden = layer(self._planes(images)).relu()
-        for place in range(len(self.sizes[0])):
-            stride = 1 if place == 0 else 2
+        for block in range(len(self.sizes[0])):
+            stride = 1 if block == 0 else 2
             deep = layer(layer(hidden, stride).relu())
             hidden = (deep + layer(hidden, stride)).relu()
         means = hidden.mean(dim=(2, 3))

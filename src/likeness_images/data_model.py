@@ -29,7 +29,7 @@ class Images(Table):
 
     @staticmethod
     def serves(schema: Any) -> bool:
-        """Whether the schema says the shape of an image."""
+        """Tell whether the schema says the shape of an image."""
         return isinstance(schema, Schema) and schema.image is not None
 
     def estimators(self, settings: "Evaluate") -> "dict[str, Factory]":
@@ -92,5 +92,5 @@ class Images(Table):
         from likeness_images.image_forms import contact_sheet
 
         (table,) = tables.values()
-        found = super().section(released, total, tables, most)
-        return {**found, "previews": [], "sheet": contact_sheet(table, self.schema)}
+        section = super().section(released, total, tables, most)
+        return {**section, "previews": [], "sheet": contact_sheet(table, self.schema)}

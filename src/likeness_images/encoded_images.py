@@ -105,12 +105,12 @@ def only_bytes(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
     cells = batch.column(name)
     if not pa.types.is_struct(cells.type):
         return batch
-    place = batch.schema.get_field_index(name)
-    return batch.set_column(place, name, pc.struct_field(cells, "bytes"))
+    index = batch.schema.get_field_index(name)
+    return batch.set_column(index, name, pc.struct_field(cells, "bytes"))
 
 
 def is_image_folder(folder: SourcePath) -> bool:
-    """Whether the first file in a folder and its folders is an image, by its name."""
+    """Tell whether the first file in a folder and its folders is an image, by its name."""
     first = next(_files(folder), None)
     return first is not None and ending(first[1]) in _SUFFIXES
 

@@ -42,9 +42,9 @@ def grid(images: Pixels, labels: Labels, shape: Shape, classes: int, across: int
     height, width = shape[:2]
     sheet = np.full((classes * (height + 1) + 1, across * (width + 1) + 1, *shape[2:]), np.nan)
     for row in range(classes):
-        for column, place in enumerate(np.flatnonzero(labels == row)[:across]):
+        for column, index in enumerate(np.flatnonzero(labels == row)[:across]):
             top, left = row * (height + 1) + 1, column * (width + 1) + 1
-            sheet[top : top + height, left : left + width] = images[place].reshape(shape)
+            sheet[top : top + height, left : left + width] = images[index].reshape(shape)
     return sheet
 
 
@@ -104,7 +104,7 @@ def means_and_values(real: Labelled, synthetic: Labelled, shape: Shape, classes:
 def class_association(
     real: Labelled, synthetic: Labelled, shape: Shape, classes: Sequence[str], bins: int = 16
 ) -> bytes:
-    """How much each pixel says of the class: Cramér's V as a picture, for real, synthetic and their difference.
+    """Paint how much each pixel says of the class: Cramér's V as a picture, for real, synthetic and their difference.
 
     Without classes, the spread of each pixel (its standard deviation) instead.
     """
@@ -129,7 +129,7 @@ def _association(images: Pixels, labels: Labels, classes: int, bins: int) -> NDA
     if classes < 2:
         return np.asarray(images.std(axis=0), np.float64)
     codes = np.minimum((images * bins).astype(np.int64), bins - 1)
-    pairs = (np.stack([codes[:, place], labels], axis=1) for place in range(codes.shape[1]))
+    pairs = (np.stack([codes[:, pixel], labels], axis=1) for pixel in range(codes.shape[1]))
     return np.array([cramers_v(pair, [bins, classes])[0, 1] for pair in pairs])
 
 

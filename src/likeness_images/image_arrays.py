@@ -90,4 +90,4 @@ def _labels(y: NDArray[Any] | None, schema: Schema, count: int, where: str) -> l
         raise DataError(f"{where}: must hold one class number for each image. Correct it.")
     if len(y) and not (y.min() >= 0 and y.max() < len(label.categories)):
         raise DataError(f"{where}: has a number that is not a class. Classes: 0 to {len(label.categories) - 1}.")
-    return [label.categories[place] for place in y.tolist()]
+    return [label.categories[number] for number in y.tolist()]

@@ -91,7 +91,7 @@ def contact_sheet(table: "DataFrame", schema: Schema) -> list[tuple[str, str]]:
 
     height, width, *color = schema.image or ()
     sheet = []
-    for place, name in enumerate(schema.classes[:_MOST_CLASSES]):
+    for index, name in enumerate(schema.classes[:_MOST_CLASSES]):
         rows = table if schema.label is None else table[table[schema.label] == name]
         encoder = Encoder(schema)
         images = encoder.expand(encoder.encode(rows.head(MOST_LISTED)))
@@ -100,7 +100,7 @@ def contact_sheet(table: "DataFrame", schema: Schema) -> list[tuple[str, str]]:
             strip[:, at * (width + 1) : at * (width + 1) + width] = np.reshape(image, (height, width, *color))
         buffer = io.BytesIO()
         Image.fromarray(np.rint(255 * strip).astype(np.uint8)).save(buffer, "PNG")
-        sheet.append((name if len(schema.classes) > 1 else f"image {place + 1}", embed(buffer.getvalue())))
+        sheet.append((name if len(schema.classes) > 1 else f"image {index + 1}", embed(buffer.getvalue())))
     return sheet
 
 

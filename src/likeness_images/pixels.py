@@ -81,9 +81,9 @@ def pixel_marginals(real: pd.DataFrame, other: pd.DataFrame, schema: Schema, bin
     (a, sizes), (b, _) = (cells(table, schema, bins) for table in (real, other))
     label = None if schema.task != "classification" else schema.names.index(str(schema.label))
     rows: list[tuple[int, str, float]] = []
-    for place, name in enumerate(schema.names):
-        rows.append((1, name, total_variation(a, b, sizes, [place])))
-        if label is not None and place != label:
-            joint = total_variation(a, b, sizes, [place, label])
+    for index, name in enumerate(schema.names):
+        rows.append((1, name, total_variation(a, b, sizes, [index])))
+        if label is not None and index != label:
+            joint = total_variation(a, b, sizes, [index, label])
             rows.append((2, f"{name} × {schema.names[label]}", joint))
     return pd.DataFrame(rows, columns=["order", "columns", "total_variation"]).sort_values("order", kind="stable")

@@ -33,7 +33,7 @@ class ImageFiles(SourceFormat):
 
     @staticmethod
     def serves(path: SourcePath) -> bool:
-        """Whether it is an .npz file, or a folder whose first file is an image."""
+        """Tell whether it is an .npz file, or a folder whose first file is an image."""
         return ending(path) == _ARRAYS or (path.is_dir() and is_image_folder(path))
 
     @staticmethod
@@ -44,7 +44,7 @@ class ImageFiles(SourceFormat):
 
     @staticmethod
     def layout(path: SourcePath) -> tuple[tuple[int, ...], int]:
-        """As the first image and the names of arrays or folders say it."""
+        """Read the layout off the first image and the names of arrays or folders."""
         shape, depth = npz_layout(path) if ending(path) == _ARRAYS else folder_layout(path)
         if depth > 2:
             raise DataError(

@@ -58,7 +58,7 @@ class Answers:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of an image."""
+        """The shape of an image."""
         shape = self.context.schema.image
         assert shape is not None  # the method refuses others
         return shape
@@ -102,7 +102,7 @@ class Answers:
 
     @property
     def levels(self) -> CosineLevels:
-        """Where pixels are above levels."""
+        """The map that counts where pixels are above levels."""
         return CosineLevels(self.shape, self.size, self.auxiliary.levels, self.share, self.auxiliary.gray)
 
     @property
@@ -113,12 +113,12 @@ class Answers:
 
     @cached_property
     def norm_bound(self) -> float:
-        """About the median norm of all images, at which coefficients are clipped."""
+        """The norm at which coefficients are clipped, about the median norm of all images."""
         return median_norm(self.norms, self.released[NORMS])
 
     @cached_property
     def share(self) -> float:
-        """About the median share above levels: the upper end of a cell. Images beyond it are dimmed."""
+        """The upper end of a cell, about the median share above levels. Images beyond it are dimmed."""
         return (median_cell(self.released[LEVEL_COUNTS]) + 1) / self.auxiliary.cells
 
     @cached_property
@@ -139,14 +139,14 @@ class Answers:
 
     @property
     def origins(self) -> Float64:
-        """Where distances begin: coefficients by class, shape (classes, K)."""
+        """The points where distances begin: coefficients by class, shape (classes, K)."""
         if self.auxiliary.gray:
             return np.tile(cosine_basis(self.shape, self.size).sum(axis=1) / 2, (self.classes, 1))
         return np.array(self.centers or (0,) * self.classes * self.size).reshape(-1, self.size) / CENTER_UNIT
 
     @cached_property
     def halves(self) -> ClassHalves:
-        """Where the first look splits the classes."""
+        """The map by which the first look splits the classes."""
         look, counts, share = self.released[FIRST], self.class_counts, self.privatize.first_share
         estimates, bound, least = denoise_moments(look.values, counts, share, look.noise_std), self.norm_bound, _LEAST
         # The noise of both releases together, in a class without a split.
@@ -172,7 +172,7 @@ class Answers:
 
     @cached_property
     def weights(self) -> Float64:
-        """Of each cluster within its class, shape (classes, clusters), from noisy counts."""
+        """The weight of each cluster within its class, shape (classes, clusters), from noisy counts."""
         if not self.auxiliary.splits:
             return np.ones((self.classes, 1))
         released, active = self.released[CLUSTER_COUNTS], self.halves.active
@@ -188,7 +188,7 @@ class Answers:
         return np.where(counts > 0, counts, 1.0).ravel()
 
     def shares_above(self, mirror: bool) -> Float64 | None:
-        """How often pixels of each cluster are above levels; None without levels."""
+        """Estimate how often pixels of each cluster are above levels; None without levels."""
         if not self.auxiliary.levels:
             return None
         return shares_above(self.released[LEVELS].values, self.counts, self.levels, mirror)
@@ -209,7 +209,7 @@ class Answers:
 
 
 class StandIns(Answers):
-    """As if no class were split, with bounds of 1 and black centers: none changes coordinates or sensitivity."""
+    """Answers without split classes, with bounds of 1 and black centers: none changes coordinates or sensitivity."""
 
     norm_bound = 1.0
     share = 1.0

@@ -11,7 +11,7 @@ _LEAST = 1e-6  # of a step's probability: below it, the step is a jump
 
 
 def shares_above(sums: Float64, counts: Float64, feature: CosineLevels, mirror: bool = False) -> Float64:
-    r"""How often each pixel of each class is brighter than each level, shape (classes, J, pixels).
+    r"""Estimate how often each pixel of each class is brighter than each level, shape (classes, J, pixels).
 
     ``sums`` (classes, J · K) are those of ``feature``, ``counts`` the positive records of each class. Shares must not
     increase with the level: least squares by isotonic regression of each pixel (min-max formula, Barlow et al. 1972),
@@ -55,7 +55,7 @@ def _nonincreasing(values: Float64) -> Float64:
         return average
 
     fitted = []
-    for place in range(count):
-        smallest = [np.min([mean(first, last) for first in range(place + 1)], axis=0) for last in range(place, count)]
+    for index in range(count):
+        smallest = [np.min([mean(first, last) for first in range(index + 1)], axis=0) for last in range(index, count)]
         fitted.append(np.max(smallest, axis=0))
     return np.stack(fitted)

@@ -22,7 +22,7 @@ _CENTER_BITS = 16  # of a center, and of a coefficient
 
 @dataclass(frozen=True)
 class ClassHalves(OneHotMap):
-    r"""For each class, the cluster of an image: the signs along J directions of its class, read as a binary number.
+    r"""The cluster of an image in each class: the signs along J directions of its class, read as a binary number.
 
     .. math:: k_y(x) = \sum_j 2^j \, 1\{ v_{yj} \cdot u > t_{yj} \}, \qquad u = c(x) / \max(\|c(x)\|, C)
 

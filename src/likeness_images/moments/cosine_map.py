@@ -95,8 +95,8 @@ def cosine_basis(shape: tuple[int, ...], count: int) -> NDArray[np.float64]:
     transforms = [cosine_transform(size) for size in shape]
     rows = np.stack(
         [
-            reduce(np.multiply.outer, [one[at] for one, at in zip(transforms, place, strict=True)]).ravel()
-            for place in lowest_frequencies(shape)[:count]
+            reduce(np.multiply.outer, [matrix[at] for matrix, at in zip(transforms, frequency, strict=True)]).ravel()
+            for frequency in lowest_frequencies(shape)[:count]
         ]
     )
     largest = max(1.0, float(np.abs(rows).sum(axis=1).max()) + math.prod(shape) * 2.0**-_BASIS_BITS)
@@ -113,21 +113,21 @@ def lowest_frequencies(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     """
     height, width = shape[:2]
 
-    def order(place: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        return ((place[0] * width) ** 2 + (place[1] * height) ** 2) * (4 if any(place[2:]) else 1), place
+    def order(index: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        return ((index[0] * width) ** 2 + (index[1] * height) ** 2) * (4 if any(index[2:]) else 1), index
 
     return sorted(product(*map(range, shape)), key=order)
 
 
 def mirrored_signs(shape: tuple[int, ...], count: int) -> NDArray[np.bool_]:
-    """Which of the lowest frequencies change sign in a mirror image, left for right: shape (count,)."""
-    return np.array([place[1] % 2 == 1 for place in lowest_frequencies(shape)[:count]])
+    """Tell which of the lowest frequencies change sign in a mirror image, left for right: shape (count,)."""
+    return np.array([frequency[1] % 2 == 1 for frequency in lowest_frequencies(shape)[:count]])
 
 
 def cosine_transform(size: int) -> NDArray[np.float64]:
     """The orthonormal DCT-II of vectors, shape (size, size)."""
-    frequency, place = np.arange(size)[:, None], np.arange(size)[None]
-    matrix: NDArray[np.float64] = np.cos(np.pi / size * (place + 0.5) * frequency) * math.sqrt(2 / size)
+    frequency, position = np.arange(size)[:, None], np.arange(size)[None]
+    matrix: NDArray[np.float64] = np.cos(np.pi / size * (position + 0.5) * frequency) * math.sqrt(2 / size)
     matrix[0] /= math.sqrt(2)
     return matrix
 
@@ -233,7 +233,7 @@ class CosineNorms(OneCell):
 
     @property
     def cell_width(self) -> float:
-        """In units of a norm, where a white pixel is 1."""
+        """The width of a cell in units of a norm, where a white pixel is 1."""
         return math.sqrt(math.prod(self.shape)) / self.cells * (_GRAY if self.gray else 1)
 
     def cell_indices(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -241,8 +241,8 @@ class CosineNorms(OneCell):
         _, squares = squared_coefficients(round_inputs(x), self.shape, self.num_coefficients, self.gray, self.centers)
         longest = math.prod(self.shape) * (_GRAY**2 if self.gray else 1)
         borders = np.arange(1, self.cells) ** 2 * (longest / self.cells**2)
-        places: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
-        return places
+        cells: NDArray[np.int64] = np.searchsorted(borders, squares, side="right").astype(np.int64)
+        return cells
 
 
 @dataclass(frozen=True)

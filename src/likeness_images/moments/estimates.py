@@ -12,7 +12,7 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moments:
-    """What noise leaves of the moments of clipped coefficients u.
+    """The moments of clipped coefficients u, as far as noise leaves them.
 
     Attributes:
         means: shape (classes, K).
@@ -86,7 +86,7 @@ def denoise_mirrored(
     edge_share: float,
     turned: NDArray[np.bool_],
 ) -> Moments:
-    r"""As :func:`denoise_moments`, for images that look alike in a mirror: half of the noise is left out.
+    r"""Denoise as :func:`denoise_moments`, for images that look alike in a mirror: half of the noise is left out.
 
     A mirror changes the sign of some coefficients. Where an image is as probable as its mirror image, the mean of these
     is 0, and so is their covariance with the others. The covariance then has two blocks. Each has the edge of its own
@@ -105,14 +105,14 @@ def denoise_mirrored(
     means, factors = np.zeros((groups, size)), np.zeros((groups, size, size))
     start = 0
     for signs in (False, True):
-        own = np.flatnonzero(turned == signs)
-        if len(own):
-            part = blocks[:, own][:, :, [0, *(1 + own)]]
+        members = np.flatnonzero(turned == signs)
+        if len(members):
+            part = blocks[:, members][:, :, [0, *(1 + members)]]
             part[:, :, 0] *= not signs
-            found = denoise_moments(part.reshape(groups, -1), counts, first_share, noise_std, edge_share)
-            means[:, own] = found.means
-            factors[:, own, start : start + len(own)] = found.factors
-            start += len(own)
+            moments = denoise_moments(part.reshape(groups, -1), counts, first_share, noise_std, edge_share)
+            means[:, members] = moments.means
+            factors[:, members, start : start + len(members)] = moments.factors
+            start += len(members)
     strongest = np.argsort(-(factors**2).sum(axis=1), axis=1, kind="stable")
     return Moments(means, np.take_along_axis(factors, strongest[:, None, :], axis=2))
 

@@ -137,8 +137,8 @@ class GaussianImages(Generator):
         groups = labels
         if self.clusters > 1:
             up_to = self.weights.cumsum(axis=1)[labels]
-            place = ndtr(z[:, :1]) * up_to[:, -1:]  # of clusters without weight, none is above the last
-            groups = self.clusters * labels + (place > up_to[:, :-1]).sum(axis=1)
+            position = ndtr(z[:, :1]) * up_to[:, -1:]  # of clusters without weight, none is above the last
+            groups = self.clusters * labels + (position > up_to[:, :-1]).sum(axis=1)
             z = z[:, 1:]
         for group in np.unique(groups).tolist():
             members = groups == group

@@ -21,7 +21,7 @@ def thresholds(levels: int) -> list[float]:
 
 
 def even_shares(levels: int) -> list[float]:
-    """How often a pixel is above each of J levels where every brightness is as frequent: 1, ..., 1/J."""
+    """Compute how often a pixel is above each of J levels where every brightness is as frequent: 1, ..., 1/J."""
     return [1 - level / levels for level in range(levels)]
 
 
@@ -78,8 +78,8 @@ class LevelCounts(OneCell):
                 sum(count * j**2 + (values - count) * (levels - j) ** 2 for j, count in enumerate(above))
             )
             all_of_them *= levels**2
-        places: NDArray[np.int64] = np.minimum(counts * self.cells // all_of_them, self.cells - 1)
-        return places.astype(np.int64)[:, None]
+        cells: NDArray[np.int64] = np.minimum(counts * self.cells // all_of_them, self.cells - 1)
+        return cells.astype(np.int64)[:, None]
 
 
 @dataclass(frozen=True)

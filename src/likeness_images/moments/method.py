@@ -85,7 +85,7 @@ class Moments(Method):
         require(not (self.train.mirror and self.auxiliary.splits), "moments.train.mirror", self.train.mirror, alike)
 
     def shares(self, context: Context) -> list[QueryShare]:
-        """In the order of the queries. A first look and its levels are parts of the shares of moments and levels."""
+        """Order shares as the queries. A first look and its levels are parts of the shares of moments and levels."""
         shares, auxiliary = self.plan.shares, self.auxiliary
         parts = (LOOK_SHARE, COUNTED_SHARE) if auxiliary.splits else (0.0, 0.0)
         centered = CENTERED_SHARE * shares.levels if auxiliary.class_levels == FIRST_LEVELS else 0.0
@@ -131,12 +131,12 @@ class Moments(Method):
         return self._answers(context, auxiliary).query(EMBEDDING)
 
     def planned_queries(self, context: Context) -> list[Query]:
-        """With stand-ins for all that is read off answers."""
+        """Plan queries with stand-ins for all that is read off answers."""
         answers = StandIns(self.auxiliary, self.privatize, context, {})
         return [*self._queries(answers), answers.query(EMBEDDING)]
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
-        """Where the bounds come from."""
+        """Say where the bounds come from."""
         answers = self._answers(context, auxiliary)
         origin = {"black": "", "gray": " from gray", "classes": " from the mean of its class"}[self.auxiliary.center]
         notes = [

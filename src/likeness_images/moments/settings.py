@@ -67,12 +67,12 @@ class Auxiliary(Section):
 
     @property
     def gray(self) -> bool:
-        """Whether images are measured from gray."""
+        """Tell whether images are measured from gray."""
         return self.center == "gray"
 
     @property
     def is_class_centered(self) -> bool:
-        """Whether images are measured from the mean of their class."""
+        """Tell whether images are measured from the mean of their class."""
         return self.center == "classes"
 
     @property

@@ -30,13 +30,13 @@ class Texture:
         """Build for images of ``shape`` and K ``num_coefficients``; nothing is learned."""
         self.shape = shape
         self.strength = strength
-        places = lowest_frequencies(shape)
-        powers = [_power(place, shape) for place in places]
+        frequencies = lowest_frequencies(shape)
+        powers = [_power(frequency, shape) for frequency in frequencies]
         self._upper = slice(max(num_coefficients // 2, 1), num_coefficients)
         self._power = sum(powers[self._upper])
         amplitudes = np.zeros(shape)
-        for place, power in zip(places[num_coefficients:], powers[num_coefficients:], strict=True):
-            amplitudes[place] = math.sqrt(power)
+        for frequency, power in zip(frequencies[num_coefficients:], powers[num_coefficients:], strict=True):
+            amplitudes[frequency] = math.sqrt(power)
         transforms = [cosine_transform(size) for size in shape]
         variances = _pixels(amplitudes**2, [matrix**2 for matrix in transforms])
         self.variances: Float32 = variances.ravel().astype(np.float32)
@@ -58,9 +58,9 @@ class Texture:
         return _pixels(coefficients, self._transforms).reshape(noise.shape)
 
 
-def _power(place: tuple[int, ...], shape: tuple[int, ...]) -> float:
+def _power(indices: tuple[int, ...], shape: tuple[int, ...]) -> float:
     """The power of a frequency; 0 for a mean, which has none."""
-    frequency = math.hypot(place[0] / shape[0], place[1] / shape[1]) * (2 if any(place[2:]) else 1)
+    frequency = math.hypot(indices[0] / shape[0], indices[1] / shape[1]) * (2 if any(indices[2:]) else 1)
     return frequency**-_DECAY if frequency else 0.0
 
 

@@ -52,7 +52,7 @@ class Warp:
         height, width = self._shape[:2]
         fields = (z.reshape(2 * len(z), -1) @ self._fields).reshape(len(z), 2, height, width)
         image, down, across = np.ogrid[: len(z), :height, :width]
-        places = np.broadcast_arrays(image, down + height * fields[:, 0], across + width * fields[:, 1])
+        positions = np.broadcast_arrays(image, down + height * fields[:, 0], across + width * fields[:, 1])
         planes = np.moveaxis(images.reshape(len(images), height, width, -1), -1, 0)
-        bent = [map_coordinates(plane, places, order=1, mode="nearest") for plane in planes]
+        bent = [map_coordinates(plane, positions, order=1, mode="nearest") for plane in planes]
         return np.stack(bent, axis=-1).reshape(images.shape)
