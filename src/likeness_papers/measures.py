@@ -87,11 +87,11 @@ def draw_queries(schema: Schema, count: int = 1000, columns: int = 3, seed: int 
         seed: public seed.
     """
     stream = rng.public(seed, "evaluation.ranges")
-    some = min(columns, len(schema.columns))
+    number = min(columns, len(schema.columns))
     return [
         tuple(
-            _condition(schema.columns[place], stream)
-            for place in stream.choice(len(schema.columns), some, replace=False)
+            _condition(schema.columns[index], stream)
+            for index in stream.choice(len(schema.columns), number, replace=False)
         )
         for _ in range(count)
     ]
@@ -203,8 +203,8 @@ def papers_measures(
     Raises:
         DataError: a table has fewer than two rows.
     """
-    asked = draw_queries(schema, queries, seed=seed)
-    error = float(abs(answers(other, schema, asked) - answers(real, schema, asked)).mean())
+    drawn = draw_queries(schema, queries, seed=seed)
+    error = float(abs(answers(other, schema, drawn) - answers(real, schema, drawn)).mean())
     first, second = (points(sample_rows(table, most_rows, seed, "mmd"), schema) for table in (real, other))
     squared = mmd_squared(first, second, length_scale(schema))
     return {"range_queries": error, "mmd_unbiased": squared.unbiased, "mmd_biased": squared.biased}

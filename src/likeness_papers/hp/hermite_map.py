@@ -134,8 +134,8 @@ class HermiteFeatures(Map):
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Subsets as places among the used columns; empty unless they are pairs, and not few of all pairs."""
-        places = {column: place for place, column in enumerate(self._product_columns)}
-        return () if self._pair_places is None else tuple((places[i], places[j]) for i, j in self.subsets)
+        positions = {column: position for position, column in enumerate(self._product_columns)}
+        return () if self._pair_places is None else tuple((positions[i], positions[j]) for i, j in self.subsets)
 
     @cached_property
     def column_sizes(self) -> tuple[int, ...]:
@@ -206,8 +206,8 @@ class HermiteFeatures(Map):
         values = hermite_functions(centered, rho, max(wanted), steps)
         if self.nullable:
             present = x.new_ones(len(x), len(self.numeric))
-            places = [self.numeric.index(start) for start in self.nullable]
-            present[:, places] = 1 - x[:, [start + 1 for start in self.nullable]]
+            indices = [self.numeric.index(start) for start in self.nullable]
+            present[:, indices] = 1 - x[:, [start + 1 for start in self.nullable]]
             values = values * present[:, None, :]
         return values
 
@@ -230,17 +230,17 @@ class HermiteFeatures(Map):
 
     def _columns(self, x: "Tensor", numbers: "Tensor") -> "dict[int, Tensor]":
         """u_d of every column of a product at the order of the products, each of shape (n, its size)."""
-        places = [d for d in self._product_columns if d < len(self.numeric)]
-        divisors = convert_once(self, "divisors", x, lambda: np.array([self._divisors[1][place] for place in places]))
-        values = (numbers[:, : self.product_order + 1, places] / divisors).transpose(1, 2).contiguous()
+        indices = [d for d in self._product_columns if d < len(self.numeric)]
+        divisors = convert_once(self, "divisors", x, lambda: np.array([self._divisors[1][index] for index in indices]))
+        values = (numbers[:, : self.product_order + 1, indices] / divisors).transpose(1, 2).contiguous()
         columns = {}
-        for functions, place in zip(values.unbind(dim=1), places, strict=True):
-            start = self.numeric[place]
-            columns[place] = (
+        for functions, index in zip(values.unbind(dim=1), indices, strict=True):
+            start = self.numeric[index]
+            columns[index] = (
                 torch.cat([functions, x[:, start + 1, None]], dim=1) if start in self.nullable else functions
             )
         blocks = enumerate(self.categorical, start=len(self.numeric))
-        return columns | {place: x[:, start:stop] for place, (start, stop) in blocks if place in self._product_columns}
+        return columns | {index: x[:, start:stop] for index, (start, stop) in blocks if index in self._product_columns}
 
     def _mean_products(self, columns: "dict[int, Tensor]") -> "Tensor":
         """Mean outer products of all subsets within one group of rows, one after another."""
@@ -262,18 +262,18 @@ class HermiteFeatures(Map):
 
     @cached_property
     def _pair_places(self) -> "Tensor | None":
-        """Where blocks of pairs stand in the flat matrix of all used columns; None if most of it would be unused."""
+        """The places of blocks of pairs in the flat matrix of all used columns; None if most of it would be unused."""
         total, starts = 0, {}
-        for place in self._product_columns:
-            starts[place] = total
-            total += self.product_sizes[place]
+        for column in self._product_columns:
+            starts[column] = total
+            total += self.product_sizes[column]
         blocks = [[self.product_sizes[d] for d in subset] for subset in self.subsets]
         if not blocks or any(len(block) != 2 for block in blocks) or total**2 > 4 * sum(a * b for a, b in blocks):
             return None
         parts = []
         for (i, j), (rows, width) in zip(self.subsets, blocks, strict=True):
-            places = (starts[i] + torch.arange(rows))[:, None] * total + starts[j] + torch.arange(width)
-            parts.append(places.flatten())
+            cells = (starts[i] + torch.arange(rows))[:, None] * total + starts[j] + torch.arange(width)
+            parts.append(cells.flatten())
         return torch.cat(parts)
 
 

@@ -150,5 +150,5 @@ class Hp(TwoQueryMethod):
         subsets: set[tuple[int, ...]] = set()
         while len(subsets) < wanted:
             drawn = draws.choice(columns, settings.product_dimension, replace=False)
-            subsets.add(tuple(sorted(int(place) for place in drawn)))
+            subsets.add(tuple(sorted(int(column) for column in drawn)))
         return tuple(sorted(subsets))

@@ -73,7 +73,7 @@ class MixedFourierFeatures(FrequencyMap):
         """Frequencies of each length scale: m/J, and one more for the first ones where that is not whole."""
         scales = len(self.lengthscale) if isinstance(self.lengthscale, tuple) else 1
         each, left = divmod(self.num_frequencies, scales)
-        return [each + (place < left) for place in range(scales)]
+        return [each + (scale < left) for scale in range(scales)]
 
     def _weight(self, features: "Tensor") -> "Tensor":
         """Cosines and sines with the factors of their length scales."""

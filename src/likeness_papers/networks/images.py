@@ -128,10 +128,10 @@ class ResidualImages(LatentGenerator):
             nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, math.prod(self.shape[2:]), 3, padding=1)
         )
         # Products with matrices: on a GPU the slope of PyTorch's own stretching is slow, or differs from run to run.
-        for place, sizes in enumerate(pairwise(self._sizes), start=1):
+        for index, sizes in enumerate(pairwise(self._sizes), start=1):
             rows, columns = (_stretching(*sides) for sides in zip(*sizes, strict=True))
-            self.register_buffer(f"_rows_{place}", rows.contiguous(), persistent=False)
-            self.register_buffer(f"_columns_{place}", columns.T.contiguous(), persistent=False)
+            self.register_buffer(f"_rows_{index}", rows.contiguous(), persistent=False)
+            self.register_buffer(f"_columns_{index}", columns.T.contiguous(), persistent=False)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Values in [0, 1], pixel by pixel, shape (n, values), from z (n, latent_dim) and classes (n,)."""
@@ -142,9 +142,9 @@ class ResidualImages(LatentGenerator):
 
     def _pixels(self, inputs: Tensor) -> Tensor:
         x = self.first(inputs).view(-1, self.channels, *self._sizes[0])
-        for place, block in enumerate(self.blocks):
-            if place % 2 == 0 and place > 0:
-                x = self.get_buffer(f"_rows_{place // 2}") @ (x @ self.get_buffer(f"_columns_{place // 2}"))
+        for index, block in enumerate(self.blocks):
+            if index % 2 == 0 and index > 0:
+                x = self.get_buffer(f"_rows_{index // 2}") @ (x @ self.get_buffer(f"_columns_{index // 2}"))
             x = x + block(x)
         pixels: Tensor = torch.sigmoid(self.last(x)).permute(0, 2, 3, 1).flatten(1)
         return pixels
@@ -163,11 +163,11 @@ def _stretch(x: Tensor, size: tuple[int, ...]) -> Tensor:
 
 def _stretching(small: int, large: int) -> Tensor:
     """:func:`_stretch` along one side, as a matrix of shape (large, small)."""
-    one = torch.eye(small, dtype=torch.float64)[None]
-    return nn.functional.interpolate(one, size=large, mode="linear", align_corners=True)[0].T.float()
+    identity = torch.eye(small, dtype=torch.float64)[None]
+    return nn.functional.interpolate(identity, size=large, mode="linear", align_corners=True)[0].T.float()
 
 
 def _taps(stretching: Tensor) -> Tensor:
-    """What each weight of a convolution sees of values stretched along one side: (large, small) to (kernel, ...)."""
+    """Shift a stretching for each weight of a convolution along one side: (large, small) to (kernel, ...)."""
     padded = nn.functional.pad(stretching, (0, 0, _KERNEL // 2, _KERNEL // 2))
     return torch.stack([padded[start : start + len(stretching)] for start in range(_KERNEL)])

@@ -35,7 +35,7 @@ def class_distances(
 
 
 def target_squares(feature: Callable[[Tensor], Tensor], target: Tensor) -> Tensor | None:
-    """What :func:`class_distances` needs of a target only once; None for maps that need nothing."""
+    """Compute what :func:`class_distances` needs of a target only once; None for maps that need nothing."""
     return squared_blocks(target, feature.sizes) if isinstance(feature, UnitOuterMap) else None
 
 

@@ -121,7 +121,7 @@ class EmbeddingMethod(Method):
         return feature
 
     def multiplications(self, context: Context, coordinates: Mapping[str, int]) -> float:
-        """Of a batch of rows through the network and the map."""
+        """Count the multiplications of a batch of rows through the network and the map."""
         train, width = self.train, context.layout.width
         if context.schema.image is not None and train.network == "residual":
             row = float(_MULTIPLICATIONS_A_PLACE * train.channels[0] ** 2 * math.prod(context.schema.image[:2]))
@@ -134,7 +134,7 @@ class EmbeddingMethod(Method):
         return train.batch_size * (row + each * coordinates[EMBEDDING] / context.layout.num_classes)
 
     def critic(self, feature: FeatureMap, device: "torch.device") -> "Critic | None":
-        """What weighs the coordinates; nothing by default."""
+        """Build the critic that weighs the coordinates; None by default."""
         return None
 
     def coordinate_weights(self, feature: FeatureMap) -> "Tensor | None":
@@ -196,7 +196,7 @@ class TwoQueryMethod(EmbeddingMethod):
     auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
 
     def check(self, context: Context) -> None:
-        """What the network cannot make, and what the map refuses."""
+        """Refuse what the network cannot make, and what the map refuses."""
         super().check(context)
         self.embedding_query(context, {})
 

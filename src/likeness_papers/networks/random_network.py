@@ -94,7 +94,7 @@ class RandomNetwork:
         return cls(convolution, dense, gaussian_weights(stream, 1, widths[-1])[0], shape)
 
     def windows(self, x: Tensor) -> Tensor:
-        """What the convolution sees at each place, and the constant 1, shape (n, places, window + 1)."""
+        """Give what the convolution sees at each place, and the constant 1, shape (n, places, window + 1)."""
         return windows_of(x, self.shape)
 
     def gradients(self, x: Tensor) -> Gradients:
@@ -125,7 +125,7 @@ class RandomNetwork:
 
     @cached_property
     def signal_bounds(self) -> tuple[Tensor, ...]:
-        """What the signal to each dense layer is at most in absolute value, shapes (outputs,)."""
+        """The largest absolute values of the signal to each dense layer, shapes (outputs,)."""
         bounds = [self.output.abs()]
         for layer in self.dense[:0:-1]:
             bounds.insert(0, bounds[0] @ layer.weights[:, :-1].abs())
@@ -150,7 +150,7 @@ class RandomNetwork:
 
 
 def windows_of(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """What a convolution sees at each place of inputs (n, d), and the constant 1, shape (n, places, window + 1).
+    """Give what a convolution sees at each place of inputs (n, d), and the constant 1, shape (n, places, window + 1).
 
     The window is 3 inputs, 3 x 3 pixels, or these in three colors.
     """

@@ -20,7 +20,7 @@ from likeness_papers.networks.latent import LatentGenerator
 
 
 class Objective(Protocol):
-    """What the loop minimizes."""
+    """The objective that the loop minimizes."""
 
     def loss(self, generator: nn.Module) -> Tensor:
         """Loss of the generator as it is, differentiable in its parameters."""
@@ -81,10 +81,10 @@ def _warn_of_busy_cores(threads: int) -> None:
     cores = os.cpu_count() or 1
     busy = os.getloadavg()[0] - 1 if hasattr(os, "getloadavg") else 0.0  # without this process
     if threads > 1 and threads > cores - busy:
-        words = (
+        text = (
             "train.threads is %d, but other programs use about %.0f of %d cores. One thread may be many times faster."
         )
-        LOG.warning(words, threads, min(max(busy, 0), cores), cores)
+        LOG.warning(text, threads, min(max(busy, 0), cores), cores)
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def _seed_torch(seed: int, threads: int) -> Iterator[None]:
 
 @contextmanager
 def _deterministic(device: torch.device) -> Iterator[None]:
-    """Of two algorithms on CUDA, that with equal bits in every run; then as the caller had it. A CPU has no others."""
+    """Choose algorithms with equal bits in every run on CUDA, then restore the caller's. A CPU has no others."""
     if device.type != "cuda":
         yield
         return

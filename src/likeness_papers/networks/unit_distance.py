@@ -118,7 +118,7 @@ class _Block(Protocol):
 
 
 class _ByRows:
-    r"""By :math:`\|T\|^2 - 2 \sum_i v_i\, l_i^\top T r_i + v^\top K v`.
+    r"""The distance by :math:`\|T\|^2 - 2 \sum_i v_i\, l_i^\top T r_i + v^\top K v`.
 
     :math:`K_{ij} = \langle l_i, l_j \rangle \langle r_i, r_j \rangle`, whose diagonal holds the squared norms.
     """
@@ -148,7 +148,7 @@ class _ByRows:
 
 
 class _ByResidual:
-    """By E itself."""
+    """The distance by E itself."""
 
     def __init__(self, left: Tensor, right: Tensor, target: Tensor, classes: _Classes) -> None:
         self._left, self._right, self._target, self._classes = left, right, target, classes
@@ -171,7 +171,7 @@ class _ByResidual:
 
 
 class _ByMean:
-    """By E, which has one row where l is a number."""
+    """The distance by E, which has one row where l is a number."""
 
     def __init__(self, left: Tensor, right: Tensor, target: Tensor, classes: _Classes) -> None:
         self._left, self._right, self._target, self._members = left, right, target, classes.members

@@ -29,8 +29,8 @@ def block_sizes(architecture: str, widths: tuple[int, ...], shape: tuple[int, ..
 
     seen, blocks = math.prod(shape), []
     if architecture.startswith("cnn"):
-        places = math.prod(shape[:2])
-        blocks, seen, widths = [(1, widths[0] * (window(shape) + 1))], places * widths[0], widths[1:]
+        positions = math.prod(shape[:2])
+        blocks, seen, widths = [(1, widths[0] * (window(shape) + 1))], positions * widths[0], widths[1:]
     for width in widths:
         blocks.append((width, seen + 1))
         seen = width
@@ -81,8 +81,8 @@ class NetworkTangent(Map):
         """Draw the network once."""
         if self.architecture not in ARCHITECTURES or len(self.widths) != ARCHITECTURES[self.architecture]:
             networks = ", ".join(f"{name} with {count}" for name, count in ARCHITECTURES.items())
-            given = f"'{self.architecture}' with widths {self.widths}"
-            raise ReleaseError(f"tangent: there is no network {given}. Networks: {networks}")
+            named = f"'{self.architecture}' with widths {self.widths}"
+            raise ReleaseError(f"tangent: there is no network {named}. Networks: {networks}")
         if min((*self.widths, *self.shape), default=0) < 1 or not (len(self.shape) in (1, 2) or self.shape[2:] == (3,)):
             raise ReleaseError(
                 "tangent: widths and sizes must be positive, and the shape (d,), (height, width) or (height, width, 3)"
@@ -139,18 +139,18 @@ class NetworkTangent(Map):
         if gradients.kernel is not None:
             total = total + sum_of_squares(gradients.kernel, network.kernel_bounds)
         inverse = 1 / total.clamp(min=_LEAST).sqrt()
-        one = torch.ones_like(inverse)
-        blocks = [] if gradients.kernel is None else [(one, gradients.kernel * inverse)]
+        unit = torch.ones_like(inverse)
+        blocks = [] if gradients.kernel is None else [(unit, gradients.kernel * inverse)]
         for (_, signal, _, values), strength in zip(layers, strengths, strict=True):
             blocks.append((signal * (1 / strength.sqrt()), values * (strength.sqrt() * inverse)))
-        return (*blocks, (one, gradients.last * inverse))
+        return (*blocks, (unit, gradients.last * inverse))
 
     def products(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """Factors of each block of the gradient, which :meth:`factors` divides by its norm."""
         gradients = self.network.gradients(x)
-        one = gradients.last.new_ones(len(x), 1)
-        blocks = [] if gradients.kernel is None else [(one, gradients.kernel)]
-        return (*blocks, *zip(gradients.signals, gradients.seen, strict=True), (one, gradients.last))
+        unit = gradients.last.new_ones(len(x), 1)
+        blocks = [] if gradients.kernel is None else [(unit, gradients.kernel)]
+        return (*blocks, *zip(gradients.signals, gradients.seen, strict=True), (unit, gradients.last))
 
     def __call__(self, x: "Tensor") -> "Tensor":
         """Map records (n, d) to features (n, width): block by block, each row by row of the layer's weights."""

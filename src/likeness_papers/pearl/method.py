@@ -141,7 +141,7 @@ class Pearl(EmbeddingMethod):
         return self._embedding(context, modes, 1 / mean_distance(auxiliary[DISTANCE]))
 
     def planned_queries(self, context: Context) -> list[Query]:
-        """With the mixture's public starting modes, and a scale of 1: neither changes a bound."""
+        """Plan queries with the mixture's public starting modes, and a scale of 1: neither changes a bound."""
         mixture = self.auxiliary.mixture
         start = mixture.start(context)
         queries = [class_counts_query(context), *mixture.plan_queries(context), self._distance(context, start)]

@@ -53,11 +53,11 @@ class Modal(Map):
         for column in self.columns:
             values = x[:, column.place]
             modes = column.log_joint(values).argmax(dim=1)
-            places = column.windows(values).gather(1, modes[:, None])
+            positions = column.windows(values).gather(1, modes[:, None])
             pieces += [
                 x[:, position : column.place],
                 torch.nn.functional.one_hot(modes, column.size).to(x),
-                torch.round(places * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS,
+                torch.round(positions * 2.0**INPUT_BITS) * 2.0**-INPUT_BITS,
             ]
             position = column.place + 1
         return torch.cat([*pieces, x[:, position:]], dim=1)

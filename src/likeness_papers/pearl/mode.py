@@ -101,8 +101,8 @@ def modes_of(columns: "tuple[Modes | Mapping[str, Any], ...]", name: str) -> tup
         ReleaseError: there are none, or they are not in the order of their places.
     """
     modes = tuple(column if isinstance(column, Modes) else build(Modes, column, "modes") for column in columns)
-    places = [column.place for column in modes]
-    if not places or places != sorted(set(places)):
+    positions = [column.place for column in modes]
+    if not positions or positions != sorted(set(positions)):
         raise ReleaseError(f"{name} needs the modes of at least one column, in the order of their places")
     return modes
 

@@ -44,7 +44,7 @@ class Mixture(Section):
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a mixture at all."""
+        """Tell whether there is a mixture at all."""
         return self.components > 1
 
     def check(self, context: Context) -> None:
