@@ -52,7 +52,7 @@ class PostgresCounts(CountBackend):
     def later_reasons(self, maps: Iterable[type]) -> list[str]:
         """The settings, and maps whose sums do not follow from counts of cells."""
         params = self.sources.params
-        counted = all(hasattr(one, "counted_tables") or hasattr(one, "axes") for one in maps)
+        counted = all(hasattr(kind, "counted_tables") or hasattr(kind, "axes") for kind in maps)
         conditions = {
             "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
             f"method {params.method} asks for more than counts of cells": not counted,
@@ -81,9 +81,9 @@ class PostgresCounts(CountBackend):
             )
             write_private(table, row_set_file(paths.table, prefix), manifest)
 
-    def reader(self, digest: str, key: bytes, complete: Schema | None = None, place: int = 0) -> PostgresReader:
+    def reader(self, digest: str, key: bytes, complete: Schema | None = None, index: int = 0) -> PostgresReader:
         """The rows of one row set."""
-        return PostgresReader(self.rows(complete, place), digest, key)
+        return PostgresReader(self.rows(complete, index), digest, key)
 
     def script(self, complete: Schema | None, queries: "Iterable[tuple[int, Query]]") -> Iterator[str]:
         """The statement of the stages fingerprint and ingest, then those of each query, below SHA-256 of them."""
@@ -93,31 +93,31 @@ class PostgresCounts(CountBackend):
         rows = self._source_rows
         yield _WHAT_LEAVES
         yield "-- fingerprint and ingest\n" + "\n".join(f"{survey};" for survey in rows.survey_statements)
-        for place, column in enumerate(self.model.records.open_columns, start=1):
+        for index, column in enumerate(self.model.records.open_columns, start=1):
             name, statements = column.name, rows.statements
-            yield f"\n-- {query_name(place)}: {rows.digest_of_texts(name)}\n{statements.texts(name)};"
+            yield f"\n-- {query_name(index)}: {rows.digest_of_texts(name)}\n{statements.texts(name)};"
             yield f"-- and of the hashes that are released:\n{statements.texts_of(name, ())};"
         of_sets: dict[int, RemoteRows] = {}
-        for place, query in queries:
-            rows = of_sets[place] = of_sets.get(place) or self.rows(complete, place)
+        for index, query in queries:
+            rows = of_sets[index] = of_sets.get(index) or self.rows(complete, index)
             counted = counted_tables(query)
             yield f"\n-- {query.name}: {rows.digest_of_statements(*counted)}"
             yield from (f"{statement};" for statement in rows.statements.counts(*counted))
 
-    def rows(self, complete: Schema | None = None, place: int = 0) -> "RemoteRows":
+    def rows(self, complete: Schema | None = None, index: int = 0) -> "RemoteRows":
         """The rows of one row set. Nothing is asked yet.
 
         Args:
             complete: one row a record, with released categories; None: before they are.
-            place: of the row set.
+            index: of the row set.
         """
         from likeness_postgres.history_rows import RemoteHistories
         from likeness_postgres.rows import RemoteRows
         from likeness_postgres.statements import People
 
-        databases = [one for one in self.sources.all_sources if isinstance(one, Database)]
+        databases = [source for source in self.sources.all_sources if isinstance(source, Database)]
         if (events := self.model.event_schema) is not None:
-            return RemoteHistories.from_databases(events, databases, self._split(), place)
+            return RemoteHistories.from_databases(events, databases, self._split(), index)
         unit = self.sources.ingest.unit
         people = None if unit is None else People(unit.column, unit.max_rows)
         return RemoteRows(databases[0], self.model.records, self._split(), people, complete)

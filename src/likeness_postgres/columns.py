@@ -51,15 +51,15 @@ def sql_list(values: Iterable[str]) -> str:
 
 
 def reason_against(column: Column, form: str | None) -> str:
-    """Why a database cannot type a column of this form exactly; empty where it can."""
+    """Give the reason why a database cannot type a column of this form exactly; empty where it can."""
     cast = "CAST it in ingest.query"
     if column.format is not None:
         return "it has a format, which SQL does not read as Python does"
     if column.is_categorical:
         if form not in ("text", "whole", "decimal", "truth"):
             return f"its type has no text that is the same in each database. {cast}"
-        words = [*column.categories, *column.missing_values]
-        return "" if column.kind == "categorical" or "".join(words).isascii() else "its two words are not ASCII"
+        texts = [*column.categories, *column.missing_values]
+        return "" if column.kind == "categorical" or "".join(texts).isascii() else "its two words are not ASCII"
     read = {
         "numeric": ("text", "whole", "decimal", "single", "real"),
         "date": ("text", "date", "moment"),
@@ -147,25 +147,25 @@ def _category_index(column: Column, cell: str) -> str:
     otherwise = "CAST(NULL AS INTEGER)" if np.isnan(rest) else f"{rest:.0f}"
     if column.kind == "boolean":
         pairs = [(column.categories[:1], FALSE_WORDS, "0.0"), (column.categories[1:], TRUE_WORDS, "1.0")]
-        cases = " ".join(f"WHEN {cell} = {text_literal(words[0])} THEN {at}" for at, (words, _, _) in enumerate(pairs))
+        cases = " ".join(f"WHEN {cell} = {text_literal(names[0])} THEN {at}" for at, (names, _, _) in enumerate(pairs))
         usual = " ".join(
             f"WHEN {cell} = '{decimal}' OR L_FOLD({cell}) IN "
-            f"{sql_list(map(text_literal, dict.fromkeys([*usual, *map(fold_case, words)])))} THEN {at}"
-            for at, (words, usual, decimal) in enumerate(pairs)
+            f"{sql_list(map(text_literal, dict.fromkeys([*usual, *map(fold_case, names)])))} THEN {at}"
+            for at, (names, usual, decimal) in enumerate(pairs)
         )
         assert {*NUMBERS} == {"0.0", "1.0"}
         return f"CASE {cases} {usual} ELSE {otherwise} END"
     texts = list(column.categories)
     days = dict.fromkeys(day for day in map(day_of, texts) if day)
     texts += [f"{day}{end}" for day in days for end in ("", " 00:00:00", " 00:00:00Z")]
-    places = {text: column.categories.index(column.type.spelling(text, column)) for text in texts}
-    cases = " ".join(f"WHEN {text_literal(text)} THEN {place}" for text, place in places.items())
+    indices = {text: column.categories.index(column.type.spelling(text, column)) for text in texts}
+    cases = " ".join(f"WHEN {text_literal(text)} THEN {index}" for text, index in indices.items())
     return f"CASE {cell} {cases} ELSE {otherwise} END"
 
 
 def released_category_index(column: Column, value: str) -> str:
     """The place of a released category, or of the rest, from the name of the text; NULL where it is missing."""
-    cases = " ".join(f"WHEN {text_literal(text)} THEN {place}" for place, text in enumerate(column.categories))
+    cases = " ".join(f"WHEN {text_literal(text)} THEN {index}" for index, text in enumerate(column.categories))
     rest = column.categories.index(str(column.other))
     return f"CASE WHEN {value} IS NOT NULL THEN CASE {value} {cases} ELSE {rest} END END"
 
@@ -183,8 +183,8 @@ def is_missing(column: Column, form: str, cell: str, value: str) -> str:
         return " OR ".join(conditions)
     if form in ("decimal", "single", "real"):
         conditions.append(f"L_NAN({value})")
-    if words := column.type.missing_numbers(column):
-        conditions.append(f"{value} IN {sql_list(map(float_literal, words))}")
+    if numbers := column.type.missing_numbers(column):
+        conditions.append(f"{value} IN {sql_list(map(float_literal, numbers))}")
     return " OR ".join(conditions)
 
 
@@ -229,7 +229,7 @@ def row_text(column: Column, value: str) -> str:
         return f"COALESCE(CAST(L_BYTES({value}) AS TEXT) || ':' || {value}, '-')"
     if column.is_categorical:
         texts = [f"{len(text.encode())}:{text}" for text in column.categories]
-        cases = " ".join(f"WHEN {place} THEN {text_literal(text)}" for place, text in enumerate(texts))
+        cases = " ".join(f"WHEN {index} THEN {text_literal(text)}" for index, text in enumerate(texts))
         return f"CASE {value} {cases} ELSE '-' END"
     exact = "L_EXACT" if max(map(abs, column.bounds)) < 1e16 else "L_LARGE"
     function = {"date": "L_DAY", "datetime": "L_MOMENT", "time": "L_TIME", "numeric": exact}.get(column.kind)

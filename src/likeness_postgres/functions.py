@@ -87,7 +87,7 @@ _HALF = "CAST(CAST('x' || @0 AS BIT(32)) AS BIGINT)"
 
 
 def _person_name() -> str:
-    """As :func:`likeness.data.source.contribution_bounding.name_of`, from a normal text; NULL where it names nobody."""
+    """Name a person as :func:`likeness.data.source.contribution_bounding.name_of`, from a normal text; NULL: nobody."""
     whole, decimals = (f"@0 ~ '{pattern}'" for pattern in ("^[-+]?[0-9]{1,15}[.,]0{0,2}$", _DECIMALS))
     plain = "REGEXP_REPLACE(@0, '[.,]0*$', '')"
     return f"CASE WHEN @0 = '' THEN NULL WHEN {whole} THEN {plain} WHEN {decimals} THEN NULL ELSE @0 END"
@@ -95,12 +95,12 @@ def _person_name() -> str:
 
 def _start_number() -> str:
     """The sum of the first 64 bits of two hashes, and a number."""
-    words = [
+    terms = [
         f"CAST({_HALF.replace('@0', f'SUBSTRING({name}, 1, 8)')} AS NUMERIC) * 4294967296 + "
         f"CAST({_HALF.replace('@0', f'SUBSTRING({name}, 9, 8)')} AS NUMERIC)"
         for name in ("@0", "@1")
     ]
-    return f"(({' + '.join(words)} + CAST(@2 AS NUMERIC)) % CAST('{_END}' AS NUMERIC))"
+    return f"(({' + '.join(terms)} + CAST(@2 AS NUMERIC)) % CAST('{_END}' AS NUMERIC))"
 
 
 def _mix_step(shift: int, factor: int) -> str:
@@ -182,10 +182,10 @@ def expand_functions(sql: str) -> str:
     def expand(node: exp.Expression) -> exp.Expression:
         if not (isinstance(node, exp.Anonymous) and node.name in WORDS):
             return node
-        words = WORDS[node.name]
-        for place, argument in enumerate(node.expressions):
-            words = words.replace(f"@{place}", argument.transform(expand, copy=False).sql("postgres", copy=False))
-        return exp.Var(this=words)
+        text = WORDS[node.name]
+        for index, argument in enumerate(node.expressions):
+            text = text.replace(f"@{index}", argument.transform(expand, copy=False).sql("postgres", copy=False))
+        return exp.Var(this=text)
 
     tree = sqlglot.parse_one(sql, read="postgres").transform(expand, copy=False)
     return str(tree.sql("postgres", pretty=True, copy=False))

@@ -23,18 +23,18 @@ class RemoteHistories(RemoteRows):
 
     Attributes:
         history: public.
-        place: of the row set.
+        index: of the row set.
         tables: the events and, where there is such a table, the people.
     """
 
     history: EventSchema = field(kw_only=True)
-    place: int = field(kw_only=True)
+    index: int = field(kw_only=True)
     tables: Sequence[RemoteRows] = field(kw_only=True)
     is_per_person = True
 
     @classmethod
     def from_databases(
-        cls, history: EventSchema, databases: Sequence[Database], split: Split, place: int
+        cls, history: EventSchema, databases: Sequence[Database], split: Split, index: int
     ) -> "RemoteHistories":
         """The rows of queries. Nothing is asked yet.
 
@@ -42,19 +42,19 @@ class RemoteHistories(RemoteRows):
             history: public.
             databases: with the query of the events and, where the schema has people, with that of the people.
             split: of the settings: of people, by a hash.
-            place: of the row set.
+            index: of the row set.
         """
         schemas, name = [history.events, *([] if history.people is None else [history.people])], history.person
         tables = [
             RemoteRows(database, schema, split, People(name, 0))
             for database, schema in zip(databases, schemas, strict=True)
         ]
-        schema, unit = list(history.row_sets.values())[place], People(name, history.most_events)
-        return cls(databases[0], schema, split, unit, history=history, place=place, tables=tables)
+        schema, unit = list(history.row_sets.values())[index], People(name, history.most_events)
+        return cls(databases[0], schema, split, unit, history=history, index=index, tables=tables)
 
     @cached_property
     def reasons(self) -> list[str]:
-        """Why the rows must come, as those of tables."""
+        """The reasons why the rows must come, as those of tables."""
         reasons = reasons_against(self.history)
         if any(len(rows.columns) > MOST_COLUMNS for rows in self.history.row_sets.values()):
             reasons.append(f"a row of events that follow each other has over {MOST_COLUMNS} columns")
@@ -62,19 +62,19 @@ class RemoteHistories(RemoteRows):
 
     @cached_property
     def statements(self) -> HistoryStatements:
-        """What is asked.
+        """The statements that are asked.
 
         Raises:
             DataError: the rows must come.
         """
         self.check_reasons()
-        return HistoryStatements.from_row_set(self.history, self.place, [table.statements for table in self.tables])
+        return HistoryStatements.from_row_set(self.history, self.index, [table.statements for table in self.tables])
 
     @property
     def survey_statements(self) -> list[str]:
         """The statements of :meth:`summarize`."""
-        own = self.statements.survey()
-        return [*(table.statements.survey() for table in self.tables), own]
+        survey = self.statements.survey()
+        return [*(table.statements.survey() for table in self.tables), survey]
 
     def counts(
         self, tables: Sequence[Sequence[Axis]], num_groups: int, by_class: bool
@@ -87,10 +87,10 @@ class RemoteHistories(RemoteRows):
         """
         counts, sums = super().counts(tables, num_groups, by_class)
         rows = np.zeros(num_groups, np.int64)
-        given = {m: pairs.count for m, pairs in sums.shares} if self.place else {1: sums.count}
-        wrong = any(not 0 < m < num_groups or count % m for m, count in given.items())
+        expected = {m: pairs.count for m, pairs in sums.shares} if self.index else {1: sums.count}
+        wrong = any(not 0 < m < num_groups or count % m for m, count in expected.items())
         if not wrong:
-            rows[[*given]] = [*given.values()]
+            rows[[*expected]] = [*expected.values()]
         if wrong or any((table.sum(axis=1) != rows).any() for table in counts):
             raise DataError(
                 f"{self.database.name}: counts of cells contradict the number of rows. Nothing was released, and the "
@@ -99,15 +99,15 @@ class RemoteHistories(RemoteRows):
         return counts, sums
 
     def summarize(self, key: bytes) -> SourceSummary:
-        """What a run knows of the people, as of rows.
+        """Read what a run knows of the people, as of rows.
 
         Raises:
             DataError: a cell breaks a rule of the schema, or the rows must come, or the database refuses.
         """
         *answers, answer = self.database.answers(self.survey_statements)
         whole = []
-        for table, one in zip(self.tables, answers, strict=True):
-            sums = table.read_survey(one)
+        for table, rows in zip(self.tables, answers, strict=True):
+            sums = table.read_survey(rows)
             whole.append(table.digest(key, *sums) if any(some.count for some in sums) else "")
         counts, train = self._read_counts([answer])
         numbers = {int(cell): count for _, cell, count in counts}
@@ -125,4 +125,4 @@ class RemoteHistories(RemoteRows):
 
     def record_count(self, sums: Sums) -> int:
         """The number of rows of the row set."""
-        return sum(pairs.count for _, pairs in sums.shares) if self.place else sums.count
+        return sum(pairs.count for _, pairs in sums.shares) if self.index else sums.count

@@ -39,13 +39,13 @@ Steps = list[tuple[str, str]]
 
 
 def reasons_against(history: EventSchema) -> list[str]:
-    """Why a database cannot make the row sets as Python does; empty where it can."""
-    return [one for rows in history.row_sets.values() for one in rules.reasons_against(rows.constrained_table)]
+    """List the reasons why a database cannot make the row sets as Python does; empty where it can."""
+    return [reason for rows in history.row_sets.values() for reason in rules.reasons_against(rows.constrained_table)]
 
 
 @dataclass(frozen=True)
 class HistoryStatements(Statements):
-    """What the database is asked about people with histories. ``schema`` is that of the row set that is counted.
+    """The statements about people with histories. ``schema`` is that of the row set that is counted.
 
     Attributes:
         history: public.
@@ -58,15 +58,15 @@ class HistoryStatements(Statements):
     group = "m"
 
     @classmethod
-    def from_row_set(cls, history: EventSchema, place: int, tables: Sequence[Statements]) -> "HistoryStatements":
+    def from_row_set(cls, history: EventSchema, index: int, tables: Sequence[Statements]) -> "HistoryStatements":
         """The statements that count one of both row sets.
 
         Args:
             history: public.
-            place: of the row set.
+            index: of the row set.
             tables: as above.
         """
-        schema, of, mark = list(history.row_sets.values())[place], tables[0], _MARKS[place]
+        schema, of, mark = list(history.row_sets.values())[index], tables[0], _MARKS[index]
         return cls(of.query, schema, schema, {}, {}, of.split, of.unit, mark, history=history, tables=tables)
 
     def sums(self) -> str:
@@ -74,16 +74,16 @@ class HistoryStatements(Statements):
         return self._join_questions([], self._total_questions())
 
     def survey(self) -> str:
-        """As :meth:`sums`. Table -4 has the number of events, of strangers among them, and of test people."""
+        """Ask as :meth:`sums`. Table -4 has the number of events, of strangers among them, and of test people."""
         return self._join_questions([], [*self._survey_questions(), *self._total_questions()])
 
     def _survey_questions(self) -> list[str]:
         """The questions of table -4."""
-        known = f"EXISTS (SELECT 1 FROM {_PEOPLE}_rows AS a WHERE a.p = b.p)" if self._has_people else "1 = 1"
-        strangers = f"FROM {_EVENTS}_rows AS b WHERE NOT {known}"
+        listed = f"EXISTS (SELECT 1 FROM {_PEOPLE}_rows AS a WHERE a.p = b.p)" if self._has_people else "1 = 1"
+        strangers = f"FROM {_EVENTS}_rows AS b WHERE NOT {listed}"
         held_out = f"FROM (SELECT DISTINCT p FROM {self._table_statements[-1].mark}_parts WHERE train = 0) AS people"
         counts = (f"FROM {_EVENTS}_rows", strangers, held_out)
-        return [f"SELECT -4 AS part, '{place}' AS cell, COUNT(*) AS count {rest}" for place, rest in enumerate(counts)]
+        return [f"SELECT -4 AS part, '{index}' AS cell, COUNT(*) AS count {rest}" for index, rest in enumerate(counts)]
 
     def transform_steps(self) -> tuple[Steps, dict[str, str]]:
         """The names of the values of modeled columns. The steps to them are among those of every statement."""
@@ -98,7 +98,7 @@ class HistoryStatements(Statements):
 
     @property
     def _has_people(self) -> bool:
-        """Whether there is a table of people."""
+        """Tell whether there is a table of people."""
         return len(self.tables) > 1
 
     def _queries(self) -> list[tuple[str, str]]:
@@ -129,11 +129,11 @@ class HistoryStatements(Statements):
         events = f"SELECT p, 1 AS t, h, {', '.join(every)} FROM {_EVENTS}_parts WHERE train = 1"
         if not self._has_people:
             return [("likeness_together", events)]
-        given = range(len(self.tables[1].schema.columns))
-        people = ["p", "0 AS t", "h", *(f"NULL AS {name}" for name in every), *(f"v_{k} AS a_{k}" for k in given)]
+        indices = range(len(self.tables[1].schema.columns))
+        people = ["p", "0 AS t", "h", *(f"NULL AS {name}" for name in every), *(f"v_{k} AS a_{k}" for k in indices)]
         rank = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY p ORDER BY L_ORDER(h)) AS k FROM {_PEOPLE}_parts"
         first = f"SELECT {', '.join(people)} FROM likeness_persons WHERE k = 1 AND train = 1"
-        events = events.replace(" FROM", "".join(f", NULL AS a_{k}" for k in given) + " FROM", 1)
+        events = events.replace(" FROM", "".join(f", NULL AS a_{k}" for k in indices) + " FROM", 1)
         return [("likeness_persons", rank), ("likeness_together", f"{first} UNION ALL {events}")]
 
     def _event_steps(self) -> Steps:
@@ -172,8 +172,8 @@ class HistoryStatements(Statements):
         """The most frequent category of the events of each person, or the smaller middle number."""
         history, ranked, usual = self.history, list[str](), list[str]()
         values = {
-            self._event_column("v", one.name): (self._event_column("y", one.name), one.is_categorical)
-            for one in history.states
+            self._event_column("v", column.name): (self._event_column("y", column.name), column.is_categorical)
+            for column in history.states
         }
         values |= {} if history.order is None else {"gap": ("y_gap", False)}
         for value, (name, is_categorical) in values.items():
@@ -191,24 +191,24 @@ class HistoryStatements(Statements):
 
     def _part_steps(self) -> Steps:
         """Both row sets: the first row of each person, and the events that another one follows."""
-        history, states = self.history, [one.name for one in self.history.states]
+        history, states = self.history, [column.name for column in self.history.states]
         word, event = ("g", "n") if self._has_people else ("s", "v")
         names = self.tables[-1].schema.names
-        static = {one.name: f"{word}_{names.index(one.name)}" for one in history.person_columns}
+        static = {column.name: f"{word}_{names.index(column.name)}" for column in history.person_columns}
         static |= {f"usual {name}": self._event_column("y", name) for name in states} | {USUAL_GAP: "y_gap"}
-        first = {f"first {one.name}": self._event_column(event, one.name) for one in history.time_varying}
+        first = {f"first {column.name}": self._event_column(event, column.name) for column in history.time_varying}
         first[NUMBER] = f"l - {history.least}"
-        words = {"first": "s", "before": "b", "last": "v", "next": "n"}
-        following = {f"{key} {name}": self._event_column(word, name) for key, word in words.items() for name in states}
+        marks = {"first": "s", "before": "b", "last": "v", "next": "n"}
+        following = {f"{key} {name}": self._event_column(word, name) for key, word in marks.items() for name in states}
         following |= {f"same {name}": self._is_same(name) for name in states} | {GAP: "gap", GAP_BEFORE: "gap_before"}
         for name, value, starts in ((LENGTH, "l", history.length_starts), (STEP, "i", history.step_starts)):
             following[name] = binary_search(value, [str(start) for start in starts[1:]])
         rows = "FROM likeness_usual" if history.usual else "FROM likeness_gaps"
-        one, pair = (
+        single, pair = (
             f"1 AS m, 1 AS train {rows} WHERE i = {history.least}",
             f"l - 1 AS m, 1 AS train {rows} WHERE i > 0 AND i < l",
         )
-        sets = zip(_MARKS, history.row_sets.values(), (static | first, static | following), (one, pair), strict=True)
+        sets = zip(_MARKS, history.row_sets.values(), (static | first, static | following), (single, pair), strict=True)
         return [
             (f"{mark}_parts", f"SELECT {_select_list(schema, values)}, {rest}") for mark, schema, values, rest in sets
         ]

@@ -39,7 +39,7 @@ class PostgresReader:
 
     @property
     def is_per_person(self) -> bool:
-        """Whether the rows of a person share one contribution."""
+        """Tell whether the rows of a person share one contribution."""
         return self.rows.is_per_person
 
     def counts(

@@ -42,7 +42,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class SourceSummary:
-    """What a run knows of rows that stay before it asks about cells. Private.
+    """The facts that a run knows of rows that stay before it asks about cells. Private.
 
     Attributes:
         digest: keyed, of the training rows.
@@ -95,12 +95,12 @@ class RemoteRows:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """Why the rows must come, a sentence a column; empty where they can stay.
+        """The reasons why the rows must come, a sentence a column; empty where they can stay.
 
         Raises:
             DataError: the database cannot be reached, or a column is missing.
         """
-        reasons = [(one.name, columns.reason_against(one, self._forms[one.name])) for one in self.schema.columns]
+        reasons = [(each.name, columns.reason_against(each, self._forms[each.name])) for each in self.schema.columns]
         if self.split.name and self._forms[self.split.name] != "text":
             reasons.append((self.split.name, "it splits the rows and holds no texts"))
         if self.unit is not None and self._forms[self.unit.name] not in ("text", "whole"):
@@ -124,13 +124,13 @@ class RemoteRows:
 
     @cached_property
     def statements(self) -> Statements:
-        """What is asked.
+        """The statements that are asked.
 
         Raises:
             DataError: the rows must come.
         """
         self.check_reasons()
-        names = {name: columns.quoted_name(there) for name, (there, _) in self._types.items()}
+        names = {name: columns.quoted_name(original) for name, (original, _) in self._types.items()}
         split = replace(self.split, column=names[self.split.name] if self.split.name else "")
         forms = {name: form for name, form in self._forms.items() if form is not None}
         query = self.database.statement.rstrip().removesuffix(";")
@@ -143,7 +143,7 @@ class RemoteRows:
         return [self.statements.survey()]
 
     def summarize(self, key: bytes) -> SourceSummary:
-        """What a run knows of the rows.
+        """Read what a run knows of the rows.
 
         Args:
             key: of the ledger.
@@ -233,11 +233,11 @@ class RemoteRows:
         answer, sums = self._ask_counts(list(self.statements.counts(tables, by_class)))
         sizes = [int(np.prod([axis.size for axis in table], dtype=np.int64)) for table in tables]
         counts = [np.zeros((num_groups, size), dtype=np.int64) for size in sizes]
-        for place, cell, count in answer:
-            if not 0 <= place < len(counts):
+        for index, cell, count in answer:
+            if not 0 <= index < len(counts):
                 raise DataError(f"{self.database.name}: the database counts what nobody asked. Check the database.")
-            if 0 <= int(cell) < counts[place].size:
-                counts[place].flat[int(cell)] = count
+            if 0 <= int(cell) < counts[index].size:
+                counts[index].flat[int(cell)] = count
         return counts, sums
 
     def texts(self, name: str) -> tuple[dict[str, int], Sums]:
@@ -257,7 +257,7 @@ class RemoteRows:
         """
         statement = self.statements.texts_of(name, hashes)
         texts: dict[str, str] = dict(self.database.answers([statement])[0])
-        if set(texts) != set(hashes) or any(sha256_bytes(text.encode()) != one for one, text in texts.items()):
+        if set(texts) != set(hashes) or any(sha256_bytes(text.encode()) != digest for digest, text in texts.items()):
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
         return texts
 
@@ -271,17 +271,17 @@ class RemoteRows:
         for answer in answers:
             limbs, records = defaultdict[int, list[int]](lambda: [0] * LIMBS), {0: 0}
             for row in parse_counts(answer):
-                place, cell, count = row
-                if place == -1:
+                part, cell, count = row
+                if part == -1:
                     limbs[int(cell) // LIMBS][int(cell) % LIMBS] = count
-                elif place == -2:
+                elif part == -2:
                     records[int(cell)] = count
-                elif place == -3:
+                elif part == -3:
                     if self.unit is None or count > self.unit.max_rows:
                         raise DataError(f"{self.database.name}: a person has more rows than ingest.unit.max_rows.")
                 else:
                     counts.append(row)
-            (_, first), *shares = ((one, Sums(count, _total(limbs[one]))) for one, count in sorted(records.items()))
+            (_, first), *shares = ((key, Sums(count, _total(limbs[key]))) for key, count in sorted(records.items()))
             seen.add(replace(first, shares=tuple(shares)))
         if len(seen) > 1:
             raise DataError(f"{self.database.name}: rows changed while they were counted. Run it again.")
@@ -306,4 +306,4 @@ def digest_of_sums(schema: Schema, *sums: Sums) -> TypedDigest:
 
 def _total(limbs: Sequence[int]) -> int:
     """The sum of hashes from the sums of their numbers of 32 bits."""
-    return sum(limb << (32 * place) for place, limb in enumerate(reversed(limbs)))
+    return sum(limb << (32 * index) for index, limb in enumerate(reversed(limbs)))

@@ -48,7 +48,7 @@ class Steps:
 
 
 def reasons_against(table: ConstrainedTable) -> list[str]:
-    """Why a database cannot map rows as Python does; empty where it can."""
+    """List the reasons why a database cannot map rows as Python does; empty where it can."""
     reasons = [
         f"{rule}: its difference is whole, and a column of it is not"
         for rule in table.computing
@@ -111,23 +111,23 @@ def transform(table: ConstrainedTable, values: Mapping[str, str], steps: Steps) 
 
 def _projections(rule: Rule, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Columns that a rule changes, in order, by :meth:`Rule.project_on_rule`; ``names`` gets the new name of each."""
-    given = dict(names)
+    latest = dict(names)
     if isinstance(rule, IfThen):
-        broken = _condition(rule.premise, rule.columns, given)
+        broken = _condition(rule.premise, rule.columns, latest)
         for name, allowed in rule.then.items():
             column = rule.columns[name]
-            wrong = f"{broken} AND NOT {_allows(allowed, column, given[name])}"
+            wrong = f"{broken} AND NOT {_allows(allowed, column, latest[name])}"
             yield (
                 name,
-                f"CASE WHEN {wrong} THEN {_nearest_allowed(allowed, column, given[name])} ELSE {given[name]} END",
+                f"CASE WHEN {wrong} THEN {_nearest_allowed(allowed, column, latest[name])} ELSE {latest[name]} END",
             )
     elif isinstance(rule, Never):
         name, rest = rule.last_condition
         broken, nearest = (
-            _condition(rule.conditions, rule.columns, given),
-            _nearest_allowed(rest, rule.columns[name], given[name]),
+            _condition(rule.conditions, rule.columns, latest),
+            _nearest_allowed(rest, rule.columns[name], latest[name]),
         )
-        yield name, f"CASE WHEN {broken} THEN {nearest} ELSE {given[name]} END"
+        yield name, f"CASE WHEN {broken} THEN {nearest} ELSE {latest[name]} END"
     elif isinstance(rule, Order):
         for before, after in pairwise(rule.columns):
             first, second, most = (
@@ -168,7 +168,7 @@ def _condition(conditions: Forbidden, by_name: Mapping[str, Column], names: Mapp
 
 
 def _allows(allowed: Allowed, column: Column, value: str) -> str:
-    """As :meth:`Allowed.holds`; never NULL."""
+    """Write the condition of :meth:`Allowed.holds`; never NULL."""
     margin = 0.0 if column.is_integral else MARGIN * (step_of(column) or 0.0)
     if column.is_categorical:
         inside = [f"{value} IN {columns.sql_list(map(str, sorted(allowed.indices)))}"] if allowed.indices else []
@@ -183,16 +183,16 @@ def _allows(allowed: Allowed, column: Column, value: str) -> str:
 
 
 def _nearest_allowed(allowed: Allowed, column: Column, value: str) -> str:
-    """As :meth:`Allowed.nearest`. Ranges ascend, so one of two neighbors is nearest; of equal ones the first."""
+    """Write :meth:`Allowed.nearest`. Ranges ascend, so one of two neighbors is nearest; of equal ones the first."""
     if allowed.indices or not allowed.ranges:
         return str(min(allowed.indices)) if allowed.indices else "NULL"
     lows, highs = ([_number_text(column, end) for end in ends] for ends in zip(*allowed.ranges, strict=True))
     near = _NEAR * (column.bounds[1] - column.bounds[0])
     cases = [f"{value} IS NULL OR {value} < {lows[0]} THEN {lows[0]}"]
-    for place, (low, high) in enumerate(zip(lows[1:], highs, strict=False)):
+    for index, (low, high) in enumerate(zip(lows[1:], highs, strict=False)):
         between = f"{value} > {high} AND {value} < {low} AND"
         cases.append(f"{between} {low} - {value} < {value} - {high} THEN {low}")
-        ends = [end for _, end in allowed.ranges[: place + 1]]
+        ends = [end for _, end in allowed.ranges[: index + 1]]
         equal = [other for other, end in zip(highs, ends, strict=False) if ends[-1] - end <= near]
         cases += [f"{between} {value} - {other} <= {value} - {high} THEN {other}" for other in equal]
     cases.append(f"{value} > {highs[-1]} THEN {highs[-1]}")
@@ -204,10 +204,10 @@ def _number_text(column: Column, number: float) -> str:
 
 
 def _stand_ins(rule: Computing, names: Mapping[str, str], steps: Steps) -> list[str]:
-    """As :meth:`Computing.modeled_values`, within the bounds."""
+    """Write :meth:`Computing.modeled_values`, within the bounds."""
     values = [names[name] for name in rule.columns]
     if isinstance(rule, OneOf):
-        cases = " ".join(f"WHEN {value} = 1 THEN {place}" for place, value in enumerate(values))
+        cases = " ".join(f"WHEN {value} = 1 THEN {index}" for index, value in enumerate(values))
         return [f"CASE {cases} ELSE 0 END"]
     if isinstance(rule, Derived):
         difference = steps.add(f"{values[0]} - {values[1]}")

@@ -55,7 +55,7 @@ class Split:
 
 @dataclass(frozen=True)
 class People:
-    """Whose row each is.
+    """The column that names the person of each row.
 
     Attributes:
         name: of the column that names people.
@@ -70,7 +70,7 @@ class People:
 
 @dataclass(frozen=True)
 class Statements:
-    """What the database is asked about the rows of one query.
+    """The statements that ask a database about the rows of one query.
 
     Attributes:
         query: the query of the settings.
@@ -102,8 +102,8 @@ class Statements:
         First the largest fault of each column, that of the split, and that of the column of people. Then, of training
         rows and of test rows, their number and the sums of the limbs of their hashes.
         """
-        places = range(len(self.schema.columns))
-        faults = [f"MAX(f_{k})" for k in places] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
+        indices = range(len(self.schema.columns))
+        faults = [f"MAX(f_{k})" for k in indices] + ["MAX(CASE WHEN train IS NULL THEN 1 ELSE 0 END)"]
         faults.append("0" if self.unit is None else "MAX(CASE WHEN p IS NULL THEN 1 ELSE 0 END)")
         sums = [f"SUM(CASE WHEN train = {part} THEN {what} ELSE 0 END)" for part in (1, 0) for what in ("1", *limbs())]
         return self._statement([], f"SELECT {', '.join([*faults, *sums])} FROM {self.mark}_parts")
@@ -124,7 +124,7 @@ class Statements:
             DataError: an edge between cells cannot be found exactly.
         """
         axes = {
-            axis: f"c_{place}" for place, axis in enumerate(dict.fromkeys(axis for table in tables for axis in table))
+            axis: f"c_{index}" for index, axis in enumerate(dict.fromkeys(axis for table in tables for axis in table))
         }
         steps, modeled = self.transform_steps()
         cells = [f"{(self.group or modeled[str(self.schema.label)]) if by_class else 0} AS g"]
@@ -133,9 +133,9 @@ class Statements:
         for start in range(0, max(1, len(tables)), _TABLES):
             some = tables[start : start + _TABLES]
             questions = []
-            for place, table in enumerate(some, start):
+            for index, table in enumerate(some, start):
                 cell = flat_index([(axes[axis], axis.size) for axis in table])
-                counted = f"SELECT {place} AS part, CAST({cell} AS TEXT) AS cell, COUNT(*) AS count"
+                counted = f"SELECT {index} AS part, CAST({cell} AS TEXT) AS cell, COUNT(*) AS count"
                 questions.append(f"{counted} FROM likeness_cells GROUP BY {cell}")
             yield self._join_questions(steps, [*questions, *self._total_questions()])
 
@@ -236,8 +236,8 @@ class Statements:
         others, split, unit = ["s"] if self.split.column else [], self.split, self.unit
         if split.column:
             raw.append(f"L_TEXT(L_ORDER({split.column})) AS s")
-            words = f"WHEN {columns.text_literal(split.train)} THEN 1 WHEN {columns.text_literal(split.test)} THEN 0"
-            train = f"CASE s {words} END"
+            cases = f"WHEN {columns.text_literal(split.train)} THEN 1 WHEN {columns.text_literal(split.test)} THEN 0"
+            train = f"CASE s {cases} END"
         else:
             train = self._hash_split()
         if unit is not None:
@@ -260,7 +260,7 @@ class Statements:
         return [(f"{self.mark}_{name}", text) for name, text in steps]
 
     def _hash_split(self) -> str:
-        """As :class:`likeness.data.source.split.SplitByContent`, or by person. Sums and products stay below 2^63."""
+        """Split as :class:`likeness.data.source.split.SplitByContent`, or by person. All numbers stay below 2^63."""
         (factor, start), below = factor_and_start(self.split.seed), held_out_words(self.split.fraction)
         if not below:
             return "1"
@@ -292,8 +292,8 @@ class Statements:
             return str(expression(f"x_{value}", columns.float_literal))
         shown = str if column.is_integral else columns.float_literal
         firsts = [shown(first) for first in bin_starts(column, axis)]
-        place = binary_search(value, firsts)
-        return f"CASE WHEN {value} IS NULL THEN {axis.size - 1} ELSE {place} END" if column.nullable else place
+        cell = binary_search(value, firsts)
+        return f"CASE WHEN {value} IS NULL THEN {axis.size - 1} ELSE {cell} END" if column.nullable else cell
 
 
 def _bounding_steps(mark: str, side: str, max_rows: int) -> list[tuple[str, str]]:
@@ -316,22 +316,22 @@ def _bounding_steps(mark: str, side: str, max_rows: int) -> list[tuple[str, str]
         f"ROW_NUMBER() OVER (PARTITION BY p, side ORDER BY b{MIXING[-1][0]}, {content}, n) AS k",
         f"CASE WHEN k <= {max_rows} THEN side ELSE 2 END AS train",
     ]
-    names = ["rows", *(f"bounded_{place}" for place in range(len(added) - 1)), "parts"]
+    names = ["rows", *(f"bounded_{index}" for index in range(len(added) - 1)), "parts"]
     steps = zip(names[:-1], names[1:], added, strict=True)
     return [(name, f"SELECT *, {column} FROM {mark}_{before}") for before, name, column in steps]
 
 
 def parse_counts(answer: Iterable[Sequence[Any]]) -> Iterator[tuple[int, str, int]]:
     """Table, cell and count of each cell in the answer of a statement. A count of 1 is not written."""
-    for place, text in answer:
-        for one in text.split(",") if text else ():
-            cell, _, count = one.partition(" ")
-            yield int(place), cell, int(count or 1)
+    for part, text in answer:
+        for item in text.split(",") if text else ():
+            cell, _, count = item.partition(" ")
+            yield int(part), cell, int(count or 1)
 
 
 def limbs() -> list[str]:
     """The numbers of 32 bits of a hash, the first digits first."""
-    return [f"L_HEX(SUBSTRING(h, {8 * place + 1}, 8))" for place in range(LIMBS)]
+    return [f"L_HEX(SUBSTRING(h, {8 * index + 1}, 8))" for index in range(LIMBS)]
 
 
 def flat_index(axes: Sequence[tuple[str, int]]) -> str:

@@ -159,7 +159,7 @@ def check(url: str, one: Case, place: int) -> None:
     for there, query, records in asked(rows["train"], schema, [first, following], place):
         counted = PostgresReader(there, digest, KEY)
         sums, count = counted_sum(query, counted)
-        assert (sums == lattice_sum(query, [records])).all() and count == len(records.labels), (place, there.place)
+        assert (sums == lattice_sum(query, [records])).all() and count == len(records.labels), (place, there.index)
 
 
 def asked(
