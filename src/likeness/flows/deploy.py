@@ -41,7 +41,7 @@ def check_server(schedule: Schedule) -> None:
 
 
 def _remedy(schedule: Schedule) -> str:
-    """What to do where there is no server."""
+    """Say what to do where there is no server."""
     return (
         "Start one and say where it is:\n"
         "  prefect server start --no-ui\n"
@@ -76,11 +76,11 @@ def ensure_pool(name: str) -> None:
             client.create_work_pool(WorkPoolCreate(name=name, type="process"))
 
 
-def main(words: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Register, or register again after a change of params.yaml.
 
     Args:
-        words: arguments; None for those of the command line.
+        arguments: arguments; None for those of the command line.
 
     Returns:
         0, or 2 where it was refused.
@@ -89,7 +89,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--pool", default="likeness", help="work pool; made if there is none of that name")
     parser.add_argument("--name", default="likeness", help="name of the deployment: synthesize/NAME")
     parser.add_argument("--paused", action="store_true", help="without its schedule, until somebody resumes it")
-    options = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     try:
         project = Project.load(Path.cwd())
         when = cron(project.params.schedule)

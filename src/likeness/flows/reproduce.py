@@ -29,7 +29,7 @@ _OTHER_RUN = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a stage ended, and a message for a person, which holds no output of the stage but its error message."""
+    """The ending of a stage, and a message for a person, which holds no output of the stage but its error message."""
 
     ending: Ending
     message: str
@@ -57,7 +57,7 @@ def reproduce(
     paths = ProjectPaths(root)
     failure = paths.markers / f"{stage}.failed"
     failure.unlink(missing_ok=True)
-    before, alone = _traces(paths, stage), f"Run it alone to see why: dvc repro -s {stage}"
+    before, remedy = _traces(paths, stage), f"Run it alone to see why: dvc repro -s {stage}"
     process = subprocess.Popen(
         # Another DVC may work in this folder, on another stage.
         [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "-q", "-s", *(["-f"] if force else []), stage],
@@ -93,15 +93,15 @@ def reproduce(
     finally:
         clock.cancel()
     if late.is_set():
-        return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {alone}")
+        return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {remedy}")
     if process.returncode:
-        said = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
-        others = [] if said or heard else dvc_processes(root)  # DVC begins no stage whose files another one uses
-        if others:
-            words = f"another run is at work in this folder: process {', '.join(map(str, others))}"
-            said = f"{stage}: {words}. {_OTHER_RUN}"
-        return Outcome("Failed", said or f"{stage}: it failed. {alone}")
-    marker, outputs = (one != other for one, other in zip(before, _traces(paths, stage), strict=True))
+        message = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
+        processes = [] if message or heard else dvc_processes(root)  # DVC begins no stage whose files another one uses
+        if processes:
+            reason = f"another run is at work in this folder: process {', '.join(map(str, processes))}"
+            message = f"{stage}: {reason}. {_OTHER_RUN}"
+        return Outcome("Failed", message or f"{stage}: it failed. {remedy}")
+    marker, outputs = (old != new for old, new in zip(before, _traces(paths, stage), strict=True))
     ending: Ending = "Ran" if marker else "Restored" if outputs else "UpToDate"
     return Outcome(ending, f"{stage}: {ending}")
 
@@ -115,19 +115,19 @@ def ended_by_signals() -> Iterator[None]:
     """
 
     def end(number: int, _frame: FrameType | None) -> None:
-        for one in mine:  # ``timeout`` sends it twice: the second must not stop the kill of the stage
-            signal.signal(one, signal.SIG_IGN)
+        for signum in signums:  # ``timeout`` sends it twice: the second must not stop the kill of the stage
+            signal.signal(signum, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    mine = [one for one in _ENDS if signal.getsignal(one) is signal.SIG_DFL]
-    for one in mine:
-        signal.signal(one, end)
+    signums = [signum for signum in _ENDS if signal.getsignal(signum) is signal.SIG_DFL]
+    for signum in signums:
+        signal.signal(signum, end)
     try:
         yield
     finally:
-        for one in mine:
-            if signal.getsignal(one) is end:
-                signal.signal(one, signal.SIG_DFL)
+        for signum in signums:
+            if signal.getsignal(signum) is end:
+                signal.signal(signum, signal.SIG_DFL)
 
 
 def _mend(root: Path) -> None:
@@ -137,7 +137,7 @@ def _mend(root: Path) -> None:
 
 
 def _traces(paths: ProjectPaths, stage: str) -> tuple[str, Any]:
-    """What a stage writes when it ends, and what DVC remembers of its outputs."""
+    """Read what a stage writes when it ends, and what DVC remembers of its outputs."""
     marker = paths.markers / f"{stage}.json"
     outputs = locked_stages(paths).get(stage, {}).get("outs")
     return marker.read_text(encoding="utf-8") if marker.exists() else "", outputs
@@ -153,12 +153,12 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
         with contextlib.suppress(psutil.NoSuchProcess):
             first = psutil.Process(process.pid)
-            for one in [first, *first.children(recursive=True)]:
-                one.kill()
+            for member in [first, *first.children(recursive=True)]:
+                member.kill()
     process.wait()
 
 
 def last_seconds(paths: ProjectPaths, stage: str) -> float | None:
-    """How long a stage took when it last ended well; None if it never did."""
+    """Tell how long a stage took when it last ended well; None if it never did."""
     marker = paths.markers / f"{stage}.json"
     return float(read_json(marker)["seconds"]) if marker.exists() else None

@@ -82,5 +82,5 @@ def _paths(stage: dict[str, Any], *keys: str) -> list[Path]:
 
 
 def _meet(inputs: list[Path], outputs: list[Path]) -> bool:
-    """Whether an input is an output, or one lies inside the other."""
+    """Tell whether an input is an output, or one lies inside the other."""
     return any(a.is_relative_to(b) or b.is_relative_to(a) for a in inputs for b in outputs)

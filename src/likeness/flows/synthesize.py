@@ -132,9 +132,9 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
     return Completed(message=", ".join(endings))
 
 
-def _likeness(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def _likeness(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """``likeness WORDS`` in ``root``; what it prints is safe to show."""
-    command = [sys.executable, "-m", "likeness", *words]
+    command = [sys.executable, "-m", "likeness", *arguments]
     return subprocess.run(
         command,
         cwd=root,
@@ -196,7 +196,7 @@ def _headline(privacy: dict[str, Any]) -> str:
 
 
 def _six_digits(value: Any) -> Any:
-    """To six digits, for reading; the statement has them all."""
+    """Round to six digits, for reading; the statement has them all."""
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 

@@ -203,8 +203,8 @@ class Terms:
         by_term: dict[tuple[str, ...], Floats] = {}
         for columns, coefficients in parts.items():
             for term in _subsets(columns):
-                others = tuple(index for index, name in enumerate(columns, 1) if name not in term)
-                by_term[term] = by_term.get(term, 0.0) + coefficients.mean(axis=others)
+                axes = tuple(index for index, name in enumerate(columns, 1) if name not in term)
+                by_term[term] = by_term.get(term, 0.0) + coefficients.mean(axis=axes)
         growth = by_term.pop(())
         result: Floats = np.zeros((len(growth), len(growth)))
         for term, coefficients in by_term.items():
@@ -287,11 +287,11 @@ class Terms:
         """The weighted mean over the tables that hold these columns."""
         values, weights, exact = [], [], []
         for table in self._holding(columns):
-            others = tuple(index for index, name in enumerate(table.columns) if name not in columns)
-            part = table.counts.sum(axis=others)
+            axes = tuple(index for index, name in enumerate(table.columns) if name not in columns)
+            part = table.counts.sum(axis=axes)
             for axis in range(len(columns)):
                 part = _center(part, axis)
-            added = math.prod(table.counts.shape[index] for index in others)
+            added = math.prod(table.counts.shape[index] for index in axes)
             values.append(part)
             weights.append(1 / (added * (table.variance or 1.0)))
             exact.append(table.variance == 0)

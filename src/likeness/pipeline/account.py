@@ -62,8 +62,8 @@ def account(project: Project) -> dict[str, Any]:
     plan, ledger = project.written_plan, project.ledger
     released = {path: load_released(path) for path in project.paths.released_files}
     commits, ledger_id = ledger.commits(), ledger.id
-    for path, one in released.items():
-        check_against(commits, path, one.receipt, ledger_id)
+    for path, release in released.items():
+        check_against(commits, path, release.receipt, ledger_id)
     check_run(project, plan, released)
     generators = project.model.load_generators(project.paths.generator)
     return account_of(project, plan, project.schema, list(released.values()), generators, with_table=True)
@@ -81,14 +81,14 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     plan, population, cap = project.written_plan, project.params.privacy.population, project.params.ledger.cap
     released = {path: load_released(path) for path in project.paths.released_files}
     check_run(project, plan, released)
-    there, account = list(released.values()), read_json(project.paths.privacy)
-    digests = {one.receipt.key: sha256_bytes(path.read_bytes()) for path, one in released.items()}
+    releases, account = list(released.values()), read_json(project.paths.privacy)
+    digests = {release.receipt.key: sha256_bytes(path.read_bytes()) for path, release in released.items()}
     unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
     generators = project.model.load_generators(project.paths.generator)
-    again = account_of(project, plan, project.schema, there, generators, True, LedgerState("", unknown, digests))
-    words = {key: account.get(key) for key in ("ledger", "software")}
-    ids = {one.receipt.ledger_id for one in there}
-    if account != {**again, **words} or ids != {dict(words["ledger"] or {}).get("id")}:
+    again = account_of(project, plan, project.schema, releases, generators, True, LedgerState("", unknown, digests))
+    quoted = {key: account.get(key) for key in ("ledger", "software")}
+    ids = {release.receipt.ledger_id for release in releases}
+    if account != {**again, **quoted} or ids != {dict(quoted["ledger"] or {}).get("id")}:
         raise ReleaseError(
             f"{project.paths.privacy} is about other files than those here. The account of these is made where the "
             "ledger is. To get the files of the account back, run: dvc checkout"
@@ -125,7 +125,7 @@ def account_of(
         params,
         plan,
         released,
-        compose_costs(params, [one.receipt for one in released]),
+        compose_costs(params, [release.receipt for release in released]),
         ledger or LedgerState.read(project.ledger, params.privacy.population),
         sample_request(project.sample) if with_table else _NO_TABLE,
         check_synthetic(project) if with_table else {},
@@ -137,7 +137,7 @@ def account_of(
 
 
 def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Released]) -> list[str]:
-    """What the method read off the answers of the auxiliary stage, see :meth:`likeness.methods.base.Method.notes`."""
+    """Give the method's notes on the answers of the auxiliary stage, see :meth:`likeness.methods.base.Method.notes`."""
     return [note for rows in row_sets for note in method.notes(rows.context, rows.auxiliary(auxiliary))]
 
 
@@ -158,7 +158,7 @@ def compose_costs(params: Params, receipts: Sequence[Receipt]) -> Account:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger says about a population.
+    """The entries of a ledger about a population.
 
     Attributes:
         ledger_id: random name of the ledger.
@@ -208,7 +208,7 @@ class AccountedRun:
 
     def to_json(self) -> dict[str, Any]:
         """The account, without the versions of the software."""
-        receipts, private = [one.receipt for one in self.released], self.plan.private
+        receipts, private = [release.receipt for release in self.released], self.plan.private
         plugins = sorted({receipt.plugin for receipt in receipts} - {""})
         value = {
             "format": FORMAT,
@@ -217,7 +217,7 @@ class AccountedRun:
             **({"plugin": ", ".join(plugins)} if plugins else {}),
             **self._protection(),
             **self._costs(),
-            "queries": [self._query(one) for one in self.released],
+            "queries": [self._query(release) for release in self.released],
             "notes": [*_notes_on_nights(receipts), *self.notes, *_notes_on_databases(receipts)],
             **({"rules": [rule.text for rule in self.rules]} if self.rules else {}),
             **({"relations": self.relations} if self.relations else {}),
@@ -229,7 +229,7 @@ class AccountedRun:
         return stated
 
     def _protection(self) -> dict[str, Any]:
-        """Who is protected, and against which change of the table."""
+        """State who is protected, and against which change of the table."""
         unit, privacy = self.plan.unit, self.params.privacy
         return {
             "identity": privacy.population,
@@ -272,7 +272,7 @@ def _values(source: object, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _notes_on_nights(receipts: Sequence[Receipt]) -> list[str]:
-    """Whom a night of a series is about, in words; nothing where a run is about everybody."""
+    """Say whom a night of a series is about; nothing where a run is about everybody."""
     cohorts = {receipt.group for receipt in receipts} - {""}
     return [
         f"This run is about the people whom a night of {first} to {last} of a series named first, and about nobody "
@@ -282,8 +282,8 @@ def _notes_on_nights(receipts: Sequence[Receipt]) -> list[str]:
 
 
 def _notes_on_databases(receipts: Sequence[Receipt]) -> list[str]:
-    """Which databases counted the rows."""
-    names = dict.fromkeys(one.backend.split()[0] for one in receipts if COUNTED.fullmatch(one.backend))
+    """Name the databases that counted the rows."""
+    names = dict.fromkeys(receipt.backend.split()[0] for receipt in receipts if COUNTED.fullmatch(receipt.backend))
     return [
         f"The rows stay in their database ({name}), which counted or summed them. Each receipt has SHA-256 of the "
         "SQL that `likeness sql` prints."
@@ -292,21 +292,21 @@ def _notes_on_databases(receipts: Sequence[Receipt]) -> list[str]:
 
 
 def lifetime_of(budget: Budget) -> dict[str, Any]:
-    """What the population has spent of its lifetime cap."""
+    """Give what the population has spent of its lifetime cap."""
     value: dict[str, Any] = json_value(_values(budget, _OF_A_LIFETIME))
     if not (budget.selection_delta or budget.spent_delta):
         return value
     return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
 
 
-def describe_unit(unit: PrivacyUnit | None, words: str) -> str:
-    """Who is protected, in words.
+def describe_unit(unit: PrivacyUnit | None, phrase: str) -> str:
+    """Say who is protected.
 
     Args:
         unit: whose rows are bounded; None: a row is a person.
-        words: the curator's words for a unit.
+        phrase: the curator's words for a unit.
     """
     if unit is None:
-        return words
+        return phrase
     rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
-    return f"{words} with all rows of one value of {unit.column!r}, of which at most {rows} are used"
+    return f"{phrase} with all rows of one value of {unit.column!r}, of which at most {rows} are used"

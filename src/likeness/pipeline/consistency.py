@@ -38,8 +38,8 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     check_plan(project, plan)
     _check_receipts(project.params.ledger.attempt, plan, released)
     queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
-    for path, one in released.items():
-        check_answer(*queries[one.receipt.query], one, str(path))
+    for path, release in released.items():
+        check_answer(*queries[release.receipt.query], release, str(path))
     _check_generator(project, released)
 
 
@@ -74,13 +74,13 @@ def check_plan(project: Project, plan: Plan) -> None:
 
 def _check_receipts(attempt: str, plan: Plan, released: Mapping[Path, Released]) -> None:
     """Every planned query was answered once, at the planned noise, for the planned people, from the same rows."""
-    answered = sorted(one.receipt.query for one in released.values())
+    answered = sorted(release.receipt.query for release in released.values())
     planned = sorted(query.query for query in plan.queries)
     if answered != planned:
-        words = f"data/released answers the queries {answered}, but the plan has {planned}"
-        raise ReleaseError(f"{words}. Run: likeness run")
-    for path, one in released.items():
-        receipt = one.receipt
+        fault = f"data/released answers the queries {answered}, but the plan has {planned}"
+        raise ReleaseError(f"{fault}. Run: likeness run")
+    for path, release in released.items():
+        receipt = release.receipt
         if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
             raise ReleaseError(
                 f"{path}: released under another privacy.adjacency or privacy.population. Run: likeness run"
@@ -93,13 +93,13 @@ def _check_receipts(attempt: str, plan: Plan, released: Mapping[Path, Released])
         same = _close(receipt.noise_multiplier, query.noise_multiplier) and receipt.delta_keys == query.delta_keys
         if receipt.private is not plan.private or not same:
             raise ReleaseError(f"{path}: released with another noise than {ProjectPaths.plan} has. Run: likeness run")
-    if len({one.receipt.digest for one in released.values()}) > 1:
+    if len({release.receipt.digest for release in released.values()}) > 1:
         raise ReleaseError("data/released holds releases of different versions of the rows. Run: likeness run")
 
 
 def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
     """Answers of the auxiliary stage, by the name of their query, of all releases of a run."""
-    return {one.receipt.query: one for one in released if one.receipt.stage == "auxiliary"}
+    return {release.receipt.query: release for release in released if release.receipt.stage == "auxiliary"}
 
 
 def queries_of(
@@ -124,7 +124,7 @@ def queries_of(
 
 
 def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
-    keys = sorted(one.receipt.key for one in released.values())
+    keys = sorted(release.receipt.key for release in released.values())
     for name in project.outputs.generators:
         folder = project.root / Outputs.project_path(name)
         provenance = read_json(folder / "spec.json").get("provenance", {})

@@ -43,7 +43,7 @@ class CountBackend(ABC):
 
     @abstractmethod
     def reasons(self) -> list[str]:
-        """Why the rows must come, by settings, schema and types of columns; empty where they can stay.
+        """Say why the rows must come, by settings, schema and types of columns; empty where they can stay.
 
         Raises:
             DataError: the database cannot be reached, or a column is missing.
@@ -51,7 +51,7 @@ class CountBackend(ABC):
 
     @abstractmethod
     def later_reasons(self, maps: Iterable[type]) -> list[str]:
-        """Why the rows must come for a later stage; no database is asked.
+        """Say why the rows must come for a later stage; no database is asked.
 
         Args:
             maps: that the method may ask.
@@ -82,14 +82,14 @@ class CountBackend(ABC):
         """
 
     @abstractmethod
-    def reader(self, digest: str, key: bytes, complete: "Schema | None" = None, place: int = 0) -> "CountReader":
-        """What counts the training rows for the door.
+    def reader(self, digest: str, key: bytes, complete: "Schema | None" = None, index: int = 0) -> "CountReader":
+        """Give the reader that counts the training rows for the door.
 
         Args:
             digest: of the rows that the cost is for. Others are refused.
             key: of the ledger.
             complete: one row a record, with released categories; None: before they are.
-            place: of the row set that is counted.
+            index: of the row set that is counted.
         """
 
     @abstractmethod

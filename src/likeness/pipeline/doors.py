@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from likeness.release.sums.backends import CountReader
 
 
-def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | CountReader]":
-    """Whose rows an encoded table holds, and what opens or counts them once the cost is on record.
+def rows_of(project: Project, index: int = 0) -> "tuple[Dataset, EncodedRows | CountReader]":
+    """Tell whose rows an encoded table holds, and give what opens or counts them once the cost is on record.
 
     Args:
         project: whose rows they are.
-        place: of the row set.
+        index: of the row set.
 
     Raises:
         ArtifactError: the table has another population, adjacency, unit of privacy or encoding than the settings, or
@@ -30,26 +30,26 @@ def rows_of(project: Project, place: int = 0) -> "tuple[Dataset, EncodedRows | C
         DataError: ``privacy.num_records`` is not the number of training rows.
     """
     encoded = project.model.encodings
-    prefix, (schema, encoding) = list(encoded.items())[place]
+    prefix, (schema, encoding) = list(encoded.items())[index]
     table = row_set_file(project.paths.encoded, prefix)
     dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {"encoding": encoding})
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
-        return dataset, project.backend.reader(dataset.digest, project.ledger.key, project.schema, place)
+        return dataset, project.backend.reader(dataset.digest, project.ledger.key, project.schema, index)
     return dataset, EncodedRows(table.absolute(), manifest, schema.model_schema)
 
 
-def door(project: Project, place: int = 0) -> "Door":
+def door(project: Project, index: int = 0) -> "Door":
     """The door to encoded rows.
 
     Args:
         project: whose rows they are.
-        place: of the row set.
+        index: of the row set.
     """
     from likeness.release.door import Door
 
     plan, ledger = project.written_plan, project.ledger_to_spend
-    return Door(plan, ledger, *rows_of(project, place), project.provenance)
+    return Door(plan, ledger, *rows_of(project, index), project.provenance)
 
 
 def partition_door(project: Project, column: str) -> "Door":

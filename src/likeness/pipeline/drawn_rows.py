@@ -37,7 +37,7 @@ _LEAST = 1e-3  # the smallest share of drawn rows that may remain
 
 
 class Rejected(NamedTuple):
-    """Which drawn rows break a rule or do not meet a condition.
+    """The drawn rows that break a rule or do not meet a condition.
 
     Attributes:
         by: the rows, by the words for what rejects them.
@@ -55,7 +55,7 @@ class Rejected(NamedTuple):
 
     def refusal(self) -> ParamsError:
         """It names what rejects most: a fact about synthetic rows."""
-        most = max(self.by, key=lambda words: int(self.by[words].sum()))
+        most = max(self.by, key=lambda reason: int(self.by[reason].sum()))
         return ParamsError(
             "sample: less than a thousandth of the drawn rows keep all rules and conditions. Most are rejected by "
             f"{most}. Correct the rule, or ask for something less rare."
@@ -74,7 +74,7 @@ class DrawnRows:
     saved: "SavedGenerator"
     schema: Schema
 
-    def draw_where(self, rows: int, seed: int, given: Mapping[str, Allowed]) -> pd.DataFrame:
+    def draw_where(self, rows: int, seed: int, conditions: Mapping[str, Allowed]) -> pd.DataFrame:
         """Rows that meet conditions and keep all rules of the schema.
 
         A condition on a computed column becomes one on a modeled column where it can. Else it rejects rows.
@@ -82,7 +82,7 @@ class DrawnRows:
         Args:
             rows: number of rows.
             seed: public.
-            given: what columns may hold.
+            conditions: what columns may hold.
 
         Raises:
             ParamsError: less than a thousandth of the drawn rows remain, or the model makes no such row.
@@ -90,13 +90,13 @@ class DrawnRows:
         """
         if 8 * rows * len(self.schema.columns) > machine_memory():  # else the system may end other programs, too
             raise MemoryError
-        exact, rest = self.schema.constrained_table.translate(given)
+        exact, rest = self.schema.constrained_table.translate(conditions)
         if any(values.is_nothing for values in exact.values()):
             raise ParamsError("sample.where: the rules of the schema leave no such row. Ask for other values.")
         if not self.schema.rules:
             return self._draw_modeled(self.saved, rows, seed, exact)
         saved, share = self._balanced_generator
-        share = 1.0 if given else share
+        share = 1.0 if conditions else share
         # Three standard deviations more than are expected to remain: one draw is mostly enough.
         batch = math.ceil((rows + 3 * math.sqrt(rows * (1 - share))) / share)
         pieces: list[pd.DataFrame] = []
@@ -114,11 +114,11 @@ class DrawnRows:
             batch = min(math.ceil(1.1 * left / max(share, _LEAST)), max(rows, _ENOUGH))
         return pd.concat(pieces, ignore_index=True)
 
-    def complete(self, given: pd.DataFrame, seed: int) -> pd.DataFrame:
+    def complete(self, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
         """Rows that have the values of a frame in its columns, row by row; a missing cell stays missing.
 
         Args:
-            given: some columns of the table. The values become part of the result, typed as the schema says.
+            frame: some columns of the table. The values become part of the result, typed as the schema says.
             seed: public.
 
         Raises:
@@ -129,23 +129,23 @@ class DrawnRows:
         from likeness.data.source.files import read_frame
 
         schema = self.schema
-        if given.columns.empty:
+        if frame.columns.empty:
             raise ParamsError("sample.where: the frame has no column. Give some columns of the schema.")
-        names = [normal_text(str(label)) for label in given.columns]
+        names = [normal_text(str(label)) for label in frame.columns]
         for name in names:
             check_allowed("sample.where", name, schema.names)
         part = schema.select(names)
-        typed = read_frame(given, part, "where", exact=True)
+        typed = read_frame(frame, part, "where", exact=True)
         values = values_of(typed, part.columns)
         for rule in schema.rules:
             if set(rule.columns) <= set(values) and rule.violations(values).any():
                 raise ParamsError(f"sample.where: a row of the frame breaks {rule}. Correct its values.")
-        cells_of_rows = np.stack([_cells(one) for one in values.values()])
+        cells_of_rows = np.stack([*map(_cells, values.values())])
         different, rows, counts = np.unique(cells_of_rows, axis=1, return_inverse=True, return_counts=True)
         of_each = np.split(np.argsort(rows.reshape(-1), kind="stable"), counts.cumsum()[:-1])
         groups = []
-        for place, (cells, alike) in enumerate(zip(different.T, of_each, strict=False)):
-            stream = rng.public_seed(seed, f"sample.where.{place}")
+        for index, (cells, alike) in enumerate(zip(different.T, of_each, strict=False)):
+            stream = rng.public_seed(seed, f"sample.where.{index}")
             wanted = {
                 column.name: _cell_condition(value, column) for column, value in zip(part.columns, cells, strict=True)
             }
@@ -160,18 +160,18 @@ class DrawnRows:
             table = self._encoder.decode(x, labels)
         for name in typed.columns:
             table[name] = typed[name]  # in spite of the last digit
-        return table.set_axis(given.index)
+        return table.set_axis(frame.index)
 
     @cached_property
     def _encoder(self) -> Encoder:
         return Encoder(self.schema.model_schema)
 
     def _draw_modeled(
-        self, saved: "SavedGenerator", rows: int, seed: int, given: Mapping[str, Allowed]
+        self, saved: "SavedGenerator", rows: int, seed: int, conditions: Mapping[str, Allowed]
     ) -> pd.DataFrame:
         """Drawn rows of the modeled columns."""
-        x, labels = saved.draw(rows, seed, *split_conditions(given, self.schema.model_schema))
-        return with_exact_ends(self._encoder.decode(x, labels), given, self.schema.model_schema)
+        x, labels = saved.draw(rows, seed, *split_conditions(conditions, self.schema.model_schema))
+        return with_exact_ends(self._encoder.decode(x, labels), conditions, self.schema.model_schema)
 
     def _complete(self, modeled: pd.DataFrame, rest: Mapping[str, Allowed]) -> tuple[pd.DataFrame, Rejected]:
         """Rows with all columns of the table, and which of them are rejected."""

@@ -38,7 +38,7 @@ def dvc_environment(root: Path) -> dict[str, str]:
 
 
 def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
-    """What DVC remembers of the last run of each stage; nothing before the first."""
+    """Read DVC's record of the last run of each stage; empty before the first."""
     content = yaml.safe_load(paths.lock.read_text(encoding="utf-8")) if paths.lock.exists() else None
     stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
     return stages
@@ -66,8 +66,8 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
             back = name == ProjectPaths.lock and copy.exists()
             if back:
                 shutil.copyfile(copy, path)
-            what = "Stages that ended meanwhile run again" if back else "Stages run again"
-            lines.append(f"A kill cut {name} short. It is {aside.name} now. {what} and spend nothing.")
+            effect = "Stages that ended meanwhile run again" if back else "Stages run again"
+            lines.append(f"A kill cut {name} short. It is {aside.name} now. {effect} and spend nothing.")
         elif name == ProjectPaths.lock and path.exists():
             copy.parent.mkdir(exist_ok=True)
             with whole_file(copy) as part:
@@ -88,8 +88,8 @@ def dvc_processes(root: Path) -> list[int]:
         held = json.loads((root / ProjectPaths.lock_of_dvc).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return []
-    users = [*held.get("write", {}).values(), *(one for each in held.get("read", {}).values() for one in each)]
-    return sorted({one["pid"] for one in users if psutil.pid_exists(one["pid"])})
+    users = [*held.get("write", {}).values(), *(user for each in held.get("read", {}).values() for user in each)]
+    return sorted({user["pid"] for user in users if psutil.pid_exists(user["pid"])})
 
 
 def _readable(path: Path, whole: Callable[[str], bool]) -> bool:
@@ -106,7 +106,7 @@ def _whole_lock(text: str) -> bool:
     if not isinstance(content, Mapping) or "schema" not in content:
         return False
     stages = content.get("stages", {})
-    return isinstance(stages, Mapping) and all(isinstance(one, Mapping) and "cmd" in one for one in stages.values())
+    return isinstance(stages, Mapping) and all(isinstance(item, Mapping) and "cmd" in item for item in stages.values())
 
 
 _WHOLE: dict[Path, Callable[[str], bool]] = {

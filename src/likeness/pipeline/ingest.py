@@ -92,12 +92,12 @@ def _night_manifest(
 ) -> dict[str, Any]:
     about = {"group": cohort_night.group, "first_nights": cohort_night.first_nights}
     night = [params.privacy.population, cohort_night.group, params.ledger.attempt]
-    others = [own or sha256_json(["no rows", place, *night]) for place, own in enumerate(rows_digests)]
-    return {**about, "digest": sha256_json([digest, *night[1:]]), "rows_digests": others}
+    digests = [rows_digest or sha256_json(["no rows", index, *night]) for index, rows_digest in enumerate(rows_digests)]
+    return {**about, "digest": sha256_json([digest, *night[1:]]), "rows_digests": digests}
 
 
 def read_place(
-    place: "SourcePath | Database",
+    location: "SourcePath | Database",
     schema: Schema,
     split: str | None,
     person: str | None,
@@ -111,9 +111,9 @@ def read_place(
     """
     from likeness.data.source.databases import Database  # here: it loads SQLAlchemy
 
-    if isinstance(place, Database):
-        return place.read(schema, split, person, source)
-    return read_source(place, schema, split, person, source, layout)
+    if isinstance(location, Database):
+        return location.read(schema, split, person, source)
+    return read_source(location, schema, split, person, source, layout)
 
 
 def used_rows(
@@ -147,7 +147,7 @@ def used_rows(
 
 
 def find_cohort(params: Params, ledger: "Ledger | None", persons: "Series[str] | None") -> "CohortNight | None":
-    """Whom a night of a series asks about; None without a series: everybody.
+    """Find the people whom a night of a series asks about; None without a series: everybody.
 
     Args:
         params: the settings.
@@ -226,7 +226,7 @@ def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: E
 
 
 class IngestedRows:
-    """What the rows of a source add up to, while they pass.
+    """The sums and digests of the rows of a source, while they pass.
 
     Attributes:
         source: takes up all rows of the source, also those that are not used.
@@ -270,9 +270,9 @@ def source_rows(
     Raises:
         DataError: the source is missing or does not fit the schema.
     """
-    ingest, place = sources.ingest, sources.rows
+    ingest, location = sources.ingest, sources.rows
     columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
-    return read_place(place, schema, *columns, source, ingest.format)
+    return read_place(location, schema, *columns, source, ingest.format)
 
 
 def _used_rows(
@@ -282,9 +282,9 @@ def _used_rows(
     params, split, source = sources.params, sources.ingest.split, rows.source
     if params.ingest.unit is not None or params.ingest.from_database:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
-        given = source_rows(sources, schema, source)
-        rows.cohort_night = find_cohort(params, rows.ledger, given[2])
-        yield used_rows(params, schema, *cohort_rows(rows.cohort_night, *given))
+        loaded = source_rows(sources, schema, source)
+        rows.cohort_night = find_cohort(params, rows.ledger, loaded[2])
+        yield used_rows(params, schema, *cohort_rows(rows.cohort_night, *loaded))
         return
     path, column, layout = sources.file, split.column, sources.ingest.format
 

@@ -156,8 +156,8 @@ def delta_for_selection(params: Params) -> float:
     is at most half of δ, which leaves nearly all of ρ (95 % at ε = 10). ``likeness ledger cap`` changes it.
     """
     cap, privacy = params.ledger.cap, params.privacy
-    one, half = privacy.delta * params.categories.delta_share, cap.delta / 2
-    if one >= cap.delta or not math.isfinite(privacy.epsilon):
+    per_run, half = privacy.delta * params.categories.delta_share, cap.delta / 2
+    if per_run >= cap.delta or not math.isfinite(privacy.epsilon):
         return half
     runs = rho_for(cap.epsilon, cap.delta) / rho_for(privacy.epsilon, privacy.delta)
-    return max(one, min(one * math.floor(runs), half) if math.isfinite(runs) else half)
+    return max(per_run, min(per_run * math.floor(runs), half) if math.isfinite(runs) else half)

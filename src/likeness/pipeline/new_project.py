@@ -54,9 +54,9 @@ def write_project(folder: Path) -> None:
     """
     files = project_files()
     files[str(ProjectPaths.params)] = f"{_PARAMS}\n{with_help(Params, _QUESTIONS, METHODS)}\n"
-    there = [name for name in files if (folder / name).exists() and Path(name).parts[0] not in _ONCE]
-    if there:
-        raise LikenessError(f"{folder / min(there)} exists and is not overwritten. Give another FOLDER.")
+    existing = [name for name in files if (folder / name).exists() and Path(name).parts[0] not in _ONCE]
+    if existing:
+        raise LikenessError(f"{folder / min(existing)} exists and is not overwritten. Give another FOLDER.")
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / ProjectPaths.dvc).exists():
         files = {name: text for name, text in files.items() if not name.startswith(str(ProjectPaths.dvc))}
@@ -90,5 +90,5 @@ def upgrade_project(folder: Path) -> list[str]:
 def outdated_files(folder: Path) -> list[str]:
     """Files of a project that the installed package has in another version."""
     files = {name: text for name, text in project_files().items() if Path(name).parts[0] not in _ONCE}
-    here = {name: (folder / name).read_text(encoding="utf-8") for name in files if (folder / name).exists()}
-    return sorted(name for name in files if here.get(name) != files[name])
+    existing = {name: (folder / name).read_text(encoding="utf-8") for name in files if (folder / name).exists()}
+    return sorted(name for name in files if existing.get(name) != files[name])

@@ -32,13 +32,13 @@ class Sibling(NamedTuple):
 
     Attributes:
         anchor: the anchor's file.
-        place: where the ledger is.
+        location: where the ledger is.
         ledger_id: its id.
         answered: whether it has answered about the people; None: it cannot be read here.
     """
 
     anchor: Path
-    place: str
+    location: str
     ledger_id: str
     answered: bool | None
 
@@ -52,24 +52,24 @@ def sibling_ledgers(home: Home, population: str) -> list[Sibling]:
     """
     path_of_this = anchor_path(home.anchor, home.location)
     siblings = [_sibling(path, anchor, population) for path, anchor in anchors(home.anchor) if path != path_of_this]
-    read = {one.ledger_id for one in siblings if one.answered is not None}
-    return [one for one in siblings if one.answered is not None or one.ledger_id not in read]
+    read = {sibling.ledger_id for sibling in siblings if sibling.answered is not None}
+    return [sibling for sibling in siblings if sibling.answered is not None or sibling.ledger_id not in read]
 
 
 def _sibling(path: Path, anchor: Anchor, population: str) -> Sibling:
     """The ledger of an anchor. A file without the anchor's head is an older copy, or another ledger."""
-    place, ledger_id, answered = str(anchor.home), str(anchor.ledger_id), None
+    location, ledger_id, answered = str(anchor.home), str(anchor.ledger_id), None
     with contextlib.suppress(LedgerError, OSError, ValueError):
-        home = Home(Path(place), path.parent)
+        home = Home(Path(location), path.parent)
         if home.database.exists():
             chain = Chain(home, make_engine(home), b"")
             records = chain.records()
             # What this version does not know of another one may be a release: there a cap counts.
             spending = {*SPENDING} if chain.is_of_this_version() else {*SPENDING, "cap"}
             if anchor.head in {record.digest for record in records}:
-                found = {record.kind for record in records if record.body.get("identity") == population}
-                place, answered = str(home.database), not spending.isdisjoint(found)
-    return Sibling(path, place, ledger_id, answered)
+                kinds = {record.kind for record in records if record.body.get("identity") == population}
+                location, answered = str(home.database), not spending.isdisjoint(kinds)
+    return Sibling(path, location, ledger_id, answered)
 
 
 _SPENDING = ("categories", "auxiliary", "privatize")
@@ -97,7 +97,7 @@ class LedgerReference(NamedTuple):
 
 
 def other_ledger(
-    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[LedgerReference] = ()
+    root: Path, population: str, home: "Home", ledger: "Ledger | None", references: Iterable[LedgerReference] = ()
 ) -> LedgerReference | None:
     """The first place that names another ledger about these people; None if there is none.
 
@@ -106,33 +106,34 @@ def other_ledger(
         population: name of the people.
         home: where the ledger lies, or would lie.
         ledger: that is open; None: there is none at ``home``.
-        known: more places.
+        references: more of them.
     """
-    around = (one for one in (root, *root.absolute().parents) if (one / ProjectPaths.params).exists())
-    folder, depths = next(((one, _DEPTHS) for one in around), (root, _BESIDE))
+    around = (path for path in (root, *root.absolute().parents) if (path / ProjectPaths.params).exists())
+    folder, depths = next(((path, _DEPTHS) for path in around), (root, _BESIDE))
     ledger_id = None if ledger is None else ledger.id
-    here = [*known, *_receipts(folder), *_accounts(folder, depths)]
+    named = [*references, *_receipts(folder), *_accounts(folder, depths)]
     locks = list(_locks(folder, population, 1))
-    here += [
-        one for _, outputs in locks for one in _cached_ledgers(folder, outputs)
-    ]  # a pulled lock may be of another's run
+    # A pulled lock may be of another's run.
+    named += [reference for _, outputs in locks for reference in _cached_ledgers(folder, outputs)]
     siblings = sibling_ledgers(home, population)
-    here += [LedgerReference(one.place, population, one.ledger_id) for one in siblings if one.answered]
-    for one in here:
-        if one.population == population and one.ledger_id != ledger_id:
-            return one
+    named += [LedgerReference(other.location, population, other.ledger_id) for other in siblings if other.answered]
+    for reference in named:
+        if reference.population == population and reference.ledger_id != ledger_id:
+            return reference
     records = () if ledger is None else ledger.records()
     if any(record.kind == "reserve" and record.body["identity"] == population for record in records):
         return None  # a ledger that has answered about these people: dvc.lock may be about its own releases
     shown_by = (LedgerReference(source, population, None) for source, _ in (*locks, *_locks(folder, population)))
     unread = (
-        LedgerReference(one.place, population, one.ledger_id, one.anchor) for one in siblings if one.answered is None
+        LedgerReference(other.location, population, other.ledger_id, other.anchor)
+        for other in siblings
+        if other.answered is None
     )
-    return next(shown_by, None) or next((one for one in unread if one.ledger_id != ledger_id), None)
+    return next(shown_by, None) or next((reference for reference in unread if reference.ledger_id != ledger_id), None)
 
 
 def refuse_other_ledger(
-    root: Path, population: str, home: "Home", ledger: "Ledger | None", known: Iterable[LedgerReference] = ()
+    root: Path, population: str, home: "Home", ledger: "Ledger | None", references: Iterable[LedgerReference] = ()
 ) -> None:
     """Refuse to spend, or to start a ledger, where another one has answered about these people.
 
@@ -141,24 +142,24 @@ def refuse_other_ledger(
         population: see there.
         home: see there.
         ledger: see there.
-        known: see there.
+        references: see there.
 
     Raises:
         LedgerError: the message names the other ledger, and how to join it.
     """
-    other = other_ledger(root, population, home, ledger, known)
+    other = other_ledger(root, population, home, ledger, references)
     if other is None:
         return
-    here = f"there is no ledger at {home.location}" if ledger is None else f"this is ledger {ledger.id}"
+    local = f"there is no ledger at {home.location}" if ledger is None else f"this is ledger {ledger.id}"
     source, ledger_id = excerpt(other.source), excerpt(other.ledger_id)
     if other.ledger_id is None:
         raise LedgerError(
-            f"{source} shows a run about '{population}', and {here}. The released files name the ledger of that "
+            f"{source} shows a run about '{population}', and {local}. The released files name the ledger of that "
             "run. They are not here. Get them first: dvc pull. A new ledger would forget what that run spent."
         )
     if other.anchor is not None:
         raise LedgerError(
-            f"{other.anchor} is the anchor of ledger {ledger_id} at {source}, and {here}. That ledger cannot be read "
+            f"{other.anchor} is the anchor of ledger {ledger_id} at {source}, and {local}. That ledger cannot be read "
             f"here. It may have answered about '{population}'. Another ledger would forget what it spent. Mount its "
             "disk, set LIKENESS_HOME to its folder, or restore it from a backup. A team sets ledger.url to its "
             "PostgreSQL. If that ledger is about other people only, a person says so: move the anchor to another "
@@ -166,7 +167,7 @@ def refuse_other_ledger(
             "about these people, they get no further release."
         )
     raise LedgerError(
-        f"{source} names ledger {ledger_id} about '{population}', and {here}. A new ledger would forget "
+        f"{source} names ledger {ledger_id} about '{population}', and {local}. A new ledger would forget "
         "what that one spent on the same people. Run where that ledger is, or join it. A team sets ledger.url to its "
         "PostgreSQL. Else move the ledger's folder to this machine, set LIKENESS_HOME to it, and run: likeness ledger "
         "reanchor HEAD. Two copies would each forget what the other spends. If that ledger is lost, restore it from a "
@@ -176,7 +177,7 @@ def refuse_other_ledger(
 
 
 def rows_elsewhere(folder: Path, other: LedgerReference | None) -> str:
-    """What a clone without the private rows can do; empty where no other ledger is known.
+    """Say what a clone without the private rows can do; empty where no other ledger is known.
 
     Args:
         folder: of the project.
@@ -184,11 +185,11 @@ def rows_elsewhere(folder: Path, other: LedgerReference | None) -> str:
     """
     if other is None or other.anchor is not None:
         return ""
-    who = git(folder, "log", "-1", "--format=%an", "--", str(ProjectPaths.lock))
+    author = git(folder, "log", "-1", "--format=%an", "--", str(ProjectPaths.lock))
     ledger = "another ledger" if other.ledger_id is None else f"ledger {excerpt(other.ledger_id)}"
     return (
         f" The rows are elsewhere: {excerpt(other.source)} shows a run with {ledger}, which is not on this machine. "
-        + (f"Ask {who!r}, who committed {ProjectPaths.lock}. " if who else "")
+        + (f"Ask {author!r}, who committed {ProjectPaths.lock}. " if author else "")
         + "New releases need rows and ledger, so run there. Without them these run here, after dvc pull: likeness "
         "sample, likeness estimate, likeness summary, python -m stages.train, stages.sample, stages.account and "
         "stages.report."
@@ -271,7 +272,7 @@ def _cached_ledgers(folder: Path, outputs: Iterable[dict[str, Any]]) -> Iterator
             files = {out["path"]: out["md5"]}
             if out["md5"].endswith(".dir"):
                 entries = json.loads(_object(cache, out["md5"]).read_bytes())
-                files = {f"{out['path']}/{one['relpath']}": one["md5"] for one in entries}
+                files = {f"{out['path']}/{entry['relpath']}": entry["md5"] for entry in entries}
             for name, digest in files.items():
                 yield from _ledger_in_receipt(f"{name} in DVC's cache", _object(cache, digest))
 

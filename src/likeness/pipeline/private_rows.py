@@ -49,7 +49,7 @@ _MOST_ROWS, _MOST_CELLS = 65_536, 1 << 22  # of a chunk
 
 
 def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, Any]) -> tuple[Dataset, dict[str, Any]]:
-    """Whose rows a private table holds, and its manifest.
+    """Tell whose rows a private table holds, and read its manifest.
 
     Args:
         params: the settings.
@@ -81,7 +81,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
 
 
 def dataset_from(manifest: Mapping[str, Any], attempt: str, encoding: str, unit: PrivacyUnit | None) -> Dataset:
-    """Whose rows a manifest is about, in an attempt, under an encoding, for a unit of privacy."""
+    """Tell whose rows a manifest is about, in an attempt, under an encoding, for a unit of privacy."""
     night = {key: manifest.get(key, "") for key in ("group", "first_nights")}
     rows = manifest["identity"], manifest["digest"], attempt, encoding, unit, tuple(manifest["rows_digests"])
     return Dataset(*rows, **night)
@@ -119,10 +119,10 @@ class EncodedRows:
             yield _records(encoder, stored, stored.names)
 
     def split(self, most: int) -> "list[EncodedRows]":
-        """At most ``most`` parts with about equal numbers of row groups."""
+        """Split the rows into at most ``most`` parts with about equal numbers of row groups."""
         count = num_groups(self.path)
         most = min(most, count)
-        cuts = [count * place // most for place in range(most + 1)] if most else []
+        cuts = [count * index // most for index in range(most + 1)] if most else []
         return [replace(self, groups=tuple(range(start, stop))) for start, stop in pairwise(cuts)] or [self]
 
 

@@ -58,7 +58,7 @@ class Project:
 
     @cached_property
     def paths(self) -> ProjectPaths:
-        """Where its files lie."""
+        """The paths of its files."""
         return ProjectPaths(self.root)
 
     @property
@@ -202,11 +202,10 @@ class Project:
         from likeness.release.partition_selection import STAGE, query_name
 
         privacy, categories = self.params.privacy, self.params.categories
-        planned = self.written_schema.with_stand_ins(
-            categories.most
-        )  # stand-ins for the categories that a column may get
+        # Stand-ins for the categories that a column may get.
+        planned = self.written_schema.with_stand_ins(categories.most)
         shares = [share for rows in self.row_sets_of(planned) for share in rows.shares(self.method)]
-        names = [query_name(place) for place, _ in enumerate(self.written_schema.open_columns, start=1)]
+        names = [query_name(index) for index, _ in enumerate(self.written_schema.open_columns, start=1)]
         parts = [part / max(1, len(names)) for part in (categories.share, categories.delta_share)]
         return make_plan(
             method=self.params.method,
@@ -237,7 +236,7 @@ class Project:
 
     @cached_property
     def backend(self) -> "CountBackend":
-        """What counts the rows where they are.
+        """The backend that counts the rows where they are.
 
         Raises:
             MissingPackageError: its wing, or a package that it needs, is not installed.
@@ -248,7 +247,7 @@ class Project:
 
     @cached_property
     def counts(self) -> "CountBackend | None":
-        """What counts the rows where they are, as ``ingest.rows`` asks; None where they come.
+        """The backend that counts the rows where they are, as ``ingest.rows`` asks; None where they come.
 
         Raises:
             DataError: settings, schema or a column need the rows here, or the database cannot be reached.
@@ -277,7 +276,7 @@ class Project:
 
     @cached_property
     def ledger_session(self) -> "LedgerSession":
-        """Where the ledger lies, and what it refuses."""
+        """The location of the ledger, and its refusals."""
         from likeness.pipeline.ledger_session import LedgerSession
 
         return LedgerSession(self.root, self.params)

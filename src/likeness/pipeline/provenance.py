@@ -46,11 +46,11 @@ def public_settings(params: Params) -> dict[str, Any]:
     return value
 
 
-def git(folder: Path, *words: str) -> str:
+def git(folder: Path, *arguments: str) -> str:
     """The output of git in a folder; empty without git or a repository."""
     try:
         done = subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False
+            ["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False
         )
     except FileNotFoundError:
         return ""

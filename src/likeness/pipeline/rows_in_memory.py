@@ -121,7 +121,7 @@ def dataset_in_memory(
     encoding: str = "",
     cohort_night: "CohortNight | None" = None,
 ) -> Dataset:
-    """Whose rows frames hold.
+    """Tell whose rows frames hold.
 
     Args:
         params: the settings, with the unit of privacy.

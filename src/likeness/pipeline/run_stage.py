@@ -104,17 +104,17 @@ def storage_refusal(error: Exception) -> str | None:
         return "it needs more memory than there is. Ask for fewer rows, or use a larger machine."
     inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; the outer text would quote statement and values
     if isinstance(inner, sqlite3.OperationalError):
-        what = f"the ledger's database cannot be used ({inner})"
+        failure = f"the ledger's database cannot be used ({inner})"
     elif isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
         return f"the locale's encoding, {error.encoding}, cannot write a name or text. Set PYTHONUTF8=1, and run again."
     elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "it needs more open files than the system allows. Raise the limit, as by ulimit -n 1024, and run again."
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         # Of a copy the second name is the file that is written.
-        what = f"{error.filename2 or error.filename or 'a file'} cannot be written ({error.strerror})"
+        failure = f"{error.filename2 or error.filename or 'a file'} cannot be written ({error.strerror})"
     else:
         return None
-    return f"{what}. Make room, or make the folder writable, and run again. The ledger keeps all costs."
+    return f"{failure}. Make room, or make the folder writable, and run again. The ledger keeps all costs."
 
 
 def _keep_private(name: str, error: Exception, target: Path) -> str:
@@ -123,8 +123,8 @@ def _keep_private(name: str, error: Exception, target: Path) -> str:
         make_private_folder(folder)
     path = target / f"{name}.txt"
     write_privately(path, "".join(traceback.format_exception(error)))
-    place = traceback.extract_tb(error.__traceback__)[-1]
+    frame = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        f"{name}: unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. Its text may quote "
+        f"{name}: unexpected {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}. Its text may quote "
         f"private values, so it is in {path} only. Please report this line."
     )

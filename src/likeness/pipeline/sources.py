@@ -97,14 +97,14 @@ class Sources:
         Raises:
             DataError: one does not exist.
         """
-        return [one for one in (self.rows, self.people) if one is not None]
+        return [source for source in (self.rows, self.people) if source is not None]
 
-    def _source_path(self, key: str, given: str) -> SourcePath:
+    def _source_path(self, key: str, location: str) -> SourcePath:
         from likeness.data.source.opening import FORMATS
 
-        path = source_path(self.root, given)
+        path = source_path(self.root, location)
         if not path.exists():
-            raise DataError(f"params.yaml: ingest.{key} {given} does not exist. Give {FORMATS}.")
+            raise DataError(f"params.yaml: ingest.{key} {location} does not exist. Give {FORMATS}.")
         return path
 
     def _database(self, key: str, query: str) -> "Database | None":
@@ -122,7 +122,7 @@ def digest_of(sources: "Iterable[SourcePath | Database]", key: bytes) -> str:
         DataError: a database cannot be read.
     """
     return " ".join(
-        keyed_digest(one, key) if isinstance(one, Path | RemotePath) else one.fingerprint(key) for one in sources
+        keyed_digest(item, key) if isinstance(item, Path | RemotePath) else item.fingerprint(key) for item in sources
     )
 
 

@@ -67,7 +67,7 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
 
 
 class WrittenTables(Protocol):
-    """What a data model says of its tables on disk."""
+    """The part of a data model that describes its tables on disk."""
 
     @property
     def tables(self) -> Mapping[str, Schema]:
@@ -100,8 +100,8 @@ class SyntheticTables:
         Raises:
             DataError: a value is none of its column.
         """
-        places = {name: self.root / Outputs.project_path(f"{name}.parquet") for name in self.model.tables}
-        return {name: read_synthetic(places[name], schema) for name, schema in self.model.tables.items()}
+        paths = {name: self.root / Outputs.project_path(f"{name}.parquet") for name in self.model.tables}
+        return {name: read_synthetic(paths[name], schema) for name, schema in self.model.tables.items()}
 
     @property
     def plain(self) -> dict[str, bytes]:
@@ -163,12 +163,12 @@ def parquet_bytes(table: "DataFrame", files: Mapping[str, str], request: Mapping
 
 def sample_request(sample: Sample | Request) -> dict[str, Any]:
     """The request for a table as JSON."""
-    given = {name: _plain(value) for name, value in conditions_by_name(sample.where).items()}
-    return {"rows": sample.rows, "seed": sample.seed, "where": given}
+    conditions = {name: _plain(value) for name, value in conditions_by_name(sample.where).items()}
+    return {"rows": sample.rows, "seed": sample.seed, "where": conditions}
 
 
 def _plain(value: Any) -> Any:
     """A condition as JSON: texts, null, or a list of these."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return None if value is None else str(value)

@@ -45,14 +45,14 @@ def conditions(where: Mapping[str, Any], schema: Schema) -> tuple[tuple[int, ...
 
 
 def allowed_values(where: Mapping[str, Any], schema: Schema) -> dict[str, Allowed]:
-    """What ``where`` allows, by the name of the column; see :func:`conditions`."""
-    given = {}
+    """Read what ``where`` allows, by the name of the column; see :func:`conditions`."""
+    allowed = {}
     for name, value in conditions_by_name(where).items():
         key = f"sample.where.{name}"
         check_allowed(key, name, schema.names)
-        given[name] = read(value, schema.column(name), key)
-        _condition(given[name], schema.column(name))  # which refuses ranges without a value
-    return given
+        allowed[name] = read(value, schema.column(name), key)
+        _condition(allowed[name], schema.column(name))  # which refuses ranges without a value
+    return allowed
 
 
 def conditions_by_name(where: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,24 +63,24 @@ def conditions_by_name(where: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ParamsError: two labels are one name.
     """
-    given = {normal_text(str(name)): value for name, value in where.items()}
-    require(len(given) == len(where), "where", list(where), "a mapping that names each column once")
-    return dict(sorted(given.items()))
+    conditions = {normal_text(str(name)): value for name, value in where.items()}
+    require(len(conditions) == len(where), "where", list(where), "a mapping that names each column once")
+    return dict(sorted(conditions.items()))
 
 
-def split_conditions(given: Mapping[str, Allowed], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
+def split_conditions(allowed: Mapping[str, Allowed], schema: Schema) -> tuple[tuple[int, ...], Conditions]:
     """Conditions by name as generators take them: the classes, and the rest by the place of the feature column."""
-    places = {column.name: place for place, column in enumerate(schema.feature_columns)}
-    written = {name: _condition(values, schema.column(name)) for name, values in given.items()}
-    classes = [condition.categories for name, condition in written.items() if name not in places]
-    return (classes[0] if classes else ()), {places[name]: written[name] for name in written if name in places}
+    indices = {column.name: index for index, column in enumerate(schema.feature_columns)}
+    written = {name: _condition(values, schema.column(name)) for name, values in allowed.items()}
+    classes = [condition.categories for name, condition in written.items() if name not in indices]
+    return (classes[0] if classes else ()), {indices[name]: written[name] for name in written if name in indices}
 
 
-def _condition(given: Allowed, column: Column) -> Condition:
-    """What is allowed in a column, in the terms of encoded rows."""
+def _condition(allowed: Allowed, column: Column) -> Condition:
+    """Translate what a column may hold into the terms of encoded rows."""
     if column.is_categorical:
-        return Condition((*sorted(given.indices), *([len(column.categories)] if given.missing else [])))
-    return _unit_intervals(given.ranges, given.missing, column, f"sample.where.{column.name}")
+        return Condition((*sorted(allowed.indices), *([len(column.categories)] if allowed.missing else [])))
+    return _unit_intervals(allowed.ranges, allowed.missing, column, f"sample.where.{column.name}")
 
 
 def _unit_intervals(ranges: Sequence[tuple[float, float]], missing: bool, column: Column, key: str) -> Condition:
@@ -104,7 +104,7 @@ def _unit_intervals(ranges: Sequence[tuple[float, float]], missing: bool, column
 
 
 def no_such_value(column: Column) -> str:
-    """Why a column does not have a number, and the remedy."""
+    """Say why a column does not have a number, and the remedy."""
     step = step_of(column)
     form = "" if step is None or not column.type.numeric_source else f", in steps of {step:g}"
     return f"column '{column.name}' has no such value. Its values are {column.range_text}{form}. Ask for some of these."
@@ -122,9 +122,9 @@ def _widen_range(ends: tuple[float, float], column: Column) -> tuple[float, floa
     return (low - half) * step, (high + half) * step if low <= high else -math.inf
 
 
-def with_exact_ends(table: "DataFrame", given: Mapping[str, Allowed], schema: Schema) -> "DataFrame":
+def with_exact_ends(table: "DataFrame", allowed: Mapping[str, Allowed], schema: Schema) -> "DataFrame":
     """A drawn table whose numbers at the end of a range are that end, in spite of the last digits of a unit scale."""
-    for name, values in given.items():
+    for name, values in allowed.items():
         column = schema.column(name)
         if column.is_categorical or step_of(column) is not None:
             continue
@@ -135,7 +135,7 @@ def with_exact_ends(table: "DataFrame", given: Mapping[str, Allowed], schema: Sc
     return table
 
 
-def pairs(words: Sequence[str]) -> dict[str, Any]:
+def pairs(arguments: Sequence[str]) -> dict[str, Any]:
     """Read ``COLUMN=VALUE`` of a command line for :func:`conditions`. A column given twice may have either value.
 
     A name with ``=``, or with a quote at its beginning, stands in double quotes, and a quote in it twice, as in CSV.
@@ -144,7 +144,7 @@ def pairs(words: Sequence[str]) -> dict[str, Any]:
         ParamsError: a word has another form.
     """
     where: dict[str, Any] = {}
-    for word in words:
+    for word in arguments:
         match = _PAIR.fullmatch(word)
         if match is None:
             raise ParamsError(f"--where {word} must have the form COLUMN=VALUE. Put a name with = in double quotes.")

@@ -47,8 +47,8 @@ def check_synthetic(project: Project) -> dict[str, str]:
         if content != _plain(project, name).read_bytes():
             path = _path(project, f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
-    places = map(Outputs.project_path, project.outputs.files)
-    return {str(place): _digest(project.root / place) for place in places}
+    files = map(Outputs.project_path, project.outputs.files)
+    return {str(file): _digest(project.root / file) for file in files}
 
 
 def _check_lineage(project: Project, table: str) -> None:

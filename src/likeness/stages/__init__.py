@@ -32,7 +32,7 @@ FOLDERS = {
 
 
 def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[str, str]:
-    """For each stage a text that changes when a file of the package that it loads changes.
+    """Give each stage a text that changes when a file of the package that it loads changes.
 
     Stages with methods also load the wings that offer methods, and every stage those that offer anything else.
     ``plugin`` holds files and folders of the method, where it is none of Likeness.
@@ -45,14 +45,14 @@ def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[
         "wings": wing_folders(["likeness.counts", "likeness.datasets", "likeness.sources"]),
     }
     others = {
-        name: " ".join(_digest(place.parent, sorted([place, *place.rglob("*")])) for place in places)
-        for name, places in outside.items()
+        name: " ".join(_digest(path.parent, sorted([path, *path.rglob("*")])) for path in paths)
+        for name, paths in outside.items()
     }
     texts = {}
-    for stage, words in FOLDERS.items():
-        digests = {name: folders[name] for name in f"{_ALL} {words}".split()}
+    for stage, packages in FOLDERS.items():
+        digests = {name: folders[name] for name in f"{_ALL} {packages}".split()}
         digests["stage"] = _digest(package, [package / "stages" / f"{stage}.py"])
-        digests |= {name: digest for name, digest in others.items() if name == "wings" or "methods" in words.split()}
+        digests |= {name: digest for name, digest in others.items() if name == "wings" or "methods" in packages.split()}
         texts[stage] = "".join(f"{name} {digest}\n" for name, digest in digests.items())
     return texts
 

@@ -17,8 +17,8 @@ def main(project: Project) -> None:
     project.check_known(project.paths.category_files)
     folder = project.paths.auxiliary
     folder.mkdir(parents=True, exist_ok=True)
-    for place, rows in enumerate(project.row_sets):
-        opened = door(project, place)
+    for index, rows in enumerate(project.row_sets):
+        opened = door(project, index)
 
         def answer(query: Query, rows: RowSet = rows, door: Door = opened) -> Released:
             query = rows.scope(query)

@@ -20,5 +20,5 @@ def main(project: Project) -> None:
     project.ledger_session.check_same_request(plan.rho)
     write_json(project.paths.plan, plan.to_dict())
     for query in plan.queries:
-        words = "%s: share %g, rho %.6g, noise multiplier %.6g"
-        LOG.info(words, query.query, query.share, query.rho, query.noise_multiplier)
+        message = "%s: share %g, rho %.6g, noise multiplier %.6g"
+        LOG.info(message, query.query, query.share, query.rho, query.noise_multiplier)

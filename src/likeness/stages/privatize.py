@@ -15,8 +15,8 @@ def main(project: Project) -> None:
     paths = project.paths
     project.check_known([*paths.category_files, *paths.auxiliary_files])
     auxiliary = load_folder(paths.auxiliary)
-    for place, rows in enumerate(project.row_sets):
+    for index, rows in enumerate(project.row_sets):
         query = project.method.embedding_query(rows.context, rows.auxiliary(auxiliary))
         target = row_set_file(paths.embedding, rows.prefix)
         target.parent.mkdir(exist_ok=True)
-        target.write_bytes(door(project, place).release(rows.scope(query)))
+        target.write_bytes(door(project, index).release(rows.scope(query)))

@@ -24,7 +24,7 @@ def main(project: Project) -> None:
         saved.save(project.root / Outputs.project_path(rows.generator))
     names = ["loss"] if len(curves) == 1 else [f"loss_{table}" for table in project.outputs.tables]
     lines = [",".join(["iteration", *names])]
-    for place, curve in enumerate(curves):  # one column each, empty where another is trained
-        before, after = "," * (place + 1), "," * (len(curves) - place - 1)
+    for index, curve in enumerate(curves):  # one column each, empty where another is trained
+        before, after = "," * (index + 1), "," * (len(curves) - index - 1)
         lines += [f"{iteration}{before}{loss:.9g}{after}" for iteration, loss in curve]
     paths.loss.write_bytes("".join(f"{line}\n" for line in lines).encode())

@@ -40,10 +40,10 @@ class Account(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         total = self["total"]
-        words = f"{self['identity']}: ε = {number(total['epsilon'])} at δ = {number(total['delta'])}; {self['unit']}"
+        text = f"{self['identity']}: ε = {number(total['epsilon'])} at δ = {number(total['delta'])}; {self['unit']}"
         names = ("query", "dimension", "sensitivity", "noise_scale", "rho")
         rows = [[number(query[name]) for name in names] for query in self["queries"]]
-        return small_table(words, rows, ("query", "numbers", "sensitivity", "σ", "ρ"))
+        return small_table(text, rows, ("query", "numbers", "sensitivity", "σ", "ρ"))
 
 
 class Estimates(Parameters):
@@ -100,8 +100,8 @@ class Estimates(Parameters):
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("releases_")
-        words = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling, "max_cv": max_cv}
-        question = Question.from_columns(columns, by, **words)
+        options = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling, "max_cv": max_cv}
+        question = Question.from_columns(columns, by, **options)
         return estimate(self._fitted.model.schema, self.releases_.values(), question, self.num_records)
 
     def regression(
@@ -147,7 +147,7 @@ class Estimates(Parameters):
 
     @property
     def relations_(self) -> "DataFrame":
-        """What a reader may believe of each pair of columns, from released numbers and the model. It costs nothing.
+        """The verdict on each pair of columns, from released numbers and the model. It costs nothing.
 
         A frame with a row a pair. ``verdict`` is ``kept``, ``not kept`` or ``unknown``, where noise explains everything
         or the pair was never measured. ``strength`` is that of the release: the absolute correlation of ranks, Cramér's
@@ -194,18 +194,18 @@ class Estimates(Parameters):
             return self._fitted.page(n, check_whole_number("seed", seed))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the parameters, and after a fit what a reader may believe."""
-        given, standard = self.get_params(), signature(type(self)).parameters
+        """Show a notebook the parameters, and after a fit what a reader may believe."""
+        values, standard = self.get_params(), signature(type(self)).parameters
         shown = {
             name: value
-            for name, value in given.items()
+            for name, value in values.items()
             if name != "schema" and (name in _ALWAYS or value != standard[name].default)
         }
         if hasattr(self, "privacy_"):
-            total, found = self.privacy_["total"], self.privacy_.get("relations")
+            total, pairs = self.privacy_["total"], self.privacy_.get("relations")
             shown["spent"] = f"ε = {number(total['epsilon'])} at δ = {number(total['delta'])}"
-            if found:
-                counts = {"kept": len(found["kept"]), "not kept": len(found["not_kept"]), "unknown": found["unknown"]}
+            if pairs:
+                counts = {"kept": len(pairs["kept"]), "not kept": len(pairs["not_kept"]), "unknown": pairs["unknown"]}
                 shown |= {f"pairs {word}": number(count) for word, count in counts.items()}
         return small_table(type(self).__name__, shown.items())
 

@@ -55,8 +55,8 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
         folder = Path(temporary) / "synthesizer"
         fitted.written.save(fitted.generators, folder / _GENERATOR)
         (folder / RELEASED).mkdir()
-        for name, one in fitted.released.items():
-            (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(one))
+        for name, release in fitted.released.items():
+            (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(release))
         (folder / SCHEMA).write_text(schema_text(fitted.written.schema.published_schema), encoding="utf-8")
         write_json(folder / SAVED, saved)
         write_json(folder / PLAN_FILE, fitted.plan.to_dict())
@@ -90,10 +90,10 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
 def _check(fitted: Fitted, folder: Path) -> None:
     """Refuse files that do not belong together."""
     stated = {query["query"]: query["sha256"] for query in fitted.privacy["queries"]}
-    if stated != {name: sha256_bytes(to_bytes(one)) for name, one in fitted.released.items()}:
+    if stated != {name: sha256_bytes(to_bytes(release)) for name, release in fitted.released.items()}:
         raise ReleaseError(f"{folder}: the released files are not those of {PRIVACY}. Restore the folder from a copy.")
-    keys = sorted(one.receipt.key for one in fitted.released.values())
-    if any(one.provenance["releases"] != keys for one in fitted.generators):
+    keys = sorted(release.receipt.key for release in fitted.released.values())
+    if any(release.provenance["releases"] != keys for release in fitted.generators):
         raise ReleaseError(f"{folder}: the generator was trained on other releases. Restore the folder from a copy.")
 
 
@@ -126,7 +126,7 @@ def _write_released(project: Project, released: Mapping[str, Released]) -> None:
         "auxiliary": paths.auxiliary,
         "privatize": paths.embedding.parent,
     }
-    for name, one in released.items():
-        folder = folders[one.receipt.stage]
+    for name, release in released.items():
+        folder = folders[release.receipt.stage]
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.safetensors").write_bytes(to_bytes(one))
+        (folder / f"{name}.safetensors").write_bytes(to_bytes(release))

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit leaves. All of it may be published, unless noise is off.
+    """The results of a fit. All of it may be published, unless noise is off.
 
     Attributes:
         written: the data model of the schema as it is written.
@@ -68,7 +68,7 @@ class Fitted:
     def schema(self) -> Schema:
         """The schema of a row a record, with released categories."""
         return complete_schema(
-            self.written.records, [one for one in self.released.values() if one.receipt.stage == STAGE]
+            self.written.records, [release for release in self.released.values() if release.receipt.stage == STAGE]
         )
 
     @cached_property
@@ -96,7 +96,7 @@ class Fitted:
         """The public attributes of a synthesizer with this fit, in the names of scikit-learn."""
         names = self.schema.names
         curves = zip(self.model.outputs.tables, self.losses, strict=bool(self.losses))
-        found = {
+        values = {
             "plan_": self.plan,
             "releases_": self.released,
             "privacy_": self.privacy,
@@ -106,7 +106,7 @@ class Fitted:
             "n_features_in_": len(names),
             "feature_names_in_": np.array(names, dtype=object),
         }
-        return {**found, **({"generator_": self.generators[0]} if len(self.generators) == 1 else {})}
+        return {**values, **({"generator_": self.generators[0]} if len(self.generators) == 1 else {})}
 
     def sample(self, n: Any, where: Any, seed: int) -> Any:
         """Synthetic rows as frames of the libraries and dtypes of the training rows.
@@ -115,12 +115,12 @@ class Fitted:
         """
         if where is None or isinstance(where, Mapping):
             return self._draw_frames(self.generators, self.rows(n), seed, where or {})
-        given, _ = pandas_frame(where, "where: must be a mapping from columns to values, or")
-        require(n is None or n == len(given), "n", n, "the number of rows of where, or left out")
-        return self._draw_frames(self.generators, len(given), seed, given)
+        frame, _ = pandas_frame(where, "where: must be a mapping from columns to values, or")
+        require(n is None or n == len(frame), "n", n, "the number of rows of where, or left out")
+        return self._draw_frames(self.generators, len(frame), seed, frame)
 
     def replicates(self, count: int, n: Any, where: Any, seed: int, params: Params) -> list[Any]:
-        """What :meth:`sample` gives, from models that are fitted to new draws of the noise; the first is the base.
+        """Give what :meth:`sample` gives, from models fitted to new draws of the noise; the first is the base.
 
         Raises:
             ParamsError: the method makes none.
@@ -136,8 +136,8 @@ class Fitted:
     def relations(self, params: Params) -> "DataFrame":
         """See :attr:`likeness.Synthesizer.relations_`."""
         row_sets = Project(Path(), params, self.model.schema).row_sets
-        found = relations(row_sets, self.released.values(), self.generators)
-        return pd.DataFrame(found, columns=Relation._fields).set_index(["first", "second"])
+        verdicts = relations(row_sets, self.released.values(), self.generators)
+        return pd.DataFrame(verdicts, columns=Relation._fields).set_index(["first", "second"])
 
     def page(self, n: Any, seed: int) -> "Page":
         """The public page about these rows, see :meth:`likeness.Synthesizer.report`."""
@@ -160,11 +160,11 @@ class Fitted:
         return single_or_dict({name: frames[name].native(table) for name, table in tables.items()})
 
 
-def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
+def fit(synthesizer: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed.
 
     Args:
-        given: whose parameters.
+        synthesizer: whose parameters.
         frames: the training rows: a frame, or frames by the name of their table.
         person: the column that names people, if the caller says it.
 
@@ -173,10 +173,10 @@ def fit(given: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     """
     named = frames if isinstance(frames, Mapping) else {"": frames}
     given_tables = {name: pandas_frame(frame) for name, frame in named.items()}
-    refuse_faults(given, given_tables.get("", (None,))[0])
-    model = model_of(schema_of(given))
+    refuse_faults(synthesizer, given_tables.get("", (None,))[0])
+    model = model_of(schema_of(synthesizer))
     tables = model.frames_by_table(given_tables, person)
-    project = project_of(given, model.schema)
+    project = project_of(synthesizer, model.schema)
     plan, train = project.plan, project.params.train
     frames = {name: table for name, (table, _) in tables.items()}
     rows = model.read_frames(frames, project.complete_params, project.ledger)

@@ -52,12 +52,12 @@ class Estimator:
 
     def __repr__(self) -> str:
         """The call that makes it, without defaults."""
-        given, standard = self.get_params(), signature(type(self)).parameters
-        words = [f"{name}={_short(value)}" for name, value in given.items() if value != standard[name].default]
-        return f"{type(self).__name__}({', '.join(words)})"
+        values, standard = self.get_params(), signature(type(self)).parameters
+        arguments = [f"{name}={_short(value)}" for name, value in values.items() if value != standard[name].default]
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks of an estimator in a pipeline or a search."""
+        """The tags that scikit-learn asks of an estimator in a pipeline or a search."""
         from sklearn.base import BaseEstimator
 
         return BaseEstimator().__sklearn_tags__()
@@ -74,7 +74,7 @@ _PRIVACY_KEYS = ("epsilon", "delta", "population", "unit", "adjacency", "num_rec
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Parameters(Estimator):
-    """What a synthesizer is told. All of it is public; a fit checks it.
+    """The parameters of a synthesizer. All of them are public; a fit checks them.
 
     Attributes:
         method: a name in :data:`likeness.methods.METHODS`.
@@ -156,13 +156,13 @@ class Parameters(Estimator):
         return build(Params, sections, "")
 
 
-def _unit(given: Parameters) -> dict[str, Any] | None:
+def _unit(parameters: Parameters) -> dict[str, Any] | None:
     """Section ``ingest.unit``; None where a row is a person."""
-    column, most = given.unit_column, given.max_rows
-    said = getattr(given.schema, "unit", None)
-    if said is not None:
+    column, most = parameters.unit_column, parameters.max_rows
+    unit = getattr(parameters.schema, "unit", None)
+    if unit is not None:
         require((column, most) == (None, None), "unit_column", column, "left out: the schema of histories says it")
-        column, most = said.column, said.max_rows
+        column, most = unit.column, unit.max_rows
     if (column is None) is not (most is None):
         raise ParamsError(
             "unit_column and max_rows go together. Give both if a person may have several rows, else neither."
@@ -170,55 +170,55 @@ def _unit(given: Parameters) -> dict[str, Any] | None:
     return None if column is None else {"column": column, "max_rows": json_value(most)}
 
 
-def _home(given: Parameters) -> str | None:
-    return None if given.ledger_home is None else str(given.ledger_home)
+def _home(parameters: Parameters) -> str | None:
+    return None if parameters.ledger_home is None else str(parameters.ledger_home)
 
 
-def refuse_faults(given: Parameters, frame: Any = None) -> None:
+def refuse_faults(parameters: Parameters, frame: Any = None) -> None:
     """Refuse everything that is missing or wrong in ledger, parameters and schema, in one list.
 
     Args:
-        given: whose parameters.
+        parameters: whose parameters.
         frame: the training rows of one table, as pandas has them.
 
     Raises:
         LikenessError: of the one kind of all faults, else a ParamsError.
     """
-    first, schema = MissingInputs(), given.schema
-    account = getattr(given, "privacy_", None)  # of an earlier fit, here or where it was saved
-    known = (
+    first, schema = MissingInputs(), parameters.schema
+    account = getattr(parameters, "privacy_", None)  # of an earlier fit, here or where it was saved
+    references = (
         [] if account is None else [LedgerReference("this synthesizer", account["identity"], account["ledger"]["id"])]
     )
-    first.ledger(_home(given), given.population, known)
-    if given.population is None:
+    first.ledger(_home(parameters), parameters.population, references)
+    if parameters.population is None:
         first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
-    if isinstance(schema, SchemaDraft) and schema.person is not None and given.unit_column is None:
-        words = "the most rows of one person that are used; noise grows with it"
-        first.question(f"synthesizer.unit_column = {schema.person!r}; synthesizer.max_rows", words)
+    if isinstance(schema, SchemaDraft) and schema.person is not None and parameters.unit_column is None:
+        text = "the most rows of one person that are used; noise grows with it"
+        first.question(f"synthesizer.unit_column = {schema.person!r}; synthesizer.max_rows", text)
     first.schema(schema, frame)
-    first.add_refusal(given.params)
+    first.add_refusal(parameters.params)
     first.refuse()
 
 
-def project_of(given: Parameters, schema: PublicSchema) -> Project:
+def project_of(parameters: Parameters, schema: PublicSchema) -> Project:
     """The project of a fit, with the cap on record if the caller gives none.
 
     Raises:
         ParamsError: a parameter is wrong, or the method cannot train on the device.
     """
-    project = Project(Path(), given.params(), schema)
+    project = Project(Path(), parameters.params(), schema)
     params = project.params
     project.method.check_device(params.train.device)
-    budget = project.ledger.budget(params.privacy.population) if given.cap is None else None
+    budget = project.ledger.budget(params.privacy.population) if parameters.cap is None else None
     if budget is None:
         return project
     cap = replace(params.ledger.cap, epsilon=budget.cap_epsilon, delta=budget.cap_delta)
     return replace(project, params=replace(params, ledger=replace(params.ledger, cap=cap)))
 
 
-def schema_of(given: Parameters) -> PublicSchema:
+def schema_of(parameters: Parameters) -> PublicSchema:
     """The checked schema; :func:`refuse_faults` made sure that there is one."""
-    schema = given.schema
+    schema = parameters.schema
     assert schema is not None
     if isinstance(schema, SchemaDraft):
         return schema.complete()

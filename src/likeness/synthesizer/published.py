@@ -35,7 +35,7 @@ SAVED = "synthesizer.json"
 
 @dataclass(frozen=True)
 class Published:
-    """What a folder knows.
+    """The published content of a folder.
 
     Attributes:
         folder: the folder.
@@ -73,10 +73,11 @@ class Published:
             releases = [load_released(path) for path in paths.released_files if path.exists()]
             project = Project.load(folder)
             context = replace(project.context, schema=project.schema)
-            released = {one.receipt.query: one for one in releases}
+            released = {release.receipt.query: release for release in releases}
             return cls(folder, context, released, paths.generator, project.model)
         model, released = model_of(read_schema(folder / SCHEMA, aliases=False)), load_folder(folder / RELEASED)
-        schema = complete_schema(model.records, [one for one in released.values() if one.receipt.stage == STAGE])
+        selected = [release for release in released.values() if release.receipt.stage == STAGE]
+        schema = complete_schema(model.records, selected)
         facts = read_json(folder / PRIVACY)
         check_known(facts, ("format",), PRIVACY, ArtifactError)
         context = Context(schema, facts["adjacency"], facts["num_records"], 0)
@@ -84,7 +85,7 @@ class Published:
 
     @property
     def layout(self) -> FileFormat:
-        """How the CSV of a run's source is written; that of a saved synthesizer is a frame."""
+        """The format of the CSV of a run's source; that of a saved synthesizer is a frame."""
         return FileFormat() if (self.folder / SAVED).exists() else self._params().ingest.format
 
     def tables(self, rows: int | None, seed: int, where: Mapping[str, Any]) -> "dict[str, DataFrame]":
@@ -128,11 +129,10 @@ class Published:
         """
         from likeness.report.pages import Page, render
 
-        privacy = read_json(self.folder / PRIVACY)
-        tables = {name: read_synthetic(self.folder / f"{name}.parquet", one) for name, one in self.model.tables.items()}
-        released = list(self.released.values())
+        privacy, schemas = read_json(self.folder / PRIVACY), self.model.tables
+        tables = {name: read_synthetic(self.folder / f"{name}.parquet", schema) for name, schema in schemas.items()}
         most = None if privacy["sample"]["where"] else MOST_COMPARED
-        section = self.model.section(released, privacy["num_records"], tables, most)
+        section = self.model.section(list(self.released.values()), privacy["num_records"], tables, most)
         return Page(render(privacy, statement(privacy), {}, section))
 
     def _rows(self, rows: int | None) -> int:
@@ -153,7 +153,7 @@ class Published:
         return Project.load(self.folder).params
 
     def _dtypes(self) -> dict[str, dict[str, str]]:
-        """What a saved synthesizer remembers of its frames, by table."""
+        """Read the dtypes that a saved synthesizer remembers of its frames, by table."""
         settings = self.folder / SAVED
         saved = read_json(settings) if settings.exists() else {"frames": {}}
         try:
@@ -175,5 +175,5 @@ def check_given(folder: Path) -> None:
 
 
 def _is_project(folder: Path) -> bool:
-    """Whether it is a project, whose generator is elsewhere."""
+    """Tell whether it is a project, whose generator is elsewhere."""
     return not (folder / "generator").exists() and ProjectPaths(folder).params.exists()

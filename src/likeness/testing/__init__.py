@@ -34,7 +34,7 @@ def check_method(method: Method, image: bool = False) -> None:
     for query in [*method.auxiliary_queries(context, auxiliary), method.embedding_query(context, auxiliary)]:
         contributions = next(iter(query.contributions.stream([trial.records[:_FEW]])))
         check_map(query.feature, np.asarray(contributions.x), method.name)
-        for place in (0, _FEW // 2):
-            check_neighbors(query, trial.toy_records, _FEW, 0, place)
+        for index in (0, _FEW // 2):
+            check_neighbors(query, trial.toy_records, _FEW, 0, index)
     trial.check_question(auxiliary)
     trial.check_training(auxiliary, embedding)

@@ -99,47 +99,47 @@ def check_rows_independent(feature: FeatureMap, inputs: int) -> None:
 
 
 def check_bits_independent(feature: FeatureMap, inputs: int) -> None:
-    """In the block of the door a row does not depend on the others by a bit."""
+    """Check that in the block of the door a row does not depend on the others by a bit."""
     query = Query("q", "privatize", feature)
     rows = block_rows(query)
     assert rows >= _ROWS
     x, others = cube(_ROWS, inputs, 6), cube(rows, inputs, 7)
     together = _evaluate(query, x)
     order = np.random.default_rng(8).permutation(_ROWS)
-    places = np.random.default_rng(9).permutation(rows)[:_ROWS]
-    others[places] = x
+    indices = np.random.default_rng(9).permutation(rows)[:_ROWS]
+    others[indices] = x
     assert np.array_equal(np.concatenate([_evaluate(query, row[None]) for row in x[:9]]), together[:9]), BIT  # alone
     assert np.array_equal(_evaluate(query, x[order]), together[order]), BIT  # in another order
-    assert np.array_equal(_evaluate(query, others)[places], together), BIT  # in a full block of others
+    assert np.array_equal(_evaluate(query, others)[indices], together), BIT  # in a full block of others
     same = _evaluate(query, np.tile(x[-1], (rows, 1)))
     assert np.array_equal(same, np.broadcast_to(together[-1], same.shape)), BIT  # at every place of the block
 
 
 def distance_squared(first: np.ndarray, second: np.ndarray) -> int:
-    """In exact integers."""
+    """Give the squared distance in exact integers."""
     return sum(int(value) ** 2 for value in (first - second).ravel())
 
 
-def check_neighbors(query: Query, table: Callable[[int, int], Records], n: int, seed: int, place: int) -> None:
-    """Without one of n records, or with another in its place, the sum moves no farther than the query says.
+def check_neighbors(query: Query, table: Callable[[int, int], Records], n: int, seed: int, index: int) -> None:
+    """Check that the sum moves no farther than the query says, without one of n records or with another in its place.
 
     Args:
         query: about single records.
         table: records by their number and a seed.
         n: their number.
         seed: of the table.
-        place: of the record.
+        index: of the record.
 
     Raises:
         AssertionError: it moves farther.
     """
     records = table(n, seed)
     whole = lattice_sum(query, [records])
-    removed = Records(np.delete(records.x, place, axis=0), np.delete(records.labels, place))
+    removed = Records(np.delete(records.x, index, axis=0), np.delete(records.labels, index))
     moved = distance_squared(whole, lattice_sum(query, [removed]))
     assert moved <= query.sensitivity_squared(Adjacency.ADD_REMOVE_ONE)
     other = table(1, seed + 1)
     x, labels = np.array(records.x), records.labels.copy()
-    x[place], labels[place] = other.x[0], other.labels[0]
+    x[index], labels[index] = other.x[0], other.labels[0]
     moved = distance_squared(whole, lattice_sum(query, [Records(x, labels)]))
     assert moved <= query.sensitivity_squared(Adjacency.REPLACE_ONE)

@@ -165,6 +165,6 @@ class Trial:
             loaded = SavedGenerator.load(Path(folder)).draw(2_000, seed=1)[0]
         assert np.array_equal(loaded, x), "a saved generator draws other rows"
         # Class 1 has the larger a and the third category; or the brighter corners.
-        first, last = (x[labels == 1][:, place].mean() - x[labels == 0][:, place].mean() for place in (0, -1))
+        first, last = (x[labels == 1][:, column].mean() - x[labels == 0][:, column].mean() for column in (0, -1))
         assert first > 0.2 and last > 0.5, "the rows do not show what the classes are about"
         assert abs(labels.mean() - 1 / 3) < 0.06, "the classes have other shares"

@@ -74,7 +74,7 @@ def tracking_store(project: Project) -> tuple[str, Path]:
 
 
 def stage_endings(paths: ProjectPaths) -> dict[str, str]:
-    """How each stage ended since the last tracked run: ``ran``, ``restored`` or ``up to date``.
+    """Tell how each stage ended since the last tracked run: ``ran``, ``restored`` or ``up to date``.
 
     A stage ran if its marker changed; it was restored from DVC's cache if only its outputs changed. Stages before
     ``track`` stand in ``dvc.lock`` by then.
@@ -160,14 +160,14 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     """A new MLflow run: it finishes with the block, and fails if the block raises."""
     name = params.tracking.experiment
     # A server chooses the place of artifacts. Beside a database they would land in the working folder.
-    place = (folder / "artifacts" / name).as_uri() if uri.startswith(_SQLITE) else None
+    location = (folder / "artifacts" / name).as_uri() if uri.startswith(_SQLITE) else None
     try:
         with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
             client = MlflowClient(tracking_uri=uri)
             old = client.get_experiment_by_name(name)
             if old is not None and old.lifecycle_stage == "deleted":
                 client.restore_experiment(old.experiment_id)
-            experiment = client.create_experiment(name, place) if old is None else old.experiment_id
+            experiment = client.create_experiment(name, location) if old is None else old.experiment_id
         title = f"{params.privacy.population} {params.method} ε={params.privacy.epsilon:g}"
         run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
     except MlflowException as error:
@@ -250,12 +250,12 @@ def _outputs(paths: ProjectPaths) -> dict[str, dict[str, str]]:
 
 
 def _stage_ends(paths: ProjectPaths) -> dict[str, float]:
-    """When each stage last ended, by its marker."""
+    """Tell when each stage last ended, by its marker."""
     return {path.stem: float(read_json(path)["ended"]) for path in sorted(paths.markers.glob("*.json"))}
 
 
 def _saw_private(stage: Mapping[str, Any]) -> bool:
-    """Whether a stage reads or writes anything private."""
+    """Tell whether a stage reads or writes anything private."""
     paths = [item["path"] for key in ("deps", "outs") for item in stage.get(key, [])]
     return any(Path(path).is_relative_to(private) for path in paths for private in _PRIVATE)
 
@@ -267,7 +267,7 @@ def _flatten(value: Any, where: str) -> list[tuple[str, Any]]:
 
 
 def _today() -> int:
-    """When the day began, UTC, in the milliseconds that MLflow counts."""
+    """Tell when the day began, UTC, in the milliseconds that MLflow counts."""
     return int(time.time()) // 86_400 * 86_400_000
 
 

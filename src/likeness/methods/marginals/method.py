@@ -220,8 +220,8 @@ class Marginals(Method):
 
     def _check_limit(self, query: Query) -> None:
         remedy = "Lower marginals.privatize.bins, name smaller tables, merge categories in the schema"
-        what = with_memory(query.dimension, BYTES_A_COORDINATE)
-        check_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, what)
+        amount = with_memory(query.dimension, BYTES_A_COORDINATE)
+        check_limit("marginals", query.dimension, self.privatize.max_coordinates, remedy, amount)
 
     def notes(self, context: Context, auxiliary: Mapping[str, Released]) -> list[str]:
         """Name the columns with bins from a release, and count the pairs with cells."""

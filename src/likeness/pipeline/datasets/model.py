@@ -42,9 +42,9 @@ MOST_COMPARED = 100_000
 """Synthetic records that a page sets beside the release: they are drawn one by one, so the first ones are a sample."""
 
 
-def single_or_dict(found: Mapping[str, T]) -> T | dict[str, T]:
-    """What a person gets of one table as it is, and of several by name."""
-    return next(iter(found.values())) if len(found) == 1 else dict(found)
+def single_or_dict(values: Mapping[str, T]) -> T | dict[str, T]:
+    """Return the only value as it is, or several values by name."""
+    return next(iter(values.values())) if len(values) == 1 else dict(values)
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class DataModel(ABC):
     @staticmethod
     @abstractmethod
     def serves(schema: Any) -> bool:
-        """Whether a public schema describes a data set of this kind."""
+        """Tell whether a public schema describes a data set of this kind."""
 
     @staticmethod
     def describes(content: Any) -> bool:
-        """Whether the content of a schema file describes a data set of this kind, and none of one table."""
+        """Tell whether the content of a schema file describes a data set of this kind, and none of one table."""
         return False
 
     @staticmethod
@@ -101,7 +101,7 @@ class DataModel(ABC):
 
     @staticmethod
     def linked_draft() -> "Callable[..., SchemaDraft] | None":
-        """What drafts a schema of linked tables, from tables, person, order, name and dtypes; None: there is one."""
+        """Give what drafts a schema of linked tables, from tables, person, order, name, dtypes; None: there is one."""
         return None
 
     @property
@@ -183,7 +183,7 @@ class DataModel(ABC):
 
     @property
     def event_schema(self) -> EventSchema | None:
-        """How the row sets are made of the events of people; None where the source has the rows."""
+        """The schema by which events of people make the row sets; None where the source has the rows."""
         return None
 
     def check_strangers(self, strangers: int, events: int) -> None:
@@ -278,15 +278,15 @@ class DataModel(ABC):
 
     def save(self, generators: "Sequence[SavedGenerator]", folder: Path) -> None:
         """Write the generators, so that :meth:`load_generators` reads them back."""
-        for inner, one in zip(self.outputs.inner_folders, generators, strict=True):
-            one.save(folder / inner)
+        for inner, generator in zip(self.outputs.inner_folders, generators, strict=True):
+            generator.save(folder / inner)
 
     @abstractmethod
-    def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+    def frames_by_table(self, sources: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """The frames of a Python caller by the name of their table.
 
         Args:
-            given: by the name that the caller gives; that of a lone frame is empty.
+            sources: frames by the name that the caller gives; that of a lone frame is empty.
             person: the column that names people, if the caller says it.
 
         Raises:
@@ -342,4 +342,4 @@ class DataModel(ABC):
 
     @abstractmethod
     def count_violations(self, tables: Tables) -> dict[str, int]:
-        """How many rows of synthetic tables break each rule; empty without rules."""
+        """Count the rows of synthetic tables that break each rule; empty without rules."""

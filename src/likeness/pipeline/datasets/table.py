@@ -31,7 +31,7 @@ class Table(DataModel):
 
     @staticmethod
     def serves(schema: Any) -> bool:
-        """Whether it is the schema of a table without images."""
+        """Tell whether it is the schema of a table without images."""
         return isinstance(schema, Schema) and schema.image is None
 
     @property
@@ -123,11 +123,11 @@ class Table(DataModel):
         estimators = self.estimators(settings) if self.schema.task != "none" else None
         evaluate(train, test, synthetic, self.schema, settings, folder, Measures(estimators), halved)
 
-    def frames_by_table(self, given: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
+    def frames_by_table(self, sources: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """The lone frame."""
-        if person is not None or set(given) != {""}:
+        if person is not None or set(sources) != {""}:
             raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
-        return {_NAME: given[""]}
+        return {_NAME: sources[""]}
 
     def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
         """The rows, at most as many of a person as the settings say."""
