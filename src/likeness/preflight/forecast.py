@@ -177,8 +177,10 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         training_seconds=training_seconds(recipe, facts, coordinates),
         evaluation_seconds=judged,
         categories=categories,
-        expected=tuple(left for left in expected if left is not None),
-        relation_records=max((math.ceil(_MANY * left.detectable / RELATION) for left in many if left), default=None),
+        expected=tuple(accuracy for accuracy in expected if accuracy is not None),
+        relation_records=max(
+            (math.ceil(_MANY * accuracy.detectable / RELATION) for accuracy in many if accuracy), default=None
+        ),
         remedies=() if rows is None else tuple(_remedies(project, row_sets, expected[0], rows)),
     )
 

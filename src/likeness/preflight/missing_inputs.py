@@ -77,7 +77,6 @@ class MissingInputs:
         """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
         if schema is None and hasattr(frame, "dtypes"):
             self.line("synthesizer.schema = schema = likeness.draft(frame)", SchemaError)
-
             schema = draft(frame)
         if schema is None:
             self._wrong("schema is missing. Give a Schema, a mapping, or the path of a schema file.", ParamsError)

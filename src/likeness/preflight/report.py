@@ -141,24 +141,25 @@ def _seconds(seconds: float | None, what: str) -> str:
 def _expected_lines(forecast: Forecast) -> list[str]:
     """Say what noise leaves, and what would leave more."""
     lines = []
-    for left in forecast.expected:
-        middle, every = _strength(left.detectable), _strength(left.hardest)
+    for expected in forecast.expected:
+        middle, every = _strength(expected.detectable), _strength(expected.hardest)
         lines.append(
             f"  relations (absolute correlation of ranks, Cramér's V) survive from about {middle} in half "
-            f"of {left.pairs:,} pairs, of {every} in all; hardest: {' and '.join(left.hardest_pair)}"
+            f"of {expected.pairs:,} pairs, of {every} in all; hardest: {' and '.join(expected.hardest_pair)}"
         )
         lines.append(
-            f"  noise makes about {left.column_distance:.2g} of the total variation of a column, and "
-            f"{left.pair_distance:.2g} of that of a pair"
+            f"  noise makes about {expected.column_distance:.2g} of the total variation of a column, and "
+            f"{expected.pair_distance:.2g} of that of a pair"
         )
-        if left.mean_error is not None:
-            lines.append(f"  the mean of a number errs by about {left.mean_error:.2g} standard deviations")
-        rare = "" if left.class_share is None else f"a class with less than {left.class_share:.2g} of the records, or "
-        lines.append(f"  noise is a quarter or more of {rare}a category with less than {left.category_share:.2g}")
+        if expected.mean_error is not None:
+            lines.append(f"  the mean of a number errs by about {expected.mean_error:.2g} standard deviations")
+        share = expected.class_share
+        rare = "" if share is None else f"a class with less than {share:.2g} of the records, or "
+        lines.append(f"  noise is a quarter or more of {rare}a category with less than {expected.category_share:.2g}")
     for remedy in forecast.remedies:
         strength = _strength(remedy.expected.detectable)
         lines.append(f"  would help: {remedy.words}: strength {strength}, pairs {remedy.expected.pair_distance:.2g}")
-    if not forecast.remedies and any(left.detectable > 1 for left in forecast.expected):
+    if not forecast.remedies and any(expected.detectable > 1 for expected in forecast.expected):
         lines.append("  would help: more records, or a table of the few columns that matter most")
     return lines
 
@@ -178,10 +179,11 @@ def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, str]]:
         more = f"raise privacy.epsilon to about {epsilon:.2g}, " if epsilon <= _LARGE else ""
         word = NOT_ENOUGH
         text += f": {more}merge categories, take fewer columns or bins, or expect to lose rare values"
-    lost, pairs = sum(left.lost for left in forecast.expected), sum(left.pairs for left in forecast.expected)
+    lost = sum(expected.lost for expected in forecast.expected)
+    pairs = sum(expected.pairs for expected in forecast.expected)
     if lost:
         word = NOT_ENOUGH if word == NOT_ENOUGH or 2 * lost > pairs else IN_PART
-        hardest = " and ".join(max(forecast.expected, key=lambda left: left.hardest).hardest_pair)
+        hardest = " and ".join(max(forecast.expected, key=lambda expected: expected.hardest).hardest_pair)
         text += f". A relation of strength {RELATION} is lost in {lost:,} of {pairs:,} pairs, as {hardest}"
     elif pairs:
         text += f". A relation of strength {RELATION} survives in all {pairs:,} pairs"
