@@ -121,8 +121,8 @@ class ProjectPaths:
     @property
     def released_files(self) -> list[Path]:
         """Every released file of a run, in the order of its stages."""
-        others = sorted(self.embedding.parent.glob(f"*_{self.embedding.name}"))
-        return [*self.category_files, *self.auxiliary_files, self.embedding, *others]
+        siblings = sorted(self.embedding.parent.glob(f"*_{self.embedding.name}"))
+        return [*self.category_files, *self.auxiliary_files, self.embedding, *siblings]
 
 
 def row_set_file(path: Path, prefix: str) -> Path:

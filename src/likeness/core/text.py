@@ -148,6 +148,6 @@ def small_table(title: str, rows: Iterable[Sequence[Any]], header: Sequence[str]
 
 
 def _row(values: Sequence[Any], tag: str) -> str:
-    name, *others = (escape(str(value)) for value in values)
-    cells = "".join(f"<{tag}>{other}</{tag}>" for other in others)
+    name, *texts = (escape(str(value)) for value in values)
+    cells = "".join(f"<{tag}>{text}</{tag}>" for text in texts)
     return f"<tr><th>{name}</th>{cells}</tr>"

@@ -91,18 +91,18 @@ class Wings(Mapping[str, T]):
         """Tell whether core or a wing offers a name, and be it a wing that is not installed."""
         return name in self._core or name in self._entry_points
 
-    def check_installed(self, name: str, what: str) -> None:
+    def check_installed(self, name: str, subject: str) -> None:
         """Refuse a name whose wing is not installed.
 
         Args:
             name: that settings or a file ask for.
-            what: it is, as the beginning of the message.
+            subject: of the message, as its beginning.
 
         Raises:
             MissingPackageError: its wing is not installed.
         """
         if self.is_ours(name) and name not in self:
-            raise MissingPackageError(f"{what} is that of a part of Likeness. {self.remedy}")
+            raise MissingPackageError(f"{subject} is that of a part of Likeness. {self.remedy}")
 
     @property
     def absent(self) -> list[str]:

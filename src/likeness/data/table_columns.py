@@ -45,8 +45,8 @@ PIXEL = np.dtype(np.uint8)
 
 def leading_pixels(frame: pd.DataFrame) -> list[str]:
     """Names of the columns of bytes with which a frame begins. Only pixels are bytes in a typed table."""
-    others = np.flatnonzero((frame.dtypes != PIXEL).to_numpy())
-    return frame.columns[: others[0] if len(others) else None].tolist()
+    indices = np.flatnonzero((frame.dtypes != PIXEL).to_numpy())
+    return frame.columns[: indices[0] if len(indices) else None].tolist()
 
 
 def matrix(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.generic]:
@@ -55,6 +55,6 @@ def matrix(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.generic]:
     return (first if first.columns.tolist() == list(names) else frame[list(names)]).to_numpy()
 
 
-def with_pixels(values: NDArray[np.generic], names: Sequence[str], others: pd.DataFrame) -> pd.DataFrame:
+def with_pixels(values: NDArray[np.generic], names: Sequence[str], table: pd.DataFrame) -> pd.DataFrame:
     """A table that begins with pixel columns of these names. ``values`` (n, pixels) share their memory with it."""
-    return pd.concat([pd.DataFrame(values, others.index, list(names), copy=False), others], axis=1)
+    return pd.concat([pd.DataFrame(values, table.index, list(names), copy=False), table], axis=1)

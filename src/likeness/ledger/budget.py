@@ -273,15 +273,15 @@ def costs_of_lost(
             yield {**body, "error": discretization_error_of(record.body), "lost": [digest]}
     unknown = sorted(heads.keys() - on_record - copied.keys())
     if unknown:
-        of = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
-        yield from (remainder(budget_on_record(records, name).add_cost(spent[name]), of) for name in names)
+        lost = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
+        yield from (remainder(budget_on_record(records, name).add_cost(spent[name]), lost) for name in names)
 
 
-def remainder(budget: Budget, of: Mapping[str, Any]) -> dict[str, Any]:
+def remainder(budget: Budget, lost: Mapping[str, Any]) -> dict[str, Any]:
     """All that is left of a cap, as the cost of lost records that nobody knows."""
     delta = max(0.0, budget.selection_delta - budget.spent_delta)
-    costs = {"rho": budget.remaining_rho, "delta_keys": delta, "error": of["error"]}
-    return {**costs, "identity": budget.population, "lost": of["lost"]}
+    costs = {"rho": budget.remaining_rho, "delta_keys": delta, "error": lost["error"]}
+    return {**costs, "identity": budget.population, "lost": lost["lost"]}
 
 
 def budget_on_record(records: Sequence[Record], population: str) -> Budget:

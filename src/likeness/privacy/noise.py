@@ -52,12 +52,12 @@ def add_discrete_gaussian(values: np.ndarray, scale: float) -> np.ndarray:
         raise LikenessError(f"the noise scale must be positive and finite, got {scale}. Run: likeness run")
     # OpenDP adds without overflow, numpy does not. For noise near 64 bits, OpenDP adds all of it.
     counts = noise_processes.shares(len(values)) if scale <= _FITS else [len(values)]
-    first, *others = np.split(values, np.cumsum(counts)[:-1])
-    with noise_processes.start_processes([len(other) for other in others], scale) as running:
+    first, *parts = np.split(values, np.cumsum(counts)[:-1])
+    with noise_processes.start_processes([len(part) for part in parts], scale) as running:
         noisy = [_add_here(first, scale)]
-        for other, process in zip(others, running, strict=True):
+        for part, process in zip(parts, running, strict=True):
             noise = process.noise(digest)
-            noisy.append(_add_here(other, scale) if noise is None else other + noise)
+            noisy.append(_add_here(part, scale) if noise is None else part + noise)
     return np.concatenate(noisy)
 
 

@@ -277,8 +277,8 @@ class OneOf(Computing):
             names = [name for word in names for name in _matching(str(word), columns)]
         listed = columns_of(names, number, columns)
         for column in listed:
-            two = len(column.categories) == 2 or (column.is_integral and column.bounds == (0, 1))
-            if column.nullable or not two:
+            is_binary = len(column.categories) == 2 or (column.is_integral and column.bounds == (0, 1))
+            if column.nullable or not is_binary:
                 raise refuse(number, f"'{column.name}' must have two values, as boolean or 0..1, and none missing.")
         rule = cls(spec, number, {column.name: column for column in listed})
         if rule.stand_in_columns[0].name in columns:

@@ -122,7 +122,7 @@ def _pattern(layout: str) -> "re.Pattern[str] | None":
         if letter in _DIGITS:
             # Between other digits a number has all of its own.
             neighbors = pieces[max(index - 1, 0) : index] + pieces[index + 1 : index + 2]
-            fixed = letter in "Yy" or any(other["letter"] in _DIGITS or other[0].isdecimal() for other in neighbors)
+            fixed = letter in "Yy" or any(near["letter"] in _DIGITS or near[0].isdecimal() for near in neighbors)
             pattern += rf"(?P<{letter}>\d{{{'' if fixed else '1,'}{_DIGITS[letter]}}})"
         elif letter in _OTHERS:
             pattern += f"(?P<{letter}>{_OTHERS[letter]})"

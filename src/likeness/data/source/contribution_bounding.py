@@ -90,12 +90,12 @@ def bound_contributions(
     many = np.flatnonzero(~keep)
     if not len(many):
         return keep
-    some = hashes[many]
-    rows = owners.iloc[many].assign(content=leading(some), rest=leading(some[:, 8:]))
+    digests = hashes[many]
+    rows = owners.iloc[many].assign(content=leading(digests), rest=leading(digests[:, 8:]))
     rows["copy"] = rows.groupby(["person", "train", "content", "rest"]).cumcount()
     codes, names = pd.factorize(people.iloc[many])
     persons = leading(hashes_of(f"likeness rows of {name}".encode() for name in names))
-    rows["number"] = mix_bits(leading(some) + persons[codes] + rows["copy"].to_numpy("uint64"))
+    rows["number"] = mix_bits(leading(digests) + persons[codes] + rows["copy"].to_numpy("uint64"))
     ranked = rows.sort_values(["person", "train", "number", "content", "rest", "copy"])
     rank = ranked.groupby(["person", "train"]).cumcount()
     keep[many] = (rank < max_rows).reindex(rows.index).to_numpy()

@@ -38,15 +38,15 @@ def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryA
     step, few = (max(1, cells // len(schema.columns)) for cells in (_CELLS, _JOINED_CELLS))
     pixels = leading_pixels(table) if schema.pixels else []
     for start in range(0, len(table), step):
-        some = table.iloc[start : start + step]
+        chunk = table.iloc[start : start + step]
         others = [
-            frame_cells(pa.array(some[column.name], from_pandas=True), column.type.exact_texts)
+            frame_cells(pa.array(chunk[column.name], from_pandas=True), column.type.exact_texts)
             for column in schema.columns[len(pixels) :]
         ]
-        others = list(_group_columns(others, min(_COMBINATIONS, len(some) // 4)))
-        for at in range(0, len(some), few):
+        others = list(_group_columns(others, min(_COMBINATIONS, len(chunk) // 4)))
+        for at in range(0, len(chunk), few):
             texts = (cells.slice(at, few).dictionary_decode() for cells in others)
-            yield join_texts([*matrix(some.iloc[at : at + few], pixels).T, *texts])
+            yield join_texts([*matrix(chunk.iloc[at : at + few], pixels).T, *texts])
 
 
 def _group_columns(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator[pa.DictionaryArray]:

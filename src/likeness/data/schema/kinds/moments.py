@@ -195,7 +195,7 @@ class Date(Kind):
     def from_sdv(self, spec: Mapping[str, Any]) -> dict[str, Any] | None:
         """A datetime: its layout says whether that is a day, a time of day, or both."""
         layout = spec.get("datetime_format", Datetime.iso)
-        parts = tuple(any(part in layout for part in some) for some in (_DAYS, _HOURS))
+        parts = tuple(any(directive in layout for directive in directives) for directives in (_DAYS, _HOURS))
         facts = super().from_sdv(spec) if parts == self.parts else None
         return facts if facts is None or layout == self.iso else {"format": layout}
 
