@@ -1,30 +1,44 @@
-"""Contract of every method, options included, on a toy table: plan, both adjacencies, the door, training, sampling."""
+"""Contract of every method, options included, on a toy table: plan, both adjacencies, the door, training, sampling,
+private categories, and one whole person through ingestion, encoding and every query.
+"""
 
 import dataclasses
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from method_examples import COLORED, ONLY_IMAGES, SMALL
 from toys import ledger_of_people, plan_with, schema_with
 
+from likeness.config.load import load_params
+from likeness.config.params import Params, Split
 from likeness.config.typed import build
+from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
+from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.ingest import PERSON, SPLIT, used_rows
+from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.calibration import epsilon_of_rho
 from likeness.release.door import Door
 from likeness.release.query import Query
-from likeness.release.records import Records
+from likeness.release.records import BucketPairs, Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
+from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.testing import Trial
-from likeness.testing.methods import ROWS, TABLE, toy_context
+from likeness.testing.methods import IMAGES, ROWS, TABLE, toy_context
 
 
 def small(name: str) -> Method:
@@ -127,3 +141,130 @@ def test_what_cannot_be_released_is_refused_before_anything_is_spent() -> None:
         small("marginals").check(Context(lonely, "add_remove_one", None, 0))
     for name in SMALL:
         small(name).check(context(Adjacency.ADD_REMOVE_ONE, name))
+
+
+ROOT = Path(__file__).parents[2]
+FOR_TABLES = sorted(set(METHODS) - {*ONLY_IMAGES})
+PRIVATE = schema_with(
+    {
+        "a": {"kind": "numeric", "lower": 0, "upper": 1},
+        "b": {"kind": "categorical", "categories": "private", "nullable": True},
+        "c": {"kind": "categorical", "categories": "private", "other": "rest"},
+        "y": {"kind": "categorical", "categories": ["no", "yes"]},
+    },
+    "y",
+)
+
+
+@pytest.mark.parametrize("name", FOR_TABLES)
+def test_every_method_leaves_a_share_for_categories(name: str) -> None:
+    params = replace(load_params(ROOT / "params.yaml"), method=name)
+    project = Project(ROOT, params, PRIVATE)
+    plan, listed = project.plan, replace(project, given_schema=PRIVATE.with_stand_ins(params.categories.most)).plan
+    assert [query.query for query in plan.queries[:2]] == ["categories_1", "categories_2"]
+    assert [query.query for query in plan.queries[2:]] == [query.query for query in listed.queries]
+    for own, other in zip(plan.queries[2:], listed.queries, strict=True):
+        assert own.share == pytest.approx(0.9 * other.share) and own.delta_keys == other.delta_keys == 0
+    assert 0.99 < epsilon_of_rho(plan.rho, 1e-5 - plan.delta_keys) <= 1
+    assert epsilon_of_rho(listed.rho, 1e-5) <= 1 and not listed.delta_keys
+
+
+@pytest.mark.parametrize("released", [[], ["u"], ["u", "v", "w"]], ids=["none", "one", "three"])
+@pytest.mark.parametrize("name", FOR_TABLES)
+def test_every_method_asks_and_draws_whatever_was_released(name: str, released: list[str]) -> None:
+    params = replace(load_params(ROOT / "params.yaml"), method=name)
+    project = Project(ROOT, params, PRIVATE)
+    facts, recipe = project.context_of(PRIVATE.with_categories({"b": released, "c": released})), project.method
+    assert facts.layout.width == 1 + (len(released) + 2) + (len(released) + 1)
+    foreseen = recipe.planned_queries(project.context_of(PRIVATE.with_stand_ins(params.categories.most)))
+    most = {query.name: query.width for query in foreseen}
+    for query in recipe.planned_queries(facts):
+        assert 0 < query.width <= most[query.name]  # what was planned for is enough
+    assert recipe.build_generator(facts, {}) is not None
+
+
+ADD = Adjacency.ADD_REMOVE_ONE
+UNIT = PrivacyUnit("pid", 3)
+
+
+@pytest.fixture(scope="module")
+def params() -> Params:
+    shipped = load_params(Path(__file__).parents[2] / "params.yaml")
+    ingest = replace(shipped.ingest, unit=UNIT, split=Split(test_fraction=0.2))
+    return replace(shipped, privacy=replace(shipped.privacy, unit="one person"), ingest=ingest)
+
+
+def table(schema: Schema, equal: bool) -> tuple[pd.DataFrame, "pd.Series[str]"]:
+    """120 visits of 40 people in random order, and seven of one more, all of them equal or all different."""
+    generator = np.random.default_rng(1)
+    count = 120
+    own = pd.DataFrame(
+        {
+            "a": generator.random(count + 7),
+            "b": pd.array(generator.integers(0, 10, count + 7), dtype="Int64"),
+            "c": generator.choice(["u", "v", "w"], count + 7),
+            "y": generator.choice(["no", "yes"], count + 7),
+        }
+    )
+    if schema.image is not None:
+        names = [column.name for column in schema.feature_columns]
+        own = pd.DataFrame(generator.integers(0, 256, (count + 7, len(names))), columns=names).assign(y=own["y"])
+    people = [f"p{n % 40}" for n in range(count)] + ["z"] * 7
+    if equal:
+        own = own.iloc[[*range(count), *[count] * 7]]
+    order = generator.permutation(count + 7)
+    own = own.iloc[order].reset_index(drop=True)
+    for column in schema.columns:
+        if column.is_categorical:
+            own[column.name] = own[column.name].astype(pd.CategoricalDtype(list(column.categories)))
+    return own[list(schema.names)], pd.Series([people[place] for place in order], dtype="str")
+
+
+def training(params: Params, schema: Schema, rows: pd.DataFrame, people: "pd.Series[str]") -> Records:
+    """The training rows as the door sees them."""
+    used, _ = used_rows(params, schema, rows, None, people)
+    own = used[used[SPLIT] == "train"]
+    encoder = Encoder(schema)
+    codes = encoder.encode(own)
+    return Records(encoder.expand(codes), encoder.labels(codes), own[PERSON].to_numpy())
+
+
+def total(query: Query, records: Records) -> np.ndarray:
+    """The exact sum. Every record keeps its secret die in both tables: by content, and by copy of equal ones."""
+    if isinstance(query.contributions, BucketPairs):
+        seen: Counter[bytes] = Counter()
+        dice = []
+        for row in records.x:
+            seen[row.tobytes()] += 1
+            dice.append(sha256(row.tobytes() + bytes([seen[row.tobytes()]])).digest()[:8])
+        thrown = np.frombuffer(b"".join(dice), dtype="<u8")
+        query = replace(query, contributions=BucketPairs(16, lambda count: thrown))
+    return lattice_sum(query, iter([records])).astype(object)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "different"])
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_a_person_moves_every_sum_no_farther_than_declared(params: Params, name: str, equal: bool) -> None:
+    schema = IMAGES if name.startswith(ONLY_IMAGES) else TABLE
+    rows, people = table(schema, equal)
+    stays = (people != "z").to_numpy()
+    whole = training(params, schema, rows, people)
+    without = training(params, schema, rows[stays].reset_index(drop=True), people[stays].reset_index(drop=True))
+    assert len(whole.x) - len(without.x) == UNIT.max_rows  # seven rows, of which three are used
+    farther = []
+    for query in small(name).planned_queries(context(ADD, name)):
+        one, several = query.sensitivity_squared(ADD), query.sensitivity_squared(ADD, UNIT)
+        assert several == UNIT.max_rows**2 * one
+        distance = int(((total(query, whole) - total(query, without)) ** 2).sum())
+        assert distance <= several, query.name
+        farther.append(distance > one)
+    if equal:
+        assert all(farther[:1])  # three equal rows move the class counts by three: the sensitivity of one would not do
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_no_query_of_several_rows_is_answered_under_replacement(name: str) -> None:
+    for query in small(name).planned_queries(context(Adjacency.REPLACE_ONE, name)):
+        with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
+            query.sensitivity_squared(Adjacency.REPLACE_ONE, UNIT)

@@ -1,6 +1,8 @@
-"""A date or number that nobody has, at all or in a group, has no mean: it is missing in every form of an answer."""
+"""``likeness estimate`` in three forms, from public files only; what nobody has has no mean in any of them."""
 
+import io
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,14 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from toy_release import sums_of
+from toy_release import SCHEMA as TOY
+from toy_release import exact, sums_of
 from toys import schema_with
 from typer.testing import CliRunner
 
 from likeness.bundle.contents import CHECKSUMS
 from likeness.bundle.files import sums
 from likeness.cli.app import app
+from likeness.core.errors import LikenessError
 from likeness.core.format import FORMAT
+from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
 from likeness.data.source.files import read_frame
 from likeness.inference.estimates import Answers, Question, estimate
@@ -69,24 +74,64 @@ def test_a_report_shows_a_dash(released: tuple[Released, ...]) -> None:
     assert "–" in str(numbers) and "nan" not in str(numbers).lower()
 
 
-def test_the_command_says_it_in_all_forms(released: tuple[Released, ...], tmp_path: Path) -> None:
-    (tmp_path / "released").mkdir()
+def saved(folder: Path, schema: Schema, released: Sequence[Released]) -> Path:
+    """The public files that an estimate needs."""
+    (folder / "released").mkdir()
     for one in released:
-        (tmp_path / f"released/{one.receipt.query}.safetensors").write_bytes(to_bytes(one))
-    (tmp_path / "schema.yaml").write_text(schema_text(SCHEMA), encoding="utf-8")
-    (tmp_path / "privacy.json").write_text(
-        json.dumps({"format": FORMAT, "adjacency": "add_remove_one", "num_records": None})
-    )
-    (tmp_path / SAVED).write_text("{}")
-    (tmp_path / CHECKSUMS).write_text(sums(tmp_path))
+        (folder / f"released/{one.receipt.query}.safetensors").write_bytes(to_bytes(one))
+    (folder / "schema.yaml").write_text(schema_text(schema), encoding="utf-8")
+    privacy = {"format": FORMAT, "adjacency": "add_remove_one", "num_records": None}
+    (folder / "privacy.json").write_text(json.dumps(privacy))
+    (folder / SAVED).write_text("{}")
+    (folder / CHECKSUMS).write_text(sums(folder))
+    return folder
 
-    def said(*words: str) -> str:
-        done = CliRunner().invoke(
-            app, ["estimate", str(tmp_path), "--columns", "died,paid", "--statistic", "mean", *words]
-        )
-        assert done.exit_code == 0, done.exception
-        return str(done.stdout)
 
-    assert [line.split()[:2] for line in said().splitlines()[1:]] == [["died", "-"], ["paid", "-"]]
-    assert said("--csv").splitlines()[1].startswith("died,,")
-    assert [row["estimate"] for row in json.loads(said("--json"))["rows"]] == [None, None]
+def output(folder: Path, *words: str) -> str:
+    result = CliRunner().invoke(app, ["estimate", str(folder), *words])
+    assert result.exit_code == 0, result.exception
+    return str(result.stdout)
+
+
+def test_the_command_says_it_in_all_forms(released: tuple[Released, ...], tmp_path: Path) -> None:
+    words = (saved(tmp_path, SCHEMA, released), "--columns", "died,paid", "--statistic", "mean")
+    assert [line.split()[:2] for line in output(*words).splitlines()[1:]] == [["died", "-"], ["paid", "-"]]
+    assert output(*words, "--csv").splitlines()[1].startswith("died,,")
+    assert [row["estimate"] for row in json.loads(output(*words, "--json"))["rows"]] == [None, None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return saved(tmp_path, TOY, exact())
+
+
+def test_all_three_forms_have_the_numbers_of_python(folder: Path) -> None:
+    expected = estimate(TOY, exact(), Question(("d",), ("y",), sampling=True))
+    words = ("--columns", "d", "--by", "y", "--sampling")
+    table = pd.read_csv(io.StringIO(output(folder, *words, "--csv")))
+    errors = ["noise_error", "sampling_error", "low", "high", "cv", "unreliable"]
+    assert list(table) == ["d", "y", "estimate", "unbiased", *errors]
+    assert table.estimate.to_numpy() == pytest.approx(expected.estimate.to_numpy())
+    answer = json.loads(output(folder, *words, "--json"))
+    assert [row["cell"] for row in answer["rows"]][-1] == {"d": None, "y": "Yes"}
+    assert [row["low"] for row in answer["rows"]] == pytest.approx(expected.low.tolist())
+    text = output(folder, *words).splitlines()
+    assert text[0].split() == list(table) and len(text) == 7 and text[5].split()[:2] == ["-", "No"]
+
+
+def test_means_of_several_numbers(folder: Path) -> None:
+    text = output(folder, "--columns", "age, money", "--statistic", "mean", "--level", "0.9").splitlines()
+    assert [line.split()[0] for line in text] == ["column", "age", "money"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--columns", "d", "--csv", "--json"], "--csv and --json"),
+        (["--columns", "nothing"], "columns must be one of c, d"),
+        (["--columns", "d,c,age"], "no joint counts of d, c, age"),
+    ],
+)
+def test_refusals(folder: Path, words: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["estimate", str(folder), *words])
+    assert isinstance(result.exception, LikenessError) and message in str(result.exception)

@@ -1,4 +1,4 @@
-"""Two projects work in turn in one process, while the current directory is a third folder."""
+"""Two projects in turn, while the current directory is a third folder; the Python API and the stages are one."""
 
 import dataclasses
 import sqlite3
@@ -7,14 +7,17 @@ from importlib import import_module
 from pathlib import Path
 from shutil import copy
 
+import pandas as pd
 import pytest
 import yaml
-from small_project import ROOT, write_project_files
+from small_project import ROOT, Clone, write_project_files
 from verdicts import verify
 
+from likeness import Synthesizer
 from likeness.bundle.write import write_bundle
 from likeness.config.load import load_params
 from likeness.core.paths import Outputs, ProjectPaths, read_json
+from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.project import Project
@@ -86,3 +89,31 @@ def test_whatever_is_relative_in_the_settings_is_below_the_root(
     assert project.sources.database is not None and project.sources.database.url == f"sqlite:///{tmp_path}/a.db"
     assert tracking_store(project) == (f"sqlite:///{tmp_path}/runs.db", tmp_path)
     assert project.params is params  # as they are written: what the ledger notes of them names no folder
+
+
+@pytest.mark.long
+def test_what_the_stages_released_costs_the_api_nothing_and_gives_the_same_rows(
+    finished: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
+        monkeypatch.setenv(name, finished.environment[name])
+    params = yaml.safe_load((finished.root / "params.yaml").read_text())
+    table = pd.read_csv(finished.root / "table.csv")
+    before = Ledger.open(locate()).head()
+    synthesizer = Synthesizer(
+        method=params["method"],
+        schema=finished.root / params["ingest"]["schema"],
+        population=params["privacy"]["population"],
+        settings=params[params["method"]],
+    ).fit(table[table["split"] == "train"])
+    assert Ledger.open(locate()).head() == before
+    synthesizer.save(tmp_path / "saved")
+    for query in synthesizer.releases_:
+        place = "embedding/embedding" if query == "embedding" else f"auxiliary/{query}"
+        released = finished.bytes(f"data/released/{place}.safetensors")
+        assert (tmp_path / f"saved/released/{query}.safetensors").read_bytes() == released
+    for name in ("spec.json", "weights.safetensors"):
+        assert (tmp_path / "saved/generator" / name).read_bytes() == finished.bytes(f"data/models/generator/{name}")
+    sample = synthesizer.sample(params["sample"]["rows"], seed=params["sample"]["seed"])
+    staged = pd.read_parquet(finished.root / "data/synthetic/synthetic.parquet")
+    pd.testing.assert_frame_equal(sample.astype(str), staged.astype(str))  # dtypes: those of the frame, of the schema

@@ -1,16 +1,26 @@
-"""Stability: how many terms one record can touch, by search over neighboring tables."""
+"""Stability: how many terms a record can touch, by search; rows of a person share one contribution."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_maps import Trigonometric
 
+from likeness.core.bounds import PrivacyUnit
+from likeness.core.engine import Local
 from likeness.core.errors import PlanError, ReleaseError
+from likeness.features.cells import Cells
+from likeness.features.column_marginals import Constant
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
+from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency, Stability
+from likeness.privacy.plan import QueryShare, make_plan
+from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import (
     BucketPairs,
@@ -20,6 +30,10 @@ from likeness.release.records import (
     Records,
     WithClass,
 )
+from likeness.release.released import from_bytes
+from likeness.release.request import Dataset
+from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.release.sums.over_parts import exact_sum
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 
@@ -101,3 +115,135 @@ def test_a_name_that_map_and_terms_share_is_refused() -> None:
 def test_only_single_records_have_a_class(terms: EachRecord) -> None:
     with pytest.raises(ReleaseError, match="need contributions of single records"):
         WithClass(2, terms)
+
+
+PAIRS = PairMarginals((Cells(0, 3), Cells(3, 4), Cells(7, 2)), (1, 5, 2))
+
+
+def rows(lengths: list[int], seed: int, alike: bool = False, classes: int = 1) -> Records:
+    """People with some rows each: any cells, or the first cell alone."""
+    generator, count = np.random.default_rng(seed), sum(lengths)
+    x, labels = np.zeros((count, 9)), np.zeros(count, dtype=np.int64)
+    for start, width in ((0, 3), (3, 4), (7, 2)):
+        x[np.arange(count), start + (0 if alike else generator.integers(0, width, count))] = 1
+    if not alike:
+        labels = generator.integers(0, classes, count)
+    return Records(x, labels, np.repeat(np.arange(len(lengths)), lengths).astype(np.int64))
+
+
+def joined(*parts: Records) -> Records:
+    people, start = [], 0
+    for part in parts:
+        assert part.persons is not None
+        people.append(part.persons + start)
+        start += int(part.persons.max(initial=-1)) + 1
+    x, labels = (np.concatenate(cells) for cells in ([p.x for p in parts], [p.labels for p in parts]))
+    return Records(x, labels, np.concatenate(people))
+
+
+def squared_distance(query: Query, one: Records, other: Records) -> int:
+    return int(((lattice_sum(query, [one]) - lattice_sum(query, [other])).astype(object) ** 2).sum())
+
+
+@pytest.mark.parametrize("adjacency", [ADD, REPLACE])
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 10_000), m=st.integers(1, 25), other=st.integers(0, 25), alike=st.booleans(),
+    classes=st.integers(1, 3),
+)  # fmt: skip
+def test_neighbors_are_no_farther_apart_than_one_record(
+    adjacency: Adjacency, seed: int, m: int, other: int, alike: bool, classes: int
+) -> None:
+    """The worst person has all rows in one cell; the division by m is what keeps the bound."""
+    query = Query("q", "privatize", PAIRS, classes, EachPerson())
+    rest, person = rows([3, 1, 7], seed, classes=classes), rows([m], seed + 1, alike, classes)
+    replaced = rest if adjacency is ADD else joined(rest, rows([other] if other else [], seed + 2, classes=classes))
+    bound = query.sensitivity_squared(adjacency, PrivacyUnit("pid", 26) if adjacency is ADD else None)
+    assert squared_distance(query, joined(rest, person), replaced) <= bound
+    assert bound == Query("q", "privatize", PAIRS, classes).sensitivity_squared(adjacency)
+
+
+def test_the_bound_is_reached_by_rows_in_one_cell() -> None:
+    """A power of two divides the steps, so floors take nothing."""
+    query = Query("q", "privatize", Constant(), contributions=EachPerson())
+    empty = rows([], 0)
+    assert squared_distance(query, rows([16], 0, alike=True), empty) == query.sensitivity_squared(ADD)
+    assert squared_distance(query, rows([1], 0), empty) == query.sensitivity_squared(ADD)
+
+
+def test_rows_in_different_cells_stay_below_it() -> None:
+    query = Query("q", "privatize", PairMarginals((Cells(0, 4), Cells(4, 4))), contributions=EachPerson())
+    people = Records(np.tile(np.eye(4), 2), np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64))
+    total = lattice_sum(query, [people])
+    assert int((total.astype(object) ** 2).sum()) * 4 == query.sensitivity_squared(ADD)
+
+
+def test_chunks_change_nothing() -> None:
+    query, whole = Query("q", "privatize", PAIRS, contributions=EachPerson()), rows([5, 1, 9, 2, 30], 3)
+    cuts = [whole[start : start + 4] for start in range(0, len(whole.x), 4)]
+    assert np.array_equal(lattice_sum(query, cuts), lattice_sum(query, [whole]))
+
+
+def test_workers_share_no_person() -> None:
+    """Parts of a table would cut a person in two, so one process reads all rows, and the bytes are equal."""
+    query, whole = Query("q", "privatize", PAIRS, contributions=EachPerson()), rows([5, 1, 9], 3)
+
+    class Read:
+        def __call__(self) -> list[Records]:
+            return [whole]
+
+        def split(self, most: int) -> list[Callable[[], list[Records]]]:
+            return [lambda: [whole[:3]], lambda: [whole[3:]]]
+
+    class Two(Local):
+        workers = 2
+
+    assert np.array_equal(exact_sum(query, Read(), Two()).total, lattice_sum(query, [whole]))
+
+
+@pytest.mark.parametrize("people", [None, [0, 1, 0], [1, 0, 0], [-1, 0, 0], [0.0, 0.0, 1.0], [0, 1]])
+def test_people_who_come_again_or_have_no_number_are_refused(people: list[float] | None) -> None:
+    numbers = None if people is None else np.array(people)
+    query = Query("q", "privatize", PAIRS, contributions=EachPerson())
+    with pytest.raises(ReleaseError, match=r"each row must have the number|must be together"):
+        lattice_sum(query, [Records(rows([3], 0).x, np.zeros(3, dtype=np.int64), numbers)])
+
+
+def test_somebody_who_comes_again_in_a_later_chunk_is_refused() -> None:
+    query, chunk = Query("q", "privatize", PAIRS, contributions=EachPerson()), rows([2, 2], 0)
+    with pytest.raises(ReleaseError, match="must be together"):
+        lattice_sum(query, [chunk, chunk])
+
+
+def test_vectors_cannot_share() -> None:
+    query = Query("q", "privatize", Trigonometric(9, 6, 1.5, seed=0), contributions=EachPerson())
+    with pytest.raises(ReleaseError, match="only a map of cells"):
+        lattice_sum(query, [rows([2], 0)])
+
+
+@pytest.mark.long
+def test_the_door_adds_the_noise_of_one_record_and_insists_on_people() -> None:
+    ledger = Ledger.create(locate())
+    ledger.declare_population("people", ADD, 5.0, 1e-5, "pid")
+    unit = PrivacyUnit("pid", 20)
+
+    def planned(unit: PrivacyUnit | None):
+        shares = [QueryShare("q", "privatize", 1.0)]
+        return make_plan(
+            method="m", identity="people", shares=shares, epsilon=1.0, delta=1e-5, adjacency=ADD, num_records=None,
+            unit=unit,
+        )  # fmt: skip
+
+    def read() -> Iterator[Records]:
+        yield rows([4, 1], 0)
+
+    query = Query("q", "privatize", PAIRS, contributions=EachPerson())
+    receipt = from_bytes(
+        Door(planned(unit), ledger, Dataset("people", "d", unit=unit), read).release(query), "r"
+    ).receipt
+    one = Query("q", "privatize", PAIRS).sensitivity_squared(ADD)
+    assert receipt.sensitivity == one**0.5 * 2.0**-query.lattice_bits and receipt.feature["terms"] == "each_person"
+    other = Ledger.create(replace(locate(), path=locate().path / "o", anchor=locate().anchor / "o"))
+    other.declare_population("people", ADD, 5.0, 1e-5)
+    with pytest.raises(ReleaseError, match="protects single rows"):
+        Door(planned(None), other, Dataset("people", "d"), read).release(query)
