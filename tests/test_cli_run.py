@@ -35,7 +35,7 @@ def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The stages of each run of a project that is ready. Nothing runs."""
     stages: list[list[str]] = []
     monkeypatch.setattr("likeness.pipeline.ledger_session.LedgerSession.check_ready", lambda session, sources: None)
-    monkeypatch.setattr("likeness.cli.run.check_estimators", lambda project: None)
+    monkeypatch.setattr("likeness.preflight.downstream_checks.check_estimators", lambda project: None)
     monkeypatch.setattr(cli_run, "_reproduce", lambda paths, of, force: stages.append([*of]))
     monkeypatch.setattr("likeness.cli.run.summary_text", lambda folder: "the summary")
     return stages
@@ -57,10 +57,10 @@ def test_a_run_may_end_with_a_verified_bundle(
     folder: Path, ran: list[list[str]], monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     written = list[str]()
-    monkeypatch.setattr("likeness.cli.run.write_bundle", lambda params, target: written.append(target.name) or [])
+    monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: written.append(target.name) or [])
     monkeypatch.setattr("likeness.cli.run.summary_json", lambda folder: {"method": "m"})
     checks = [Check("files", True, "13 files"), Check("noise", True, "as claimed")]
-    monkeypatch.setattr("likeness.cli.run.verify", lambda path: checks)
+    monkeypatch.setattr("likeness.verify.verify", lambda path: checks)
     code, text, _ = command("run", "--bundle", "out.zip")
     assert code == 0 and len(ran) == 1 and written == ["out.zip"]
     assert text.splitlines()[0] == "the summary" and text.endswith("verdict: everything was recomputed and is right\n")

@@ -1,6 +1,5 @@
 """A bar with the time left for each stage of a run on a terminal; elsewhere the lines of the stages."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -10,8 +9,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from likeness.core.messages import LOG, Report
-from likeness.flows.reproduce import Listen
+from likeness.core.messages import Listen, Report, show
 
 StageBar = Callable[[str, float | None], AbstractContextManager[Listen]]
 """Takes the name of a stage and the seconds of its last run."""
@@ -39,7 +37,7 @@ def stage_bars() -> Iterator[StageBar]:
                 if report.total:
                     progress.update(task, total=report.total, completed=report.done, note=report.note)
                 elif not report.text.startswith("["):  # the announcement, which the bar says
-                    _show(report)
+                    show(report)
 
             yield listen
             # A stage that is up to date says nothing.
@@ -50,15 +48,7 @@ def stage_bars() -> Iterator[StageBar]:
 
 @contextmanager
 def _lines(_stage: str, _seconds: float | None) -> Iterator[Listen]:
-    yield _show
-
-
-def _show(report: Report) -> None:
-    """Print the line of a report on the present standard error, which may hold bars."""
-    if report.safe and report.text:
-        LOG.info(report.text)
-    elif not report.safe:
-        sys.stderr.write(f"{report.text}\n")
+    yield show
 
 
 class _Bar(BarColumn):

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from likeness.bundle.write import write_bundle
 from likeness.cli.bars import stage_bars
-from likeness.cli.bundles import checks_text, give_verdict
 from likeness.cli.console import JSON, say, say_json
 from likeness.cli.summary import summary_json, summary_text
 from likeness.core.errors import LikenessError
@@ -19,8 +17,6 @@ from likeness.core.paths import ProjectPaths
 from likeness.flows.reproduce import ended_by_signals, last_seconds, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.pipeline.project import Project
-from likeness.preflight.downstream_checks import check_estimators
-from likeness.verify import verify
 
 
 def run(
@@ -53,6 +49,8 @@ def run(
     project = Project.load()
     project.ledger_session.check_ready(project.sources)  # now, not in the first stage
     if "evaluate" in graph and "evaluate" not in out:
+        from likeness.preflight.downstream_checks import check_estimators
+
         check_estimators(project)
     if out:
         LOG.info("left out: %s", ", ".join(out))
@@ -69,6 +67,10 @@ def run(
     if bundle is None:
         say_json(summary_json(paths)) if as_json else say(summary_text(paths))
         return
+    from likeness.bundle.write import write_bundle
+    from likeness.cli.bundles import checks_text, give_verdict
+    from likeness.verify import verify
+
     write_bundle(Project.load(), bundle)
     checks = verify(bundle)
     if as_json:

@@ -68,16 +68,39 @@ class _StandardError(logging.Handler):
     """Writes each message in one piece to the present ``sys.stderr``, which may hold a bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if is_reported():
-            Report(record.getMessage(), safe=True).write()
-            return
-        sys.stderr.write(f"{escape_controls(record.getMessage())}\n")
+        listen = listener() or show
+        listen(Report(record.getMessage(), safe=True))
+
+
+Listen = Callable[[Report], None]
+_LISTENERS: list[Listen] = []  # the last one listens
+
+
+def show(report: Report) -> None:
+    """Write the line of a report to the present standard error, which may hold bars."""
+    if report.text or not report.safe:
+        sys.stderr.write(f"{escape_controls(report.text) if report.safe else report.text}\n")
         sys.stderr.flush()
 
 
-def is_reported() -> bool:
-    """Tell whether another process shows the messages of this one."""
-    return REPORT in os.environ
+def listener() -> Listen | None:
+    """Give the function that gets the messages of this process; None if they go to standard error."""
+    return _LISTENERS[-1] if _LISTENERS else Report.write if REPORT in os.environ else None
+
+
+@contextmanager
+def heard_by(listen: Listen) -> Iterator[None]:
+    """Let a function get all messages of the library in this process, and its progress."""
+    handlers, level = LOG.handlers, LOG.level
+    LOG.handlers = [_StandardError()]
+    LOG.setLevel(logging.INFO)
+    _LISTENERS.append(listen)
+    try:
+        yield
+    finally:
+        _LISTENERS.pop()
+        LOG.handlers = handlers
+        LOG.setLevel(level)
 
 
 def show_messages() -> None:
@@ -103,8 +126,8 @@ def progress(title: str, total: int) -> Iterator[Step]:
     if not total or not LOG.isEnabledFor(logging.INFO):
         yield lambda _done, _note: None
         return
-    if is_reported():
-        yield _reports(title, total)
+    if (listen := listener()) is not None:
+        yield _reports(title, total, listen)
         return
     if not sys.stderr.isatty() or find_spec("rich") is None:  # training needs torch, numpy, safetensors and pyyaml only
         yield _evenly_spaced(_LINES, total, lambda done, note: LOG.info(_line(title, done, total, note)))
@@ -119,16 +142,16 @@ def progress(title: str, total: int) -> Iterator[Step]:
         yield lambda done, note: bar.update(task, completed=done, note=note)
 
 
-def _reports(title: str, total: int) -> Step:
-    """Reports for the bar of another process, and with each tenth the line for where it has no bar."""
+def _reports(title: str, total: int, listen: Listen) -> Step:
+    """Reports for a bar elsewhere, and with each tenth the line for where it has no bar."""
     tenth = 0
 
-    def show(done: int, note: str) -> None:
+    def report(done: int, note: str) -> None:
         nonlocal tenth
         passed, tenth = tenth, done * _LINES // total
-        Report(_line(title, done, total, note) if tenth > passed else "", True, done, total, note).write()
+        listen(Report(_line(title, done, total, note) if tenth > passed else "", True, done, total, note))
 
-    return _evenly_spaced(_STEPS, total, show)
+    return _evenly_spaced(_STEPS, total, report)
 
 
 def _evenly_spaced(parts: int, total: int, show: Step) -> Step:

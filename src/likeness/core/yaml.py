@@ -9,6 +9,15 @@ from likeness.core.errors import LikenessError
 from likeness.core.text import excerpt
 
 
+def load_written(text: str) -> Any:
+    """The content of YAML that a program wrote, by libyaml where that is there: it takes a tenth of the time.
+
+    Raises:
+        YAMLError: it is not YAML.
+    """
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 class UniqueKeys(yaml.SafeLoader):
     """Safe YAML without a mapping that gives a key twice. PyYAML itself takes the last one."""
 

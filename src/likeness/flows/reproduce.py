@@ -1,6 +1,16 @@
-"""A stage by ``dvc repro``, in a process that ends with its parent, also where a signal ends that."""
+"""A stage if it is out of date, recorded by DVC. Stages of Likeness run in this process, other commands in their own.
 
+DVC's own library finds what is out of date, locks, restores and records: only the command of a stage is taken from it.
+So ``dvc repro``, ``dvc status``, ``dvc push`` and ``dvc.lock`` know of no difference. Its lock is free while a stage
+works. The process of another command ends with this one, also where a signal ends that.
+"""
+
+import _thread
 import contextlib
+import ctypes
+import gc
+import importlib
+import logging
 import os
 import re
 import signal
@@ -8,23 +18,28 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
-from likeness.core.messages import LOG, MARK, REPORT, Report
+from likeness.core.messages import LOG, MARK, REPORT, Listen, Report, heard_by
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.pipeline.dvc_repair import dvc_environment, dvc_processes, locked_stages, set_aside
+from likeness.pipeline.dvc_repair import dvc_environment, dvc_processes, set_aside
+from likeness.pipeline.run_stage import perform_stage
+from likeness.stages import STAGES, script
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
-Listen = Callable[[Report], None]
 
 _PARTS = re.compile(f"(?={MARK})")
 _ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
 _OTHER_RUN = (
     f"{ProjectPaths.lock_of_dvc} names it. Wait until it ends, or end it. If that process is no run, delete the file."
 )
+_GRACE = 60.0  # seconds for a stage in this process to end itself after its time is up
+_WORK: ContextVar["_Work"] = ContextVar("work")
+"""Who runs the commands of DVC's stages; without one DVC does."""
 
 
 @dataclass(frozen=True)
@@ -35,75 +50,205 @@ class Outcome:
     message: str
 
 
+class _StageError(Exception):
+    """The command of a stage failed. The text is the message, if there is one."""
+
+
 def reproduce(
     root: Path, stage: str, listen: Listen, timeout: float = threading.TIMEOUT_MAX, force: bool = False
 ) -> Outcome:
     """Run a stage if it is out of date, or restore its outputs from DVC's cache.
 
-    First, and after an exception, repair what a kill left of DVC's files. DVC gets a new process group. An exception,
-    such as that of a signal, kills all of it: DVC alone would leave its stage behind as an orphan. A release survives.
+    First, and after an exception, repair what a kill left of DVC's files. An exception, such as that of a signal, ends
+    the stage and all that it started. A release survives.
 
     Args:
         root: the project's folder.
         stage: its name.
         listen: gets every line of the stage.
-        timeout: seconds after which the stage is killed.
+        timeout: seconds after which the stage is ended.
         force: run it in any case.
 
     Returns:
         the ending. No error of a stage is raised.
     """
+    from dvc.exceptions import DvcException
+
     _mend(root)
-    paths = ProjectPaths(root)
-    failure = paths.markers / f"{stage}.failed"
-    failure.unlink(missing_ok=True)
-    before, remedy = _traces(paths, stage), f"Run it alone to see why: dvc repro -s {stage}"
-    process = subprocess.Popen(
-        # Another DVC may work in this folder, on another stage.
-        [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "-q", "-s", *(["-f"] if force else []), stage],
-        cwd=root,
-        env={**dvc_environment(root), REPORT: "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    late, heard = threading.Event(), False
-
-    def stop() -> None:
-        late.set()
-        kill(process)
-
-    clock = threading.Timer(timeout, stop)
-    clock.daemon = True
-    clock.start()
+    repository, work = _repository(root), _Work(root, stage, listen, timeout)
+    token = _WORK.set(work)
     try:
-        for line in process.stdout:
-            heard = True
-            for part in filter(None, _PARTS.split(line)):  # what a stage writes without an end of line stands before
-                listen(Report.read(part))
-        process.wait()
+        changed = repository.reproduce(stage, single_item=True, force=force)
+    except DvcException:
+        if work.message:
+            return Outcome("Failed", work.message)
+        processes = [] if work.heard else dvc_processes(root)  # DVC begins no stage whose files another one uses
+        if not processes:
+            return Outcome("Failed", f"{stage}: it failed. {work.remedy}")
+        reason = f"another run is at work in this folder: process {', '.join(map(str, processes))}"
+        return Outcome("Failed", f"{stage}: {reason}. {_OTHER_RUN}")
     except BaseException:
-        kill(process)
         _mend(root)
         raise
     finally:
-        clock.cancel()
-    if late.is_set():
-        return Outcome("Failed", f"{stage}: stopped after {timeout:g} s. {remedy}")
-    if process.returncode:
-        message = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
-        processes = [] if message or heard else dvc_processes(root)  # DVC begins no stage whose files another one uses
-        if processes:
-            reason = f"another run is at work in this folder: process {', '.join(map(str, processes))}"
-            message = f"{stage}: {reason}. {_OTHER_RUN}"
-        return Outcome("Failed", message or f"{stage}: it failed. {remedy}")
-    marker, outputs = (old != new for old, new in zip(before, _traces(paths, stage), strict=True))
-    ending: Ending = "Ran" if marker else "Restored" if outputs else "UpToDate"
+        _WORK.reset(token)
+        repository.close()
+    ending: Ending = "Ran" if work.began else "Restored" if changed else "UpToDate"
     return Outcome(ending, f"{stage}: {ending}")
+
+
+def _repository(root: Path) -> Any:
+    """The project as DVC's library sees it, quiet, with our way to run commands."""
+    import dvc.stage.run
+    from dvc.repo import Repo
+
+    if dvc.stage.run.cmd_run is not _run_command:
+        _Work.other = staticmethod(dvc.stage.run.cmd_run)
+        dvc.stage.run.cmd_run = _run_command
+    logging.getLogger("dvc").setLevel(logging.CRITICAL)
+    site = dvc_environment(root)["DVC_SITE_CACHE_DIR"]
+    return Repo(str(root), config={"core": {"site_cache_dir": site}}, _wait_for_lock=True)
+
+
+def _run_command(stage: Any, dry: bool = False, run_env: Any = None) -> None:
+    """Run the command of a stage, in place of DVC's function of this signature; DVC's lock is free meanwhile."""
+    work = _WORK.get(None)
+    if work is None or dry:
+        _Work.other(stage, dry, run_env)
+    else:
+        work.run(stage)
+
+
+class _Work:
+    """The command of one stage.
+
+    Attributes:
+        began: whether it was started. heard: whether it said anything.
+        message: why it failed, for a person; empty without a reason.
+    """
+
+    other: Callable[..., None]
+
+    def __init__(self, root: Path, name: str, listen: Listen, timeout: float) -> None:
+        self.root, self.name, self.timeout = root, name, timeout
+        self.began = self.heard = False
+        self.message, self.remedy = "", f"Run it alone to see why: dvc repro -s {name}"
+        self._listen = listen
+
+    def run(self, stage: Any) -> None:
+        """Run it, here or in a process.
+
+        Raises:
+            _StageError: it failed, or took too long.
+        """
+        self.began, late = True, threading.Event()
+        in_main_thread = threading.current_thread() is threading.main_thread()  # else no signal could end it
+        work = self._here if in_main_thread and self._is_ours(stage.cmd) else self._elsewhere
+        try:
+            work(stage, late)
+        except BaseException:
+            if not late.is_set():
+                raise
+        if late.is_set():
+            self.message = f"{self.name}: stopped after {self.timeout:g} s. {self.remedy}"
+        if self.message:
+            raise _StageError(self.message)
+
+    def hear(self, report: Report) -> None:
+        """Pass a line on."""
+        self.heard = True
+        self._listen(report)
+
+    def _is_ours(self, command: Any) -> bool:
+        """Tell whether the command starts a stage of Likeness by a file that nobody changed."""
+        if self.name not in STAGES or command != f"python -m stages.{self.name}":
+            return False
+        path = self.root / "stages" / f"{self.name}.py"
+        return path.exists() and path.read_text(encoding="utf-8") == script(self.name)
+
+    def _here(self, _stage: Any, late: threading.Event) -> None:
+        """Run a stage of Likeness in this process; memory that it needed is given back."""
+
+        def stop() -> None:
+            late.set()
+            _interrupt()
+            if not ended.wait(_GRACE):  # it hangs where Python cannot interrupt it
+                os._exit(128 + signal.SIGTERM)
+
+        ended = threading.Event()
+        clock = threading.Timer(self.timeout, stop)
+        clock.daemon = True
+        clock.start()
+        try:
+            with heard_by(self.hear):
+                failure = perform_stage(
+                    self.name, importlib.import_module(f"likeness.stages.{self.name}").main, self.root
+                )
+        finally:
+            clock.cancel()
+            ended.set()
+            _give_memory_back()
+        self.message = failure.message if failure else ""
+
+    def _elsewhere(self, stage: Any, late: threading.Event) -> None:
+        """Run a command by the shell, in a new group of processes, all of which an exception kills."""
+        failure = ProjectPaths(self.root).markers / f"{self.name}.failed"
+        failure.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd),
+            shell=True,
+            cwd=stage.wdir,
+            env={**dvc_environment(self.root), REPORT: "1", "DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": self.name},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+
+        def stop() -> None:
+            late.set()
+            kill(process)
+
+        clock = threading.Timer(self.timeout, stop)
+        clock.daemon = True
+        clock.start()
+        try:
+            for line in process.stdout:
+                for part in filter(
+                    None, _PARTS.split(line)
+                ):  # what a stage writes without an end of line stands before
+                    self.hear(Report.read(part))
+            process.wait()
+        except BaseException:
+            kill(process)
+            raise
+        finally:
+            clock.cancel()
+        if process.returncode:
+            self.message = (
+                failure.read_text(encoding="utf-8") if failure.exists() else ""
+            )  # empty where the disk is full
+            self.message = self.message or f"{self.name}: it failed. {self.remedy}"
+
+
+def _interrupt() -> None:
+    """Raise KeyboardInterrupt in the main thread, also where it waits."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
+def _give_memory_back() -> None:
+    """Give memory that nobody uses back to the system: the next stage needs other memory."""
+    gc.collect()
+    if (arrow := sys.modules.get("pyarrow")) is not None:
+        arrow.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # of glibc
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @contextlib.contextmanager
@@ -134,13 +279,6 @@ def _mend(root: Path) -> None:
     """Mend what a kill left of DVC's files, and say so."""
     for line in set_aside(root):
         LOG.warning(line)
-
-
-def _traces(paths: ProjectPaths, stage: str) -> tuple[str, Any]:
-    """Read what a stage writes when it ends, and what DVC remembers of its outputs."""
-    marker = paths.markers / f"{stage}.json"
-    outputs = locked_stages(paths).get(stage, {}).get("outs")
-    return marker.read_text(encoding="utf-8") if marker.exists() else "", outputs
 
 
 def kill(process: "subprocess.Popen[str]") -> None:

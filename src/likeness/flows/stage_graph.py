@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from likeness.core.errors import ArtifactError, LikenessError, no_project
+from likeness.core.yaml import load_written
 
 Graph = dict[str, list[str]]
 """From a stage to the stages whose outputs it reads. A stage comes after all that it reads."""
@@ -64,7 +65,7 @@ def left_out(graph: Graph, names: Collection[str]) -> list[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = load_written(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ArtifactError(no_project(path)) from None
     except yaml.YAMLError as error:

@@ -18,6 +18,7 @@ import yaml
 
 from likeness.core.files import make_private_folder, whole_file
 from likeness.core.paths import ProjectPaths
+from likeness.core.yaml import load_written
 
 _PATIENCE = 1.0  # seconds; a DVC at work in the same folder has written its file by then
 
@@ -39,7 +40,7 @@ def dvc_environment(root: Path) -> dict[str, str]:
 
 def locked_stages(paths: ProjectPaths) -> dict[str, dict[str, Any]]:
     """Read DVC's record of the last run of each stage; empty before the first."""
-    content = yaml.safe_load(paths.lock.read_text(encoding="utf-8")) if paths.lock.exists() else None
+    content = load_written(paths.lock.read_text(encoding="utf-8")) if paths.lock.exists() else None
     stages: dict[str, dict[str, Any]] = (content or {}).get("stages") or {}
     return stages
 
@@ -55,9 +56,10 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
         a line for each file, for a person.
     """
     lines = []
-    if cut_files(root):
-        time.sleep(patience)
     cut = cut_files(root)
+    if cut:
+        time.sleep(patience)
+        cut = cut_files(root)
     for name in _WHOLE:
         path, copy = root / name, root / ProjectPaths.lock_copy
         if name in cut:
@@ -102,7 +104,7 @@ def _readable(path: Path, whole: Callable[[str], bool]) -> bool:
 
 
 def _whole_lock(text: str) -> bool:
-    content = yaml.safe_load(text)
+    content = load_written(text)
     if not isinstance(content, Mapping) or "schema" not in content:
         return False
     stages = content.get("stages", {})

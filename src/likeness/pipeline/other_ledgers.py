@@ -16,6 +16,7 @@ import yaml
 from likeness.core.errors import LedgerError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import excerpt
+from likeness.core.yaml import load_written
 from likeness.ledger.chain import Anchor, Chain, anchor_path, anchors
 from likeness.ledger.database import make_engine
 from likeness.ledger.home import Home
@@ -247,7 +248,7 @@ def _locks(folder: Path, population: str, most: int | None = None) -> Iterator[t
 def _outputs(text: str, population: str) -> list[dict[str, Any]]:
     """Outputs of stages that spend on these people; none if the file is cut short, which its repair says."""
     with contextlib.suppress(yaml.YAMLError, AttributeError, TypeError, KeyError):
-        stages = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["stages"]
+        stages = load_written(text)["stages"]
         return [
             out
             for name in _SPENDING

@@ -8,17 +8,16 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
-
-import yaml
 
 from likeness.core.errors import LikenessError
 from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
-from likeness.core.messages import LOG, is_reported, show_messages
+from likeness.core.messages import LOG, listener, show_messages
 from likeness.core.paths import ProjectPaths
 from likeness.core.retry import retry_on_disconnect
+from likeness.core.yaml import load_written
 from likeness.pipeline.project import Project
 
 # Refusals of a disk or a folder. The system writes the texts of these errors, and they hold no value.
@@ -29,50 +28,71 @@ _STORAGE = {
 _PLACE = {errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
 
 
-def run_stage(name: str, main: Callable[[Project], None], root: Path = Path()) -> None:
-    """Run a stage of the project in a folder, as a script does.
+Stage = Callable[[Project], None]
 
-    An error raised on purpose shows its message, with exit code 2. So does a disk that is full or may not be written.
-    Any other error might quote a private value, so it shows only its type and place, with exit code 3. Its traceback
-    goes to ``data/private/errors``. A stage whose connection to a database broke begins again, three times.
+
+@dataclass(frozen=True)
+class Failure:
+    """The end of a stage that failed: an exit code, and a message for the curator without private values."""
+
+    code: int
+    message: str
+
+
+def run_stage(name: str, main: Stage, root: Path = Path()) -> None:
+    """Run a stage of the project in a folder, as a script does: :func:`perform_stage` says how it ends.
+
+    The exit code is 2 for a refusal, and 3 for a fault of the program. A message that somebody takes from the file is
+    not printed.
+    """
+    show_messages()
+    failure = perform_stage(name, main, root)
+    if failure is not None:
+        if listener() is None or not (root / ProjectPaths.markers / f"{name}.failed").exists():
+            LOG.error(failure.message)
+        sys.exit(failure.code)
+
+
+def perform_stage(name: str, main: Stage, root: Path) -> Failure | None:
+    """Run a stage in this process, and mark its end.
+
+    An error raised on purpose gives its message, and so does a disk that is full or may not be written. Any other error
+    might quote a private value, so it gives only its type and place. Its traceback goes to ``data/private/errors``. A
+    stage whose connection to a database broke begins again, three times.
+
+    Returns:
+        how it failed; its message lies in a file too. None if it ended well.
     """
     paths = ProjectPaths(root)
-    show_messages()
     started = time.time()
     try:
         _announce(name, paths)
         retry_on_disconnect(lambda: main(Project.load(root)))
     except LikenessError as error:
-        _fail(name, f"{name}: {error}", 2, paths)
+        failure = Failure(2, f"{name}: {error}")
     except Exception as error:
         refusal = storage_refusal(error) or missing(error, "it")
-        if refusal is not None:
-            _fail(name, f"{name}: {refusal}", 2, paths)
-        _fail(name, _keep_private(name, error, paths.failures), 3, paths)
-    marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
-    (paths.markers / f"{name}.json").write_bytes(json.dumps(marker).encode())
+        failure = (
+            Failure(2, f"{name}: {refusal}") if refusal else Failure(3, _keep_private(name, error, paths.failures))
+        )
+    else:
+        marker = {"ended": time.time(), "seconds": round(time.time() - started, 3)}
+        (paths.markers / f"{name}.json").write_bytes(json.dumps(marker).encode())
+        return None
+    with contextlib.suppress(OSError):
+        write_privately(paths.markers / f"{name}.failed", failure.message)
+    return failure
 
 
 def _announce(name: str, paths: ProjectPaths) -> None:
     """Say which stage begins, and delete its last failure."""
     paths.markers.mkdir(parents=True, exist_ok=True)
     (paths.markers / f"{name}.failed").unlink(missing_ok=True)
-    stages = yaml.safe_load(paths.stages.read_text(encoding="utf-8"))["stages"] if paths.stages.exists() else {}
+    stages = load_written(paths.stages.read_text(encoding="utf-8"))["stages"] if paths.stages.exists() else {}
     if name in stages:
         LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
     else:
         LOG.info(name)
-
-
-def _fail(name: str, message: str, code: int, paths: ProjectPaths) -> NoReturn:
-    """End the stage with a message for the curator. A process that shows messages takes it from a file."""
-    left = False
-    with contextlib.suppress(OSError):
-        write_privately(paths.markers / f"{name}.failed", message)
-        left = True
-    if not (left and is_reported()):
-        LOG.error(message)
-    sys.exit(code)
 
 
 def place_refusal(error: Exception) -> str | None:
