@@ -95,9 +95,9 @@ DOOR: dict[str, list[FeatureMap]] = {
     ],
     "pairs of records": [PairDistance(4), Modal(4, FEW_MODES, PairDistance(8))],
     "outer products": [
-        NetworkTangent("fc_1l", (6,), (5,), seed=0),
-        NetworkTangent("fc_2l", (6, 4), (5,), seed=0),
-        NetworkTangent("cnn_2l", (2, 4), (5,), seed=0),
+        NetworkTangent("fc_1l", (6,), (8,), seed=0),
+        NetworkTangent("fc_2l", (6, 4), (8,), seed=0),
+        NetworkTangent("cnn_2l", (2, 4), (8,), seed=0),
     ],
     "products of columns": [
         HermiteFeatures((0, 1), (1,), ((3, 5), (5, 8)), (0.7, 0.9), (6.0, 1.0), 2 * order, order, ALL_PAIRS, share)

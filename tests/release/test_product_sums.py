@@ -1,4 +1,4 @@
-"""Sums of products of pairs of columns: integer matrix products that obey the bounds whatever the map returns."""
+"""Sums of outer products and of products of pairs: integer products that obey the bound whatever the map returns."""
 
 from fractions import Fraction
 from typing import Any
@@ -9,16 +9,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from toy_maps import Products
+from toy_maps import Outer, Products, outer_products
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
-from likeness.features.base import PairedMap
+from likeness.features.base import OuterMap, PairedMap, evaluate
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
+from likeness.release.sums import lattice_sum as dense
 from likeness.release.sums import products as module
-from likeness.release.sums.clipping import paired_lattice
+from likeness.release.sums.clipping import outer_lattice, paired_lattice, to_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.products import _ExactSum, _pair_features
 from likeness.testing.maps import check_neighbors, distance_squared
@@ -33,25 +34,51 @@ def products(share: float = 0.8, order: int = 2) -> Products:
     return Products(((0, None), (1, 2)), ((3, 5), (5, 8)), order, ALL, share)
 
 
-FEATURES = [products(), products(1.0), products(0.3, 5), *DOOR["products of columns"]]
-IDS = [f"{feature.name} with a share of {feature.product_share}" for feature in FEATURES]
-EVERY = pytest.mark.parametrize("feature", FEATURES, ids=IDS)
+OUTER = [Outer(((6, 6), (1, 6)), 8, seed=0), *DOOR["outer products"]]
+PAIRED = [products(), products(1.0), products(0.3, 5), *DOOR["products of columns"]]
+IDS = {id(one): f"{one.name} with a share of {one.product_share}" for one in PAIRED}
+EVERY = pytest.mark.parametrize(
+    "feature", [*OUTER, *PAIRED], ids=lambda f: IDS.get(id(f), getattr(f, "architecture", f.name))
+)
 
 
 class Dense:
-    """The same map, for which the door makes whole vectors."""
+    """The same map, for which the door makes whole vectors; remembers the largest block of its last sum."""
 
     def __init__(self, feature: Any) -> None:
-        self.feature, self.bounded_parts = feature, feature.bounded_parts
+        self.feature, self.bounded_parts, self.most_rows = feature, feature.bounded_parts, 0
 
     def __call__(self, x: Tensor) -> Tensor:
+        self.most_rows = len(x)
         return self.feature(x)
 
     def spec(self) -> dict[str, Any]:
         return self.feature.spec()
 
 
-class Liar:
+class OuterLiar:
+    """A map that declares a norm and returns whatever factors it likes."""
+
+    def __init__(self, left: Tensor, right: Tensor, blocks: int = 1, bound: Fraction = Fraction(1)) -> None:
+        self.pair, self.blocks, self.bound = (left, right), blocks, bound
+        self.sizes = ((left.shape[1], right.shape[1]),) * blocks
+
+    @property
+    def bounded_parts(self) -> tuple[Part, ...]:
+        return (Part(sum(a * b for a, b in self.sizes), self.bound),)
+
+    def factors(self, x: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
+        left, right = (factor.repeat(len(x), 1)[: len(x)] for factor in self.pair)
+        return ((left, right),) * self.blocks
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return outer_products(self.factors(x))
+
+    def spec(self) -> dict[str, Any]:
+        return {"map": "liar"}
+
+
+class PairedLiar:
     """A map of three columns, the last two non-negative, that declares bounds and returns whatever it likes.
 
     Before the products comes a part as long as the first column, of the same values.
@@ -110,24 +137,32 @@ def test_one_record_moves_the_sum_by_almost_the_bound(feature: Any) -> None:
     records = table(1, 0)
     records.x[0, 2] = 1  # missing: its indicator is 1, and all its columns' norms but one number's are 1
     moved = distance_squared(lattice_sum(query, [records]), np.zeros(1, dtype=np.int64))
-    assert query.sensitivity_squared(ADD) * 0.95 <= moved <= query.sensitivity_squared(ADD)
+    least = 0.95 if isinstance(feature, PairedMap) else 1 - 1e-3
+    assert query.sensitivity_squared(ADD) * least <= moved <= query.sensitivity_squared(ADD)
 
 
 @EVERY
 def test_the_sum_is_that_of_the_features(feature: Any) -> None:
-    """Up to the rounding of columns: a step is 2**-15 of the fourth root of a product's squared bound."""
-    assert isinstance(feature, PairedMap) and len(feature.pairs) == 6
+    """Up to the truncation of factors to 15 bits each, and the rounding of columns.
+
+    A factor has two steps of 2**-15 a coordinate at most, a column one of the fourth root of a product's squared bound.
+    """
     query, records = Query("q", "privatize", feature, num_groups=2), table(500, 3)
-    unit = 2.0**-query.lattice_bits
-    found = lattice_sum(query, [records]) * unit
+    integers = lattice_sum(query, [records])
+    found = integers * 2.0**-query.lattice_bits
     features = feature(torch.from_numpy(records.x)).numpy()
     expected = np.stack([features[records.labels == group].sum(axis=0) for group in range(2)])
-    root = float(feature.bounded_parts[-1].norm_bound_squared) ** 0.25
+    if feature in OUTER:
+        assert isinstance(feature, OuterMap) and query.lattice_bits == 30
+        step = 2.0
+    else:
+        assert isinstance(feature, PairedMap) and len(feature.pairs) == 6
+        step = float(feature.bounded_parts[-1].norm_bound_squared) ** 0.25
+        whole = lattice_sum(Query("q", "privatize", Dense(feature), num_groups=2), [records])
+        assert np.array_equal(integers[:, : feature.sum_width], whole[:, : feature.sum_width])
     assert found.shape == (2, query.width)
-    assert float(np.abs(found - expected).max()) < 500 * root * 2.0**-15
+    assert float(np.abs(found - expected).max()) < 500 * step * 2.0**-15
     assert float(np.linalg.norm(found - expected) / np.linalg.norm(expected)) < 2e-4
-    dense = lattice_sum(Query("q", "privatize", Dense(feature), num_groups=2), [records])
-    assert np.array_equal(lattice_sum(query, [records])[:, : feature.sum_width], dense[:, : feature.sum_width])
 
 
 def test_rounding_does_not_drift_towards_zero() -> None:
@@ -152,13 +187,14 @@ def test_chunks_order_and_blocks_change_no_bit(feature: Any, size: int, order_se
     whole = lattice_sum(query, [records])
     assert np.array_equal(whole, lattice_sum(query, chunks))
     with pytest.MonkeyPatch.context() as patch:
-        width = feature.sum_width + sum(feature.column_sizes)
+        outer = isinstance(feature, OuterMap)
+        width = sum(map(sum, feature.sizes)) if outer else feature.sum_width + sum(feature.column_sizes)
         patch.setattr(module, "_FACTORS_AT_ONCE", 7 * width)  # seven rows a block
-        patch.setattr(module, "_EXACT", 1 << 30)  # and a sum that is moved every few rows
+        patch.setattr(module, "_EXACT", (9 if outer else 1) << 30)  # and a sum that is moved every few rows
         assert np.array_equal(whole, lattice_sum(query, chunks))
 
 
-@EVERY
+@pytest.mark.parametrize("feature", PAIRED, ids=[IDS[id(one)] for one in PAIRED])
 def test_a_column_is_each_row_s_own_by_a_bit(feature: Any) -> None:
     query, x = Query("q", "privatize", feature), table(37, 6).x
 
@@ -171,7 +207,86 @@ def test_a_column_is_each_row_s_own_by_a_bit(feature: Any) -> None:
     assert np.array_equal(joined(x[order]), together[order])
 
 
-LIES = {
+def test_a_wide_map_is_evaluated_in_blocks_of_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dense path too: the same bits whatever the number of rows that memory allows."""
+    query, records = Query("q", "privatize", Dense(OUTER[0]), num_groups=2), table(40, 5)
+    assert not isinstance(query.feature, OuterMap)
+    whole = lattice_sum(query, [records])
+    monkeypatch.setattr(dense, "_WIDE", 3 * query.width)
+    assert np.array_equal(whole, lattice_sum(query, [records]))
+    assert query.feature.most_rows == 8
+
+
+ROW = torch.tensor([[3.0, -4.0, 0.0]], dtype=torch.float64)
+ONE = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+BAD = torch.tensor([[float("nan"), float("inf"), -1.0]], dtype=torch.float64)
+OUTER_LIES = {
+    "long left": OuterLiar(ROW, ONE),
+    "long right": OuterLiar(ONE, ROW),
+    "both huge": OuterLiar(ROW * 1e300, ROW * 1e300),
+    "tiny right, huge left": OuterLiar(ROW * 1e18, ONE * 1e-18),
+    "not numbers": OuterLiar(BAD, BAD),
+    "a hair over": OuterLiar(torch.tensor([[1.0, 1e-4, 1e-4]], dtype=torch.float64), ONE),
+    "every block as long as the whole": OuterLiar(ROW / 5, ONE, blocks=4),
+    "another bound": OuterLiar(ROW * 7, ROW, blocks=3, bound=Fraction(5, 3)),
+    "wide": OuterLiar(torch.ones(1, 3_000, dtype=torch.float64), torch.ones(1, 70, dtype=torch.float64)),
+}
+
+
+@pytest.mark.parametrize("name", OUTER_LIES)
+def test_factors_that_lie_about_their_bound_do_not_pass(name: str) -> None:
+    query = Query("q", "privatize", OUTER_LIES[name], num_groups=2)
+    total = lattice_sum(query, [table(1, 0)])
+    moved = distance_squared(total, np.zeros_like(total))
+    assert moved <= query.sensitivity_squared(ADD)
+    if name not in ("not numbers", "tiny right, huge left"):
+        assert moved >= query.sensitivity_squared(ADD) * 0.9  # shortened, and not thrown away
+    several = lattice_sum(query, [table(5, 0)]).sum(axis=0)
+    assert np.array_equal(several, 5 * total.sum(axis=0))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(-4, 4), min_size=6, max_size=6),
+    st.lists(st.floats(-4, 4), min_size=4, max_size=4),
+    st.integers(1, 5),
+    st.integers(2, 30),
+)
+def test_every_outer_row_obeys_the_integer_bound(
+    lefts: list[float], rights: list[float], bound: int, bits: int
+) -> None:
+    left, right = (np.array(v).reshape(2, 1, -1) for v in (lefts, rights))
+    squared = Part(1, Fraction(1, bound)).lattice_bound_squared(bits)
+    made = outer_lattice([(left[0], right[0]), (left[1], right[1])], squared, bits)
+    vector = [int(a) * int(b) for left, right in made for a in left[0].tolist() for b in right[0].tolist()]
+    assert sum(value**2 for value in vector) <= squared
+    for (a, b), (c, d) in zip(made, [(left[0], right[0]), (left[1], right[1])], strict=True):
+        for integers, values, own in ((a, c, bits // 2), (b, d, bits - bits // 2)):
+            assert (np.abs(integers) <= np.abs(values) * 2.0**own).all()
+            assert np.array_equal(integers, integers.round())
+
+
+def test_outer_products_and_vectors_are_clipped_alike() -> None:
+    """The dense path and the one of factors agree on an honest map, up to their truncations."""
+    x = table(20, 1).x
+    for feature in OUTER:
+        whole = to_lattice(evaluate(feature, feature, x), feature.bounded_parts, 30)
+        factors = evaluate(feature, feature.factors, x)
+        pairs = outer_lattice(factors, feature.bounded_parts[0].lattice_bound_squared(30), 30)
+        vectors = outer_products(tuple((torch.from_numpy(left), torch.from_numpy(right)) for left, right in pairs))
+        assert float(np.abs(vectors.numpy() - whole).max()) < 2 * 2**15 + 2
+
+
+def test_factors_that_are_not_those_a_map_declares_are_refused() -> None:
+    wrong = OuterLiar(ROW, ONE)
+    wrong.sizes = ((2, 3),)  # as many coordinates, other factors
+    with pytest.raises(ReleaseError, match="factors that it declares"):
+        lattice_sum(Query("q", "privatize", wrong), [table(1, 0)])
+    with pytest.raises(ReleaseError, match="at most 4 blocks"):
+        lattice_sum(Query("q", "privatize", OuterLiar(ROW, ONE, blocks=5)), [table(1, 0)])
+
+
+PAIRED_LIES = {
     "all too long": [[3.0, -4.0], [2.0, 2.0], [5.0]],
     "one huge": [[1e300, -1e300], [1.0, 0.0], [1.0]],
     "one tiny, one huge": [[1e-18, 0.0], [1e18, 1e18], [1.0]],
@@ -191,9 +306,9 @@ OTHER_PAIRS = {
 @pytest.mark.long
 @pytest.mark.parametrize("pairs", OTHER_PAIRS)
 @pytest.mark.parametrize("bound", [Fraction(1, 3), Fraction(4, 5 * 820), Fraction(7, 2)], ids=str)
-@pytest.mark.parametrize("name", LIES)
-def test_a_map_that_lies_about_its_bounds_does_not_pass(name: str, bound: Fraction, pairs: str) -> None:
-    feature = Liar(LIES[name], bound)
+@pytest.mark.parametrize("name", PAIRED_LIES)
+def test_columns_that_lie_about_their_bounds_do_not_pass(name: str, bound: Fraction, pairs: str) -> None:
+    feature = PairedLiar(PAIRED_LIES[name], bound)
     feature.pairs = OTHER_PAIRS[pairs]
     query = Query("q", "privatize", feature, num_groups=2)
     total = lattice_sum(query, [table(1, 0)])
@@ -210,7 +325,7 @@ def test_a_map_that_lies_about_its_bounds_does_not_pass(name: str, bound: Fracti
     several = lattice_sum(query, [table(5, 0)]).sum(axis=0)
     assert np.array_equal(several, 5 * total.sum(axis=0))
     # Another lie in the other class in its place.
-    other = Liar([[-value for value in reversed(own)] for own in LIES[name]], bound)
+    other = PairedLiar([[-value for value in reversed(own)] for own in PAIRED_LIES[name]], bound)
     other.pairs = feature.pairs
     replaced = lattice_sum(Query("q", "privatize", other, num_groups=2), [table(1, 0)])
     assert distance_squared(total, replaced) <= query.sensitivity_squared(REPLACE)
@@ -218,7 +333,7 @@ def test_a_map_that_lies_about_its_bounds_does_not_pass(name: str, bound: Fracti
 
 
 def test_labels_out_of_range_count_nowhere() -> None:
-    query = Query("q", "privatize", FEATURES[0], num_groups=2)
+    query = Query("q", "privatize", PAIRED[0], num_groups=2)
     records = table(4, 0)
     assert not lattice_sum(query, [Records(records.x, np.array([-1, 2, 99, -7]))]).any()
 
@@ -257,28 +372,28 @@ def test_every_product_obeys_the_integer_bound(
     assert sum((int(a) * int(b)) ** 2 for a in made[:2] for b in made[2:]) <= squared
 
 
-def test_maps_that_do_not_return_what_they_declare_are_refused() -> None:
+def test_columns_that_are_not_those_a_map_declares_are_refused() -> None:
     records = [table(1, 0)]
-    short = Liar([[1.0], [1.0, 0.0], [1.0]])
+    short = PairedLiar([[1.0], [1.0, 0.0], [1.0]])
     short.paired_features = lambda x: (x.new_zeros(len(x), 1), (x.new_zeros(len(x), 1),) * 3)  # type: ignore[method-assign]
     with pytest.raises(ReleaseError, match="columns that it declares"):
         lattice_sum(Query("q", "privatize", short), records)
-    other = Liar([[1.0], [1.0, 0.0], [1.0]])
+    other = PairedLiar([[1.0], [1.0, 0.0], [1.0]])
     other.pairs = ((0, 1), (0, 2), (0, 2))
-    parts = Liar([[1.0], [1.0, 0.0], [1.0]]).bounded_parts
+    parts = PairedLiar([[1.0], [1.0, 0.0], [1.0]]).bounded_parts
     with pytest.raises(ReleaseError, match="widths of their columns"):
         lattice_sum(Query("q", "privatize", _with_parts(other, parts)), records)
     uneven = (*parts[:2], Part(parts[2].width, Fraction(1, 2)), parts[3])
     with pytest.raises(ReleaseError, match="one bound"):
-        lattice_sum(Query("q", "privatize", _with_parts(Liar([[1.0], [1.0, 0.0], [1.0]]), uneven)), records)
+        lattice_sum(Query("q", "privatize", _with_parts(PairedLiar([[1.0], [1.0, 0.0], [1.0]]), uneven)), records)
     for nobody in (-1, 3):
-        absent = Liar([[1.0], [1.0, 0.0], [1.0]])
+        absent = PairedLiar([[1.0], [1.0, 0.0], [1.0]])
         absent.pairs = ((0, 1), (0, 2), (1, nobody))
         with pytest.raises(ReleaseError, match="two columns of the map"):
             lattice_sum(Query("q", "privatize", _with_parts(absent, parts)), records)
 
 
-def _with_parts(feature: Liar, parts: tuple[Part, ...]) -> Liar:
-    return type("Other", (Liar,), {"bounded_parts": parts, "pairs": feature.pairs})(
+def _with_parts(feature: PairedLiar, parts: tuple[Part, ...]) -> PairedLiar:
+    return type("Other", (PairedLiar,), {"bounded_parts": parts, "pairs": feature.pairs})(
         [own[0].tolist() for own in feature.columns]
     )
