@@ -171,15 +171,15 @@ def write_settings(content: dict[str, Any], changed: dict[str, Any]) -> None:
     Path("params.yaml").write_text(yaml.safe_dump(content))
 
 
-def small_settings(changed: dict[str, Any], source: str, **sections: dict[str, Any]) -> None:
-    """params.yaml here of a small run, with these parts of sections, and then as :func:`write_settings`."""
+def small_settings(source: str, population: str, unit: str, most: int, **changed: Any) -> None:
+    """params.yaml here of a small run, at most so many rows of a person, and then as :func:`write_settings`."""
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     content["ingest"] |= {"source": source, "schema": "schema.yaml", "split": {"test_fraction": 0.2, "seed": 0}}
+    content["ingest"]["unit"] = {"column": "pid", "max_rows": most}
+    content["privacy"] |= {"population": population, "unit": unit}
     content["marginals"]["privatize"]["bins"] = 4
     content["marginals"]["train"] |= {"iterations": 5, "num_components": 5}
     content["sample"]["rows"] = 50
-    for name, section in sections.items():
-        content[name] |= section
     write_settings(content, changed)
 
 

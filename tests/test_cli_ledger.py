@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import ledger_of_people
+from toys import ledger_of_people, plan_with
 
 from likeness.cli import app as cli
 from likeness.features.column_marginals import Constant
@@ -18,7 +18,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Reservation
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import QueryShare, make_plan
+from likeness.privacy.plan import QueryShare
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -47,8 +47,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One release in a ledger, as a file of the working folder."""
     monkeypatch.chdir(tmp_path)
     ledger = ledger_of_people(ADD, 2.0)
-    target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": ADD, "num_records": None}
-    plan = make_plan(method="m", identity="people", shares=[QueryShare("q", "privatize", 1.0)], **target)
+    plan = plan_with([QueryShare("q", "privatize", 1.0)])
     rows = [Records(np.zeros((10, 1)), np.zeros(10, dtype=np.int64))]
     facts = {**FACTS, "likeness": "9.9", "software": {"opendp": "8.8"}}
     data = Door(plan, ledger, Dataset("people", "d"), lambda: rows, facts).release(Query("q", "privatize", Constant()))

@@ -17,14 +17,7 @@ CAP = rho_for(1.0, 1e-5)
 
 
 def schema_with(columns: Any, label: str | None = None, name: str = "toy", **more: Any) -> Schema:
-    """A schema of these columns; with a label it is about classification.
-
-    Args:
-        columns: as a schema file lists them.
-        label: column of the classes; None: there is none.
-        name: name of the schema and of its file.
-        more: other keys of a schema.
-    """
+    """A schema of these columns, with ``more`` keys of a schema; with a label it is about classification."""
     task = "none" if label is None else "classification"
     content: Mapping[str, Any] = {"name": name, "source": "made up", "task": task, "label": label, "columns": columns}
     return Schema.from_dict({**content, **more}, f"{name}.yaml")
@@ -33,15 +26,7 @@ def schema_with(columns: Any, label: str | None = None, name: str = "toy", **mor
 def plan_with(
     shares: Sequence[QueryShare], epsilon: float = 1.0, adjacency: Adjacency = ADD, rows: int | None = None, **more: Any
 ) -> Plan:
-    """A plan about ``people`` at delta 1e-5.
-
-    Args:
-        shares: queries and their shares.
-        epsilon: ε of the target.
-        adjacency: what counts as a neighboring table.
-        rows: number of records, which is public under ``replace_one`` only.
-        more: other arguments of ``make_plan``.
-    """
+    """A plan about ``people`` at delta 1e-5, unless ``more`` says else; ``replace_one`` alone makes ``rows`` public."""
     public = rows if adjacency is Adjacency.REPLACE_ONE else None
     usual = {"method": "m", "identity": "people", "delta": 1e-5}
     return make_plan(shares=shares, epsilon=epsilon, adjacency=adjacency, num_records=public, **{**usual, **more})

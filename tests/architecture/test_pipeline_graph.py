@@ -212,7 +212,7 @@ LOADS = {stage: {"core", "config", "pipeline", *folders.split()} for stage, fold
 
 
 def test_a_byte_changes_the_digests_of_the_stages_that_load_it(tmp_path: Path) -> None:
-    """DVC runs a stage again when its digests change: tests/pipeline/test_settings_stage.py."""
+    """DVC runs a stage again when its digests change: tests/pipeline/test_declared.py."""
     folders = {path.parent.name for path in (ROOT / "src/likeness").glob("*/__init__.py")}
     cases = {f"{name}/deep/module.py": {stage for stage in LOADS if name in LOADS[stage]} for name in folders}
     cases |= {f"stages/{stage}.py": {stage} for stage in LOADS}

@@ -54,7 +54,7 @@ from likeness.methods.row_set import RowSet
 from likeness.pipeline.datasets import MODELS
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.privacy.plan import Plan, QueryShare
 from likeness.release import door
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachCluster, PositionPairs, Records
@@ -63,6 +63,7 @@ from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import Partial
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is
+from tests.toys import plan_with
 
 _FACTS = {"source": "made up", "task": "classification", "label": "y"}
 _LABEL = {"y": {"kind": "categorical", "categories": ["no", "yes"]}}
@@ -262,16 +263,8 @@ def cases(names: Iterable[str] = tuple(METHODS)) -> list[Case]:
 def queries_of(name: str, method: Method, asked: RowSet, records: Records) -> list[Query]:
     """Every query of a method about some rows; those of the auxiliary stage are answered on the way."""
     adjacency, unit = Adjacency(asked.context.adjacency), UNIT if asked.is_per_person else None
-    plan = make_plan(
-        method=name,
-        identity="people",
-        shares=asked.shares(method) if asked.is_per_person else method.shares(asked.context),
-        epsilon=EPSILON,
-        delta=DELTA,
-        adjacency=adjacency,
-        num_records=asked.context.num_records,
-        unit=unit,
-    )
+    shares = asked.shares(method) if asked.is_per_person else method.shares(asked.context)
+    plan = plan_with(shares, EPSILON, adjacency, asked.context.num_records, method=name, delta=DELTA, unit=unit)
     queries: list[Query] = []
     with temporary_ledger(adjacency, unit) as ledger:
 
@@ -501,16 +494,8 @@ def _through_the_door(
 
 def plan_of(case: Case, rows: int, epsilon: float) -> Plan:
     """The whole budget for this query."""
-    return make_plan(
-        method="audit",
-        identity="people",
-        shares=[QueryShare(case.query.name, case.query.stage, 1.0)],
-        epsilon=epsilon,
-        delta=DELTA,
-        adjacency=case.adjacency,
-        num_records=rows if case.adjacency is Adjacency.REPLACE_ONE else None,
-        unit=case.unit,
-    )
+    shares = [QueryShare(case.query.name, case.query.stage, 1.0)]
+    return plan_with(shares, epsilon, case.adjacency, rows, delta=DELTA, unit=case.unit)
 
 
 @contextlib.contextmanager

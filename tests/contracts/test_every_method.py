@@ -13,6 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from method_examples import COLORED, ONLY_IMAGES, SMALL
+from ruled import LEARNED
+from ruled import SCHEMA as RULED
+from ruled import rows as ruled_rows
 from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.load import load_params
@@ -21,8 +24,10 @@ from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
+from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
 from likeness.methods.fit import fit
@@ -37,6 +42,7 @@ from likeness.release.records import BucketPairs, Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
+from likeness.synthesizer import Synthesizer
 from likeness.testing import Trial
 from likeness.testing.methods import IMAGES, ROWS, TABLE, toy_context
 
@@ -268,3 +274,38 @@ def test_no_query_of_several_rows_is_answered_under_replacement(name: str) -> No
     for query in small(name).planned_queries(context(Adjacency.REPLACE_ONE, name)):
         with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
             query.sensitivity_squared(Adjacency.REPLACE_ONE, UNIT)
+
+
+QUICK = {"iterations": 20, "batch_size": 64, "hidden": [16]}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted({name for name in SMALL if " " not in name} - {*ONLY_IMAGES}))
+def test_no_synthetic_row_of_a_method_breaks_a_rule(name: str, tmp_path: Path) -> None:
+    Ledger.start(tmp_path)
+    settings: dict[str, Any] = {**SMALL[name]}
+    settings["train"] = {**settings["train"], **(QUICK if "hidden" in settings["train"] else {"iterations": 20})}
+    schema = LEARNED if METHODS[name].learns_functions else RULED
+    synthesizer = Synthesizer(
+        method=name, schema=schema, population="people", ledger_home=tmp_path, cap=(10.0, 1e-5), settings=settings
+    )
+    synthesizer.fit(ruled_rows(1_000, schema=schema))
+    for where in ({}, {"sick": "no"}):
+        table = synthesizer.sample(100, where=where)
+        assert set(violation_counts(table, schema).values()) == {0}
+    assert all(f"- `{rule.text}`" in synthesizer.statement for rule in schema.rules)
+    assert ", rules" in synthesizer.statement
+    synthesizer.save(tmp_path / "saved")
+    again = Synthesizer.load(tmp_path / "saved")
+    assert again.schema_ == schema and again.sample(100, where=where).equals(table)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", [name for name, kind in METHODS.items() if name not in ONLY_IMAGES and not kind.learns_functions][:1]
+)
+def test_a_method_that_learns_no_function_refuses_a_rule_without_a_table(name: str, tmp_path: Path) -> None:
+    Ledger.start(tmp_path)
+    synthesizer = Synthesizer(method=name, schema=LEARNED, population="people", ledger_home=tmp_path, cap=(10.0, 1e-5))
+    with pytest.raises(PlanError, match=f"{name} cannot learn how 'school' determines 'grade'"):
+        synthesizer.fit(ruled_rows(100, schema=LEARNED))

@@ -110,8 +110,6 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = {"pid": ["p1"], "day": ["2021-07-07"], "state": ["Glum"], "cost": ["17.5"]}
     pd.DataFrame(rows).to_csv(tmp_path / "own.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    for name in ("HOME", "ANCHOR"):
-        monkeypatch.setenv(f"LIKENESS_{name}", str(tmp_path / name))
     monkeypatch.setattr(cli_init, "_terminal", lambda: True)
     return tmp_path
 

@@ -78,6 +78,13 @@ def released(method: Method = METHOD, context: Context = CONTEXT, rows: Records 
     return {**auxiliary, "embedding": answer(method.embedding_query(context, auxiliary))}
 
 
+def fitted(method: moments.Moments, found: dict[str, Released]) -> GaussianImages:
+    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
+    generator = method.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
+    assert isinstance(generator, GaussianImages)
+    return generator
+
+
 WITHOUT_LEVELS = moments.Moments(
     plan=PlanSettings(Shares(class_counts=0.03, norms=0.02, level_counts=0.0, levels=0.0, embedding=0.95)),
     auxiliary=Auxiliary(cells=32, levels=0),
@@ -98,8 +105,7 @@ def test_directions_within_the_noise_are_kept_where_brightness_is_released_apart
     levels = method is METHOD
     method = dataclasses.replace(method, privatize=Privatize(num_coefficients=50))
     found = released(method)
-    generator = method.fit_generator(CONTEXT, found, found["embedding"], Compute()).generator
-    assert isinstance(generator, GaussianImages)
+    generator = fitted(method, found)
     counts = class_weights(found["class_counts"]) * number_of_records(CONTEXT, found["class_counts"])
     edges = found["embedding"].noise_std * math.sqrt(2 * 50 / (1 - method.privatize.first_share)) / counts
     strengths = (generator.factors.astype(np.float64) ** 2).sum(axis=1) / edges[:, None]
@@ -152,9 +158,7 @@ def test_from_gray_the_bounds_are_shorter_and_a_verifier_computes_them_again() -
         assert found[name].receipt.feature["gray"] is True
         with pytest.raises(ReleaseError, match=f"{name}: answers another question"):
             check_again(FROM_GRAY, CONTEXT, found, name, gray=False)
-    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
-    copula = FROM_GRAY.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
-    assert isinstance(copula, GaussianImages)
+    copula = fitted(FROM_GRAY, found)
     labels = np.repeat([0, 1], 200)
     assert copula.draw(labels, np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.06)
     sides = copula.shares.reshape(2, 4, *SHAPE)
@@ -164,9 +168,7 @@ def test_from_gray_the_bounds_are_shorter_and_a_verifier_computes_them_again() -
 def test_without_levels_means_from_gray_are_those_of_images() -> None:
     method = dataclasses.replace(WITHOUT_LEVELS, auxiliary=Auxiliary(cells=32, levels=0, center="gray"))
     found = released(method)
-    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
-    copula = method.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
-    assert isinstance(copula, GaussianImages)
+    copula = fitted(method, found)
     assert copula.draw(np.zeros(200, dtype=np.int64), np.random.default_rng(0)).mean() == pytest.approx(0.3, abs=0.05)
 
 
@@ -188,12 +190,10 @@ def test_a_class_of_two_shapes_splits_and_a_verifier_computes_it_again() -> None
     Sides differ by .89 with a deviation of .024, and shares have one of .004: false alarms below 1e-9.
     """
     found = released(SPLIT, rows=two_shapes())
-    auxiliary = {name: one for name, one in found.items() if name != "embedding"}
-    copula = SPLIT.fit_generator(CONTEXT, auxiliary, found["embedding"], Compute()).generator
-    assert isinstance(copula, GaussianImages)
+    copula = fitted(SPLIT, found)
     assert (copula.weights > 0).tolist() == [[True, True, False, False], [True, False, False, False]]
     assert sorted(copula.weights[0, :2].tolist()) == pytest.approx([0.3, 0.7], abs=0.05)
-    assert f"split into 3 clusters in all, by directions of the noisy `{FIRST}`" in SPLIT.notes(CONTEXT, auxiliary)[-1]
+    assert f"split into 3 clusters in all, by directions of the noisy `{FIRST}`" in SPLIT.notes(CONTEXT, found)[-1]
     check_again(SPLIT, CONTEXT, found)
     clusters = found["embedding"].receipt.feature["clusters"]
     other = {**clusters, "centers": [center + 1.0 for center in clusters["centers"]]}
@@ -287,15 +287,7 @@ def test_few_records_split_no_class_and_the_first_look_is_not_lost() -> None:
 
 
 def check_again(method: Method, context: Context, found: dict[str, Released], other: str = "", **changed: Any) -> None:
-    """Every query, made again from the released values, is the one that was answered.
-
-    Args:
-        method: the recipe.
-        context: public facts.
-        found: all releases.
-        other: the release whose map is another one.
-        changed: how it differs.
-    """
+    """Every query, made again from the values in ``found``, is the one answered; ``other`` has a ``changed`` map."""
     if other:
         receipt = found[other].receipt
         receipt = dataclasses.replace(receipt, feature={**receipt.feature, **changed})

@@ -10,7 +10,6 @@ from toys import schema_with
 
 from likeness.data.encoding.bins import Grid, unit_of, value_of
 from likeness.data.schema.column import Column
-from likeness.features.cells import Cells
 from likeness.methods.marginals.columns import first_grid, next_grid
 from likeness.methods.marginals.frequent_values import NEXT_NOISE, Seen, joined_again, seen_of
 
@@ -95,10 +94,3 @@ def test_joining_moves_no_count_out_of_its_range(counts: list[float], noise: flo
             assert sums[place] == pytest.approx(counts[edges.index(low)]) and high == edges[edges.index(low) + 1]
     alone = {joined.lows[place] for place in frequent}
     assert alone == {edges[at] for at in range(first, stop) if counts[at] > 4.5 * noise}
-
-
-def test_many_edges_side_by_side_give_the_cells_of_a_search() -> None:
-    edges = tuple(sorted({*np.linspace(0, 1, 9)[1:-1].tolist(), *(0.3 + np.arange(500) * 1e-8).tolist()}))
-    values = np.array([*edges, *np.random.default_rng(0).random(500), -0.1, 1.1])
-    rows, cells = values[:, None], Cells(0, len(edges) + 1, edges)
-    assert cells.cell_indices(rows).tolist() == np.searchsorted(edges, values, side="right").tolist()

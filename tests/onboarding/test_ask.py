@@ -336,13 +336,11 @@ def test_lines_that_are_taken_again_give_the_answers_that_they_gave(back: list[s
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with params.yaml, a table, a place for a ledger, and somebody at the terminal."""
+    """A folder with params.yaml, a table, and somebody at the terminal."""
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     rows = {"pid": ["p1", "p2"], "age": ["42", "23"], "sick": ["no", "yes"], "ward": ["Zork", "Blau"]}
     pd.DataFrame(rows).to_csv(tmp_path / "own.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    for name in ("HOME", "ANCHOR"):
-        monkeypatch.setenv(f"LIKENESS_{name}", str(tmp_path / name))
     monkeypatch.setattr(cli_own, "_terminal", lambda: True)
     return tmp_path
 
@@ -364,7 +362,7 @@ def test_the_files_are_complete_and_nothing_is_spent_without_a_word(clone: Path)
     assert "The run will spend epsilon 1, make this machine's ledger, bundle to own.zip.\nRun now? " in result.output
     assert "Nothing is spent. Then: likeness ledger init, likeness run --bundle own.zip" in result.output
     assert "Keep own.csv out of git." in result.output  # it lies in the project's folder
-    assert not (clone / "HOME").exists()
+    assert not (clone / "ledger").exists()
     assert not {"Zork", "Blau", "p1", "23"} & set(result.output.replace(",", " ").split())
 
 
@@ -376,7 +374,7 @@ def test_whoever_says_yes_starts_the_ledger_once_and_the_run(clone: Path, monkey
         arguments = [*ARGUMENTS, "--name", name]
         result = CliRunner().invoke(app, arguments, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
         assert ("make this machine's ledger" in result.output) is ("started ledger" in result.output) is (place == 0)
-        assert Home(clone / "HOME", clone / "ANCHOR").database.exists()
+        assert Home(clone / "ledger", clone / "anchor").database.exists()
     assert runs == [Path("own.zip"), Path("again.zip")]
 
 
@@ -394,7 +392,7 @@ def test_nothing_is_offered_that_would_be_refused(clone: Path, right: str, wrong
     (clone / "params.yaml").write_text(params.replace(right, wrong, 1))
     result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
     assert words in result.output and "Run now" not in result.output
-    assert not (clone / "HOME").exists()
+    assert not (clone / "ledger").exists()
 
 
 @pytest.mark.long

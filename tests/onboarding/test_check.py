@@ -221,8 +221,6 @@ def test_a_device_that_the_machine_lacks_is_a_fault(clone: Path, monkeypatch: py
 
 
 def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
-    monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
     code, output = run()
     assert code == 0 and "note: there is no ledger at" in output and "likeness ledger init" in output
     assert not (clone / "ledger").exists()
@@ -251,10 +249,8 @@ def test_a_ledger_that_was_never_started_is_told_before_the_run(clone: Path, mon
     ids=["same", "adjacency", "unit", "cap", "others"],
 )
 def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
-    clone: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], words: str | None
+    clone: Path, changes: dict[str, Any], words: str | None
 ) -> None:
-    monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
-    monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
     ledger, own = Ledger.create(locate()), load_params()
     ledger.declare_population(own.privacy.population, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
     write(clone, GOOD, **changes)
@@ -265,9 +261,7 @@ def test_terms_that_the_ledger_will_refuse_are_told_before_the_run(
 
 @pytest.mark.long
 @pytest.mark.parametrize("started", [False, True], ids=["no ledger", "ledger"])
-def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, monkeypatch: pytest.MonkeyPatch, started: bool) -> None:
-    monkeypatch.setenv("LIKENESS_HOME", str(clone / "ledger"))
-    monkeypatch.setenv("LIKENESS_ANCHOR", str(clone / "anchor"))
+def test_a_run_that_no_cap_has_room_for_is_told(clone: Path, started: bool) -> None:
     ledger = Ledger.create(locate()) if started else None
     for epsilon, cap, refused in ((1.0, 10.0, False), (10.0, 10.0, False), (10.1, 10.0, True)):
         write(clone, GOOD, privacy__epsilon=epsilon, ledger__cap={"epsilon": cap, "delta": 1e-5})
@@ -322,6 +316,7 @@ def test_a_plan_that_cannot_be_is_a_fault(clone: Path) -> None:
 
 
 def test_the_verdict_follows_the_rule_and_nothing_is_opened_or_written(clone: Path) -> None:
+    """Below the header are no rows."""
     before = sorted(path.name for path in clone.rglob("*"))
     code, output = run()
     assert code == 0 and RULE in output and "not given (--rows)" in output
@@ -455,11 +450,3 @@ def test_categories_that_no_cell_of_the_source_can_be_are_told(clone: Path) -> N
     wrong += ["'m': no cell of type decimal128(6, 2) gives '1.50'"]
     texts = [fault.text for fault in examine(clone).faults if "no cell of type" in fault.text]
     assert [text.partition(", so the source")[0].removeprefix("column ") for text in texts] == wrong
-
-
-def test_no_row_is_read(clone: Path) -> None:
-    """Below the header are no rows."""
-    write(clone, GOOD)
-    (clone / "own.csv").write_bytes(f"id,age,born,town,sick,extra\n{MARKER}".encode() + b"\xff\xfe" * 100)
-    found = examine()
-    assert not found.faults and MARKER not in " ".join(found.notes)

@@ -40,13 +40,25 @@ def test_value_and_gradient() -> None:
     assert torch.autograd.gradcheck(cosine_sine, angles)
 
 
-def test_inner_product_is_the_sum_of_two_kernels() -> None:
-    feature = MixedFourierFeatures(4_000, 0.5, 0, numeric=(0, 1), categorical=(2, 3), num_categorical=1)
-    x = torch.tensor([[0.1, 0.9, 1.0, 0.0], [0.3, 0.5, 1.0, 0.0], [0.7, 0.2, 0.0, 1.0]], dtype=torch.float64)
-    gaussian = torch.exp(-torch.cdist(x[:, :2], x[:, :2]).square() / (2 * 0.5**2))
+ONE = MixedFourierFeatures(4_000, 0.5, 0, numeric=(0, 1), categorical=(2, 3), num_categorical=1)
+SEVERAL = MixedFourierFeatures(9_000, (0.1, 0.5, 3.0, 3.0), 0, (0, 1), (2, 3), 1)
+
+
+@pytest.mark.parametrize(
+    ("feature", "weights"), [(ONE, {0.5: 1.0}), (SEVERAL, {0.1: 0.25, 0.5: 0.25, 3.0: 0.5})], ids=["one", "several"]
+)
+def test_inner_products_are_the_weighted_sum_of_kernels(
+    feature: MixedFourierFeatures, weights: dict[float, float]
+) -> None:
+    x = torch.rand(12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x[:, 2:] = torch.nn.functional.one_hot((x[:, 2] < 0.5).long(), 2)
+    squares = torch.cdist(x[:, :2], x[:, :2]).square()
+    gaussian = sum(weight * torch.exp(-squares / (2 * own**2)) for own, weight in weights.items())
     linear = x[:, 2:] @ x[:, 2:].T / 2
-    # 6 standard errors of 4,000 frequencies.
-    assert float((feature(x) @ feature(x).T - gaussian - linear).abs().max()) < 6 / 4_000**0.5
+    # 6 standard errors of so many frequencies.
+    assert float((feature(x) @ feature(x).T - gaussian - linear).abs().max()) < 6 / feature.num_frequencies**0.5
+    norms = feature(x)[:, : 2 * feature.num_frequencies].norm(dim=1)
+    assert float((norms - 1).abs().max()) < 1e-12  # one bound for all of them, and it is reached
 
 
 def test_tables_of_one_kind_only() -> None:
@@ -54,22 +66,6 @@ def test_tables_of_one_kind_only() -> None:
     assert numeric(torch.zeros(2, 1)).shape == (2, 20) and len(numeric.bounded_parts) == 1
     categorical = MixedFourierFeatures(10, 0.5, 0, numeric=(), categorical=(0, 1), num_categorical=1)
     assert categorical(torch.zeros(2, 2)).shape == (2, 2) and categorical.bounded_parts[0].nonnegative
-
-
-SEVERAL = MixedFourierFeatures(9_000, (0.1, 0.5, 3.0, 3.0), 0, (0, 1), (2, 3), 1)
-
-
-def test_several_length_scales_are_the_weighted_sum_of_their_kernels() -> None:
-    x = torch.rand(12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    x[:, 2:] = torch.nn.functional.one_hot((x[:, 2] < 0.5).long(), 2)
-    squares = torch.cdist(x[:, :2], x[:, :2]).square()
-    weighted = zip((0.1, 0.5, 3.0), (0.25, 0.25, 0.5), strict=True)
-    gaussian = sum(weight * torch.exp(-squares / (2 * own**2)) for own, weight in weighted)
-    linear = x[:, 2:] @ x[:, 2:].T / 2
-    # 6 standard errors of 9,000 frequencies.
-    assert float((SEVERAL(x) @ SEVERAL(x).T - gaussian - linear).abs().max()) < 6 / 9_000**0.5
-    norms = SEVERAL(x)[:, : 2 * 9_000].norm(dim=1)
-    assert float((norms - 1).abs().max()) < 1e-12  # one bound for all of them, and it is reached
 
 
 @pytest.mark.parametrize("lengthscale", [(0.1,) * 6, ()])

@@ -1,6 +1,7 @@
 """A whole run with a column of private categories, stage by stage: nothing rare leaves, a verifier recomputes."""
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,7 @@ def staff() -> pd.DataFrame:
     return pd.DataFrame({"pid": people, "x": generator.random(len(people)).round(6), "job": jobs})
 
 
-def settings(**changed: Any) -> None:
-    """params.yaml of a small run, with other values at keys whose dots are two underscores."""
-    whose = {"population": "staff", "unit": "one employee"}
-    unit = {"unit": {"column": "pid", "max_rows": 2}}
-    small_settings(changed, "staff.csv", privacy=whose, ingest=unit)
+settings = partial(small_settings, "staff.csv", "staff", "one employee", 2)
 
 
 @pytest.fixture

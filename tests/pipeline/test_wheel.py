@@ -139,7 +139,7 @@ for name in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_an_upgrade_spends_nothing(environment: dict[str, str], tmp_path: Path) -> None:
-    """The stages run without DVC, in one process; test_settings_stage.py shows what DVC makes of them."""
+    """The stages run without DVC, in one process; test_declared.py shows what DVC makes of them."""
     project = make(environment, tmp_path, "first")
     start(environment, tmp_path, "-m", "likeness", "ledger", "init")
     stages = [stage for stage in STAGES[: STAGES.index("account") + 1] if stage != "evaluate"]

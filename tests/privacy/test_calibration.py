@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from toys import plan_with
 
 from likeness.core.errors import PlanError
 from likeness.privacy.adjacency import Adjacency
@@ -91,14 +92,9 @@ def test_impossible_targets_are_refused(epsilon: float, delta: float) -> None:
         rho_for(epsilon, delta)
 
 
-def made_of(shares: list[QueryShare], **changes: object) -> Plan:
-    usual = {"epsilon": 1.0, "delta": 1e-5, "adjacency": Adjacency.ADD_REMOVE_ONE, "num_records": None}
-    return make_plan(method="m", identity="people", shares=shares, **{**usual, **changes})
-
-
 def plan(shares: list[float], epsilon: float = 1.0, delta: float = 1e-5) -> Plan:
     queries = [QueryShare(f"q{place}", "auxiliary", share) for place, share in enumerate(shares)]
-    return made_of(queries, epsilon=epsilon, delta=delta)
+    return plan_with(queries, epsilon, delta=delta)
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=6), st.floats(0.05, 20))
@@ -124,8 +120,9 @@ def test_wrong_shares_are_refused_with_numbers(shares: list[float]) -> None:
 
 @pytest.mark.parametrize(("adjacency", "num_records"), [(Adjacency.REPLACE_ONE, None), (Adjacency.ADD_REMOVE_ONE, 100)])
 def test_number_of_records_must_fit_the_adjacency(adjacency: Adjacency, num_records: int | None) -> None:
+    shares, target = [QueryShare("q", "auxiliary", 1.0)], {"epsilon": 1.0, "delta": 1e-5, "num_records": num_records}
     with pytest.raises(PlanError, match=r"num_records"):
-        made_of([QueryShare("q", "auxiliary", 1.0)], adjacency=adjacency, num_records=num_records)
+        make_plan(method="m", identity="people", shares=shares, adjacency=adjacency, **target)
 
 
 @given(st.floats(0.01, 50), st.floats(1e-12, 1e-3))

@@ -1,6 +1,7 @@
 """A release of counts, which a process makes without PyTorch: it takes seconds to import."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from toys import plan_with
@@ -19,3 +20,7 @@ PLAN = plan_with([QueryShare("q", "privatize", 1.0)])
 def rows() -> Iterator[Records]:
     generator = np.random.default_rng(0)
     yield Records(generator.random((100, 3)), generator.integers(0, 2, 100))
+
+
+def forbidden() -> Iterator[Any]:
+    raise AssertionError("private rows were opened")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -94,13 +95,16 @@ def test_columns_give_the_sum_of_dense_rows(feature: Any, contributions: EachRec
     assert np.array_equal(lattice_sum(query, chunks), lattice_sum(query, [rows]))
 
 
+SIDE_BY_SIDE = sorted({*np.linspace(0, 1, 9)[1:-1].tolist(), *(0.3 + np.arange(500) * 1e-8).tolist()})
+
+
 @pytest.mark.parametrize(
-    "edges", [(0.5,), tuple(sorted(np.random.default_rng(0).random(200) ** 4)), (-0.5, 0, 1e-12, 1)]
+    "edges", [(0.5,), sorted(np.random.default_rng(0).random(200) ** 4), (-0.5, 0, 1e-12, 1), SIDE_BY_SIDE]
 )
-def test_bins_are_those_of_a_search(edges: tuple[float, ...]) -> None:
-    at = np.array([*edges, 0, 1, -0.0, 0.25, 1 / 4096])
+def test_bins_are_those_of_a_search(edges: Sequence[float]) -> None:
+    at = np.array([*edges, *np.random.default_rng(0).random(500), 0, 1, -0.0, 0.25, 1 / 4096])
     values = np.concatenate([at, np.nextafter(at, -1), np.nextafter(at, 2), [-1, 2, np.inf, -np.inf, -1e-20]])
-    places = Cells(0, len(edges) + 1, edges).cell_indices(values[:, None])
+    places = Cells(0, len(edges) + 1, tuple(edges)).cell_indices(values[:, None])
     assert np.array_equal(places, np.searchsorted(edges, values, side="right"))
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_maps import Trigonometric
+from toys import plan_with
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.engine import Local
@@ -19,7 +20,7 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency, Stability
-from likeness.privacy.plan import QueryShare, make_plan
+from likeness.privacy.plan import QueryShare
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import (
@@ -228,11 +229,7 @@ def test_the_door_adds_the_noise_of_one_record_and_insists_on_people() -> None:
     unit = PrivacyUnit("pid", 20)
 
     def planned(unit: PrivacyUnit | None):
-        shares = [QueryShare("q", "privatize", 1.0)]
-        return make_plan(
-            method="m", identity="people", shares=shares, epsilon=1.0, delta=1e-5, adjacency=ADD, num_records=None,
-            unit=unit,
-        )  # fmt: skip
+        return plan_with([QueryShare("q", "privatize", 1.0)], unit=unit)
 
     def read() -> Iterator[Records]:
         yield rows([4, 1], 0)

@@ -7,12 +7,12 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from counting import COUNTS, DATASET, PLAN, rows
+from counting import COUNTS, DATASET, PLAN, forbidden, rows
 from scipy.stats import chi2
 from toy_maps import Trigonometric
 from toys import ledger_of_people, plan_with
@@ -35,7 +35,6 @@ from likeness.privacy.receipt import FACTS
 from likeness.release import door
 from likeness.release.door import Door
 from likeness.release.query import Query
-from likeness.release.records import Records
 from likeness.release.released import from_bytes, to_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_of
 from likeness.release.store import restore
@@ -50,10 +49,6 @@ def plan(epsilon: float = 1.0, adjacency: Adjacency = ADD, num_records: int | No
 
 def query(frequencies: int = 50) -> Query:
     return Query("q", "privatize", Trigonometric(frequencies, 3, 1.0, seed=0), num_groups=2)
-
-
-def forbidden() -> Iterator[Records]:
-    raise AssertionError("private rows were opened")
 
 
 @pytest.fixture
@@ -394,7 +389,7 @@ CRASH = """
 import os, signal, sys
 import likeness.release.door as door
 import likeness.release.store as store
-from counting import COUNTS, DATASET, PLAN, rows
+from counting import COUNTS, DATASET, PLAN, forbidden, rows
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from counting import forbidden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from toys import plan_with
 
 from likeness.core import retry
 from likeness.core.bounds import PrivacyUnit
@@ -17,7 +19,7 @@ from likeness.core.hashing import sha256_bytes
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency
-from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.privacy.plan import Plan, QueryShare
 from likeness.release import door
 from likeness.release.door import Door
 from likeness.release.partition_selection import COUNT_BITS, PartitionQuery, Partitions, count_partitions, select_keys
@@ -37,11 +39,9 @@ def plan(
     unit: PrivacyUnit | None = None,
     rows: int | None = None,
 ) -> Plan:
-    return make_plan(
-        method="m", identity="people", shares=[QueryShare("embedding", "privatize", 1.0)], epsilon=epsilon,
-        delta=delta, adjacency=ADD if rows is None else REPLACE, num_records=rows, unit=unit,
-        selection=[QueryShare("categories_1", "categories", 0.5, share)],
-    )  # fmt: skip
+    shares = [QueryShare("embedding", "privatize", 1.0)]
+    selection, adjacency = [QueryShare("categories_1", "categories", 0.5, share)], ADD if rows is None else REPLACE
+    return plan_with(shares, epsilon, adjacency, rows, delta=delta, unit=unit, selection=selection)
 
 
 def query(own: Plan, most: int = 100) -> PartitionQuery:
@@ -167,9 +167,6 @@ def test_released_once_with_its_cost_and_nothing_of_the_rest(tmp_path) -> None:
     def rows() -> Iterator[Partitions]:
         yield Partitions([*texts(nurse=5_000, other=400), SECRET, None])
         yield Partitions(texts(clerk=5_000))
-
-    def forbidden() -> Iterator[Partitions]:
-        raise AssertionError("private rows were opened")
 
     first = Door(own, ledger, DATASET, rows).release(query(own))
     records = ledger.records()

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from counting import forbidden
+from toys import plan_with
 
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError, DataError, LikenessError, PlanError, ReleaseError
@@ -13,7 +15,7 @@ from likeness.features.column_marginals import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
-from likeness.privacy.plan import Plan, QueryShare, make_plan
+from likeness.privacy.plan import Plan, QueryShare
 from likeness.privacy.receipt import Receipt
 from likeness.release.door import Door
 from likeness.release.query import Query
@@ -28,9 +30,7 @@ ROWS = Dataset("people", "digest", unit=UNIT)
 
 
 def plan(unit: PrivacyUnit | None = UNIT) -> Plan:
-    shares = [QueryShare("q", "privatize", 1.0)]
-    own = {"method": "m", "identity": "people", "shares": shares, "epsilon": 1.0, "delta": 1e-5, "unit": unit}
-    return make_plan(**own, adjacency=ADD, num_records=None)
+    return plan_with([QueryShare("q", "privatize", 1.0)], unit=unit)
 
 
 def rows(*chunks: list[int] | None) -> Iterator[Records]:
@@ -38,10 +38,6 @@ def rows(*chunks: list[int] | None) -> Iterator[Records]:
         count = 4 if people is None else len(people)
         numbers = None if people is None else np.array(people, dtype=np.int64)
         yield Records(np.zeros((count, 1)), np.zeros(count, dtype=np.int64), numbers)
-
-
-def forbidden() -> Iterator[Records]:
-    raise AssertionError("private rows were opened")
 
 
 @pytest.fixture
@@ -128,20 +124,14 @@ def test_an_identity_keeps_its_unit_of_privacy(ledger: Ledger) -> None:
 def test_what_another_bound_has_paid_for_is_not_paid_for_this_one(ledger: Ledger) -> None:
     """A plan that cannot finish does not start: its other query was answered at that cost, for other bounds."""
     shares = [QueryShare("q", "privatize", 0.5), QueryShare("other", "auxiliary", 0.5)]
-    plans = [
-        replace(plan(unit), queries=two.queries) for unit in (UNIT, PrivacyUnit("pid", 2)) for two in [_two(shares)]
-    ]
+    queries = plan_with(shares).queries
+    plans = [replace(plan(unit), queries=queries) for unit in (UNIT, PrivacyUnit("pid", 2))]
     other = replace(QUERY, name="other", stage="auxiliary")
     ledger.change_cap("people", 1.3, 1e-5)  # room for three quarters of a plan more
     for query in (other, QUERY):
         Door(plans[0], ledger, ROWS, lambda: rows([0])).release(query)
     with pytest.raises(BudgetError, match="over budget"):
         Door(plans[1], ledger, replace(ROWS, unit=plans[1].unit), forbidden).release(QUERY)
-
-
-def _two(shares: list[QueryShare]) -> Plan:
-    own = {"method": "m", "identity": "people", "shares": shares, "epsilon": 1.0, "delta": 1e-5}
-    return make_plan(**own, adjacency=ADD, num_records=None)
 
 
 def test_plans_and_receipts_keep_their_units(ledger: Ledger) -> None:
@@ -164,9 +154,5 @@ def test_what_is_not_proved_is_refused() -> None:
         lattice_sensitivity_squared(QUERY.bounded_parts, 8, Stability.ONE_APPEARS, rows=0)
     with pytest.raises(PlanError, match=r"needs privacy\.adjacency: add_remove_one"):
         lattice_sensitivity_squared(QUERY.bounded_parts, 8, Stability.ONE_REPLACED, rows=2)
-    shares = [QueryShare("q", "privatize", 1.0)]
     with pytest.raises(PlanError, match=r"Set privacy\.adjacency: add_remove_one"):
-        make_plan(
-            method="m", identity="p", shares=shares, epsilon=1.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE,
-            num_records=9, unit=UNIT,
-        )  # fmt: skip
+        plan_with([QueryShare("q", "privatize", 1.0)], adjacency=Adjacency.REPLACE_ONE, rows=9, unit=UNIT)

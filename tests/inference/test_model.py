@@ -1,4 +1,4 @@
-"""Releases drawn again from a model, and the pooling of what is computed from them."""
+"""Tables of the fitted model beside rows that it draws, releases drawn again from it, and the pooling of these."""
 
 from dataclasses import replace
 from functools import cache
@@ -12,9 +12,11 @@ from toy_release import ROWS, SCHEMA, exact, method
 from likeness import combine
 from likeness.core import rng
 from likeness.core.errors import ParamsError
-from likeness.generators.base import Compute
+from likeness.generators.base import Compute, Generator
+from likeness.inference import model
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import measurements
+from likeness.inference.model import FittedModel
 from likeness.methods import METHODS
 from likeness.methods.base import Context
 from likeness.methods.fit import fit
@@ -26,12 +28,65 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.synthetic_table import typed_rows
 from likeness.release.released import Released
 
+
+@cache
+def fitted() -> FittedModel:
+    released = {one.receipt.query: one for one in exact()}
+    auxiliary = {name: one for name, one in released.items() if name != "embedding"}
+    return FittedModel(
+        SCHEMA, fit(method(), Context(SCHEMA, "add_remove_one", None, 0), auxiliary, released["embedding"])[0]
+    )
+
+
+@pytest.mark.parametrize("names", [("c",), ("c", "y"), ("y", "age", "c")])
+def test_shares_are_those_of_drawn_rows(names: tuple[str, ...]) -> None:
+    """Each share of 20,000 rows within .02. The order of the names is that of the index, label or not."""
+    shares = fitted().marginal(names)
+    ages = fitted().marginal("age").index
+    ends = [-1, *(int(label.split("..")[-1]) for label in ages)]
+    rows = typed_rows(fitted().saved, SCHEMA, 20_000, 0, {}).assign(
+        age=lambda frame: pd.cut(frame.age, ends, labels=ages)
+    )
+    drawn = rows.groupby(list(names), observed=False).size() / len(rows)
+    assert list(shares.index.names) == list(names) and shares.sum() == pytest.approx(1)
+    assert len(shares) == len(drawn) and shares.to_numpy() == pytest.approx(drawn[shares.index].to_numpy(), abs=0.02)
+
+
+def test_one_name_is_a_list_of_one_and_missing_is_a_cell() -> None:
+    shares = fitted().marginal("d")
+    assert shares.equals(fitted().marginal(["d"])) and list(shares.index.isna()) == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(("c", "c"), "different names"), ((), "at least one"), (("height",), "one of y, c.*got .height")],
+)
+def test_a_wrong_question_is_refused(names: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ParamsError, match=message):
+        fitted().marginal(names)
+
+
+def test_a_table_of_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "MOST_CELLS", 11)
+    assert len(fitted().marginal(["c", "y"])) == 6
+    with pytest.raises(ParamsError, match=r"age, c have 12 cells, more than 11\. Name fewer columns"):
+        fitted().marginal(["age", "c"])
+
+
+def test_a_model_without_tables_is_refused_by_the_name_of_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: SavedGenerator = fitted().saved
+    monkeypatch.setattr(type(saved.network), "table_cells", Generator.table_cells)
+    other = replace(fitted(), saved=replace(saved, provenance={**saved.provenance, "method": "merf"}))
+    with pytest.raises(ParamsError, match=r"merf has no tables.*Use method marginals"):
+        other.marginal("c")
+
+
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
 ROW_SETS = (RowSet(CONTEXT, ""),)
 
 
 @cache
-def fitted() -> tuple[dict[str, Released], SavedGenerator]:
+def released_model() -> tuple[dict[str, Released], SavedGenerator]:
     released = {one.receipt.query: one for one in exact()}
     auxiliary = {name: one for name, one in released.items() if name != "embedding"}
     return released, fit(method(), CONTEXT, auxiliary, released["embedding"])[0]
@@ -43,7 +98,7 @@ def without_noise(one: Released) -> Released:
 
 def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
     """Rows that the model draws have the numbers of a redrawn release without noise, within three per cent points."""
-    released, saved = fitted()
+    released, saved = released_model()
     counts, random = ROWS * np.array(saved.class_weights), rng.public(0, "test")
     again = [
         redrawn(without_noise(one), saved.network, counts, random) for name, one in released.items() if name != "steps"
@@ -69,7 +124,7 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
 
 
 def test_products_are_drawn_again_as_the_rows_of_the_model_have_them() -> None:
-    released, saved = fitted()
+    released, saved = released_model()
     counts, one = ROWS * np.array(saved.class_weights), released["products"]
     again = redrawn(without_noise(one), saved.network, counts, rng.public(0, "test")).values / ROWS
     feature = from_spec({key: value for key, value in one.receipt.feature.items() if key != "terms"})
@@ -79,7 +134,7 @@ def test_products_are_drawn_again_as_the_rows_of_the_model_have_them() -> None:
 
 def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:
     """The mean square of 826 coordinates in units of σ; outside of .7 ... 1.3 with probability below 1e-6."""
-    released, saved = fitted()
+    released, saved = released_model()
     counts, one = ROWS * np.array(saved.class_weights), released["embedding"]
     noisy = redrawn(one, saved.network, counts, rng.public(1, "test")).values
     smooth = redrawn(without_noise(one), saved.network, counts, rng.public(1, "test")).values
@@ -88,7 +143,7 @@ def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:
 
 
 def test_replicates_are_repeatable_and_scatter() -> None:
-    released, saved = fitted()
+    released, saved = released_model()
     drawn = [list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7)) for _ in range(2)]
     first, again = ([model.network.arrays()["logits"] for (model,), _ in models] for models in drawn)
     assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
@@ -97,7 +152,7 @@ def test_replicates_are_repeatable_and_scatter() -> None:
 
 def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
     """The penalty serves synthetic rows; replicates have none."""
-    released, saved = fitted()
+    released, saved = released_model()
     settings, objective = [], Marginals.objective
 
     def spy(self: Marginals, *given: Any) -> Any:
@@ -111,7 +166,7 @@ def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.Mo
 
 def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their bias is the distance from the table, so they may not come from the base. One fit makes both, from there."""
-    released, saved = fitted()
+    released, saved = released_model()
     models, starts, refit = [], [], Marginals.refit
 
     def spy(one: Released, model: Any, *given: Any) -> Released:
@@ -131,7 +186,7 @@ def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pyte
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"marginals"}))
 def test_a_method_whose_model_gives_no_counts_is_refused(name: str) -> None:
-    released, saved = fitted()
+    released, saved = released_model()
     with pytest.raises(ParamsError, match=f"{name} makes no replicates.*Use method marginals"):
         next(replicates(METHODS[name](), ROW_SETS, released.values(), [saved], Compute(), 2, 0))
 
@@ -182,7 +237,7 @@ def test_what_cannot_be_pooled_is_refused(given: tuple, message: str) -> None:
 
 def test_releases_that_bins_come_from_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """A histogram that is drawn again would make other bins than those whose records the release counts."""
-    released, saved = fitted()
+    released, saved = released_model()
     drawn: list[str] = []
 
     def spy(one: Released, *given: Any) -> Released:
@@ -197,7 +252,7 @@ def test_releases_that_bins_come_from_stay(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_both_row_sets_of_histories_get_their_own_noise() -> None:
     """With one stream, the noise of people would come back in their transitions."""
-    released, saved = fitted()
+    released, saved = released_model()
     noise = []
     for prefix in ("", "next_"):
         source = _Source(method(), ROW_SETS[0], list(released.values()), saved, Compute())
