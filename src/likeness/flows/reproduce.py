@@ -5,11 +5,9 @@ So ``dvc repro``, ``dvc status``, ``dvc push`` and ``dvc.lock`` know of no diffe
 works. The process of another command ends with this one, also where a signal ends that.
 """
 
-import _thread
 import contextlib
 import ctypes
 import gc
-import importlib
 import logging
 import os
 import re
@@ -17,18 +15,18 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
+from likeness.core.errors import LikenessError
 from likeness.core.messages import LOG, MARK, REPORT, Listen, Report, heard_by
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.pipeline.dvc_repair import dvc_environment, dvc_processes, set_aside
-from likeness.pipeline.run_stage import perform_stage
-from likeness.stages import STAGES, script
+from likeness.pipeline.run_stage import perform_stage, script, stage_function
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 
@@ -37,7 +35,6 @@ _ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sign
 _OTHER_RUN = (
     f"{ProjectPaths.lock_of_dvc} names it. Wait until it ends, or end it. If that process is no run, delete the file."
 )
-_GRACE = 60.0  # seconds for a stage in this process to end itself after its time is up
 _WORK: ContextVar["_Work"] = ContextVar("work")
 """Who runs the commands of DVC's stages; without one DVC does."""
 
@@ -48,10 +45,6 @@ class Outcome:
 
     ending: Ending
     message: str
-
-
-class _StageError(Exception):
-    """The command of a stage failed. The text is the message, if there is one."""
 
 
 def reproduce(
@@ -98,36 +91,31 @@ def reproduce(
 
 
 def _repository(root: Path) -> Any:
-    """The project as DVC's library sees it, quiet, with our way to run commands."""
-    import dvc.stage.run
+    """The project as DVC's library sees it, quiet. It asks :class:`_Work` to run commands, where there is one."""
+    import dvc.stage.run as dvc_run
     from dvc.repo import Repo
 
-    if dvc.stage.run.cmd_run is not _run_command:
-        _Work.other = staticmethod(dvc.stage.run.cmd_run)
-        dvc.stage.run.cmd_run = _run_command
+    if not hasattr(dvc_run.cmd_run, "by_dvc"):
+        by_dvc = dvc_run.cmd_run
+
+        def run_command(stage: Any, dry: bool = False, run_env: Any = None) -> None:
+            work = None if dry else _WORK.get(None)
+            by_dvc(stage, dry, run_env) if work is None else work.run(stage)
+
+        run_command.by_dvc = by_dvc  # type: ignore[attr-defined]
+        dvc_run.cmd_run = run_command
     logging.getLogger("dvc").setLevel(logging.CRITICAL)
     site = dvc_environment(root)["DVC_SITE_CACHE_DIR"]
     return Repo(str(root), config={"core": {"site_cache_dir": site}}, _wait_for_lock=True)
 
 
-def _run_command(stage: Any, dry: bool = False, run_env: Any = None) -> None:
-    """Run the command of a stage, in place of DVC's function of this signature; DVC's lock is free meanwhile."""
-    work = _WORK.get(None)
-    if work is None or dry:
-        _Work.other(stage, dry, run_env)
-    else:
-        work.run(stage)
-
-
 class _Work:
-    """The command of one stage.
+    """The command of one stage. DVC's lock is free while it works.
 
     Attributes:
         began: whether it was started. heard: whether it said anything.
-        message: why it failed, for a person; empty without a reason.
+        message: why it failed, for a person; empty if it did not.
     """
-
-    other: Callable[..., None]
 
     def __init__(self, root: Path, name: str, listen: Listen, timeout: float) -> None:
         self.root, self.name, self.timeout = root, name, timeout
@@ -136,23 +124,20 @@ class _Work:
         self._listen = listen
 
     def run(self, stage: Any) -> None:
-        """Run it, here or in a process.
+        """Run the command of a stage of DVC, here or in a process.
 
         Raises:
-            _StageError: it failed, or took too long.
+            LikenessError: it failed, or took too long.
         """
-        self.began, late = True, threading.Event()
-        in_main_thread = threading.current_thread() is threading.main_thread()  # else no signal could end it
-        work = self._here if in_main_thread and self._is_ours(stage.cmd) else self._elsewhere
+        self.began = True
+        # A signal ends a stage in this process. Python gives it to the main thread, and Windows has no such timer.
+        in_reach = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
         try:
-            work(stage, late)
-        except BaseException:
-            if not late.is_set():
-                raise
-        if late.is_set():
+            self.message = self._here() if in_reach and self._is_ours(stage.cmd) else self._elsewhere(stage)
+        except TimeoutError:
             self.message = f"{self.name}: stopped after {self.timeout:g} s. {self.remedy}"
         if self.message:
-            raise _StageError(self.message)
+            raise LikenessError(self.message)
 
     def hear(self, report: Report) -> None:
         """Pass a line on."""
@@ -161,38 +146,32 @@ class _Work:
 
     def _is_ours(self, command: Any) -> bool:
         """Tell whether the command starts a stage of Likeness by a file that nobody changed."""
-        if self.name not in STAGES or command != f"python -m stages.{self.name}":
-            return False
         path = self.root / "stages" / f"{self.name}.py"
-        return path.exists() and path.read_text(encoding="utf-8") == script(self.name)
+        unchanged = path.exists() and path.read_text(encoding="utf-8") == script(self.name)
+        return unchanged and command == f"python -m stages.{self.name}"
 
-    def _here(self, _stage: Any, late: threading.Event) -> None:
+    def _here(self) -> str:
         """Run a stage of Likeness in this process; memory that it needed is given back."""
 
-        def stop() -> None:
-            late.set()
-            _interrupt()
-            if not ended.wait(_GRACE):  # it hangs where Python cannot interrupt it
-                os._exit(128 + signal.SIGTERM)
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            raise _OutOfTime
 
-        ended = threading.Event()
-        clock = threading.Timer(self.timeout, stop)
-        clock.daemon = True
-        clock.start()
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, self.timeout)
         try:
             with heard_by(self.hear):
-                failure = perform_stage(
-                    self.name, importlib.import_module(f"likeness.stages.{self.name}").main, self.root
-                )
+                failure = perform_stage(self.name, stage_function(self.name), self.root)
+            return failure.message if failure else ""
+        except _OutOfTime:
+            raise TimeoutError from None
         finally:
-            clock.cancel()
-            ended.set()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
             _give_memory_back()
-        self.message = failure.message if failure else ""
 
-    def _elsewhere(self, stage: Any, late: threading.Event) -> None:
+    def _elsewhere(self, stage: Any) -> str:
         """Run a command by the shell, in a new group of processes, all of which an exception kills."""
-        failure = ProjectPaths(self.root).markers / f"{self.name}.failed"
+        failure, late = ProjectPaths(self.root).markers / f"{self.name}.failed", threading.Event()
         failure.unlink(missing_ok=True)
         process = subprocess.Popen(
             stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd),
@@ -217,9 +196,8 @@ class _Work:
         clock.start()
         try:
             for line in process.stdout:
-                for part in filter(
-                    None, _PARTS.split(line)
-                ):  # what a stage writes without an end of line stands before
+                # What a stage writes without an end of line stands before the mark.
+                for part in filter(None, _PARTS.split(line)):
                     self.hear(Report.read(part))
             process.wait()
         except BaseException:
@@ -227,19 +205,14 @@ class _Work:
             raise
         finally:
             clock.cancel()
-        if process.returncode:
-            self.message = (
-                failure.read_text(encoding="utf-8") if failure.exists() else ""
-            )  # empty where the disk is full
-            self.message = self.message or f"{self.name}: it failed. {self.remedy}"
+        if late.is_set():
+            raise TimeoutError
+        text = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
+        return (text or f"{self.name}: it failed. {self.remedy}") if process.returncode else ""
 
 
-def _interrupt() -> None:
-    """Raise KeyboardInterrupt in the main thread, also where it waits."""
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    else:
-        _thread.interrupt_main()
+class _OutOfTime(BaseException):
+    """The time of a stage in this process is up. No handler of a stage takes it for its own error."""
 
 
 def _give_memory_back() -> None:

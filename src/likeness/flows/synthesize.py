@@ -10,7 +10,6 @@ import atexit
 import json
 import logging
 import signal
-import subprocess
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -36,8 +35,11 @@ from likeness.core.paths import ProjectPaths
 from likeness.core.retry import retry_on_disconnect
 from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
-from likeness.pipeline.dvc_repair import dvc_environment
+from likeness.ledger.budget import Cost
+from likeness.ledger.witness import trailer
 from likeness.pipeline.project import Project
+from likeness.pipeline.run_stage import errors_in_words
+from likeness.preflight.cost import afford, remainder
 
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
 _MINUTE, _DAY = 60.0, 86_400.0
@@ -65,10 +67,12 @@ def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
 @task(task_run_name="budget", retries=0, cache_policy=NO_CACHE, persist_result=False)
 def budget(root: str) -> State[None]:
     """Ask the ledger whether the cap has room for a run, before a stage reads data: Affordable, or Failed."""
-    done = _likeness(Path(root), "ledger", "afford")
-    if done.returncode:
-        return Failed(message=done.stderr.strip() or "likeness ledger afford ended without a message")
-    return Completed(name="Affordable", message=done.stdout.strip())
+    try:
+        with errors_in_words():
+            costs, left = afford([Project.load(Path(root))])
+    except LikenessError as error:
+        return Failed(message=str(error))
+    return Completed(name="Affordable", message=remainder(left, Cost.total(costs)))
 
 
 @flow(name="synthesize", retries=0, persist_result=False, log_prints=False)
@@ -132,20 +136,6 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
     return Completed(message=", ".join(endings))
 
 
-def _likeness(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """``likeness WORDS`` in ``root``; what it prints is safe to show."""
-    command = [sys.executable, "-m", "likeness", *arguments]
-    return subprocess.run(
-        command,
-        cwd=root,
-        env=dvc_environment(root),
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
-
-
 def _failed_state(message: str) -> State[None]:
     """A failed state; its name is OverBudget where a cap refused the run."""
     return Failed(name="OverBudget" if _OVER in message else "Failed", message=message)
@@ -161,9 +151,9 @@ def publish(paths: ProjectPaths, account: bool) -> None:
         paths: of the project.
         account: leave table and statement too. After a failure they may be of an earlier run; the head never is.
     """
-    head = _likeness(paths.root, "ledger", "witness")
-    if head.returncode == 0:  # an outside witness, see PRIVACY.md
-        _leave(MarkdownArtifact(key="ledger-head", markdown=f"`{head.stdout.strip()}`"))
+    with suppress(LikenessError):  # there may be no ledger yet
+        head = Project.load(paths.root).ledger.head()
+        _leave(MarkdownArtifact(key="ledger-head", markdown=f"`{trailer(head)}`"))  # a witness, see PRIVACY.md
     if account and paths.privacy.exists():
         privacy = json.loads(paths.privacy.read_text(encoding="utf-8"))
         _leave(TableArtifact(key="privacy", table=privacy_table(privacy), description=_headline(privacy)))

@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from likeness.core.errors import LikenessError
@@ -37,6 +38,24 @@ class Failure:
 
     code: int
     message: str
+
+
+def script(stage: str) -> str:
+    """The file of a project that starts a stage."""
+    return f'''"""{stage}: `likeness.stages.{stage}` says what it reads, writes and spends."""
+
+from likeness.pipeline.run_stage import run_stage
+from likeness.stages.{stage} import main
+
+if __name__ == "__main__":
+    run_stage("{stage}", main)
+'''
+
+
+def stage_function(name: str) -> Stage:
+    """The function of a stage, as its script finds it."""
+    main: Stage = import_module(f"likeness.stages.{name}").main
+    return main
 
 
 def run_stage(name: str, main: Stage, root: Path = Path()) -> None:

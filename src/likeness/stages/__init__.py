@@ -30,20 +30,6 @@ FOLDERS = {
 }
 """Folders of the package that a stage loads, beside those that all stages load. ``settings`` runs every time."""
 
-STAGES = ("settings", *FOLDERS)
-
-
-def script(stage: str) -> str:
-    """The file of a project that starts a stage."""
-    return f'''"""{stage}: `likeness.stages.{stage}` says what it reads, writes and spends."""
-
-from likeness.pipeline.run_stage import run_stage
-from likeness.stages.{stage} import main
-
-if __name__ == "__main__":
-    run_stage("{stage}", main)
-'''
-
 
 def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[str, str]:
     """Give each stage a text that changes when a file of the package that it loads changes.
