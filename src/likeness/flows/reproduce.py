@@ -130,11 +130,10 @@ class _Work:
             LikenessError: it failed, or took too long.
         """
         self.began = True
-        # A signal ends a stage in this process. Python gives it to the main thread, and Windows has no such timer.
-        in_reach = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+        in_reach = threading.current_thread() is threading.main_thread()  # of a signal, which ends a stage here
         try:
             self.message = self._here() if in_reach and self._is_ours(stage.cmd) else self._elsewhere(stage)
-        except TimeoutError:
+        except _OutOfTime:
             self.message = f"{self.name}: stopped after {self.timeout:g} s. {self.remedy}"
         if self.message:
             raise LikenessError(self.message)
@@ -152,22 +151,12 @@ class _Work:
 
     def _here(self) -> str:
         """Run a stage of Likeness in this process; memory that it needed is given back."""
-
-        def stop(_number: int, _frame: FrameType | None) -> None:
-            raise _OutOfTime
-
-        before = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, self.timeout)
         try:
-            with heard_by(self.hear):
+            with _time_limit(self.timeout), heard_by(self.hear):
                 failure = perform_stage(self.name, stage_function(self.name), self.root)
-            return failure.message if failure else ""
-        except _OutOfTime:
-            raise TimeoutError from None
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
             _give_memory_back()
+        return failure.message if failure else ""
 
     def _elsewhere(self, stage: Any) -> str:
         """Run a command by the shell, in a new group of processes, all of which an exception kills."""
@@ -206,13 +195,32 @@ class _Work:
         finally:
             clock.cancel()
         if late.is_set():
-            raise TimeoutError
+            raise _OutOfTime
         text = failure.read_text(encoding="utf-8") if failure.exists() else ""  # empty where the disk is full
         return (text or f"{self.name}: it failed. {self.remedy}") if process.returncode else ""
 
 
 class _OutOfTime(BaseException):
-    """The time of a stage in this process is up. No handler of a stage takes it for its own error."""
+    """The time of a stage is up. No handler of a stage takes it for an error of its own."""
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise :class:`_OutOfTime` in this main thread after so many seconds; on Windows never."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise _OutOfTime
+
+    if hasattr(signal, "setitimer"):
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    else:
+        yield
 
 
 def _give_memory_back() -> None:
