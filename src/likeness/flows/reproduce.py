@@ -132,7 +132,7 @@ class _Work:
         self.began = True
         in_reach = threading.current_thread() is threading.main_thread()  # of a signal, which ends a stage here
         try:
-            self.message = self._here() if in_reach and self._is_ours(stage.cmd) else self._elsewhere(stage)
+            self.message = self._run_in_process() if in_reach and self._is_ours(stage.cmd) else self._run_command(stage)
         except _OutOfTime:
             self.message = f"{self.name}: stopped after {self.timeout:g} s. {self.remedy}"
         if self.message:
@@ -149,7 +149,7 @@ class _Work:
         unchanged = path.exists() and path.read_text(encoding="utf-8") == script(self.name)
         return unchanged and command == f"python -m stages.{self.name}"
 
-    def _here(self) -> str:
+    def _run_in_process(self) -> str:
         """Run a stage of Likeness in this process; memory that it needed is given back."""
         try:
             with _time_limit(self.timeout), heard_by(self.hear):
@@ -158,7 +158,7 @@ class _Work:
             _give_memory_back()
         return failure.message if failure else ""
 
-    def _elsewhere(self, stage: Any) -> str:
+    def _run_command(self, stage: Any) -> str:
         """Run a command by the shell, in a new group of processes, all of which an exception kills."""
         failure, late = ProjectPaths(self.root).markers / f"{self.name}.failed", threading.Event()
         failure.unlink(missing_ok=True)
