@@ -177,7 +177,7 @@ def test_a_series_has_room_for_years_of_nights(project: Path, monkeypatch: pytes
     assert schedule(Project.load(), "night", 5).room == 1023
     ledger, name = Ledger.open(locate()), "uci-adult-1994"
     ledger.declare_population(name, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
-    night = cohort_members(ledger, name, "1", ["ann"])
+    night = cohort_members(ledger.chain, name, "1", ["ann"])
     cost, unit = rho_for(10.0, 1e-5) / 2, PrivacyUnit("pid", 1)
     about = {"unit": unit, "group": night.group, "first_nights": night.first_nights}
     ledger.reserve(

@@ -30,6 +30,7 @@ from likeness.core import retry
 from likeness.core.errors import LikenessError
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger import records as records_of
+from likeness.ledger.chain import Chain
 from likeness.ledger.database import RECORDS, RELEASES
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger, recover
@@ -89,7 +90,7 @@ class Year:
 
     def connect(self) -> Any:
         """A transaction of the database's owner, who may switch triggers off."""
-        return Ledger.open(locate())._engine.begin()
+        return Ledger.open(locate()).chain.engine.begin()
 
     def save(self) -> None:
         """A backup of the database and its store."""
@@ -193,7 +194,7 @@ def lost_record(year: Year, night: int, dice: random.Random) -> list[str]:
     year.restore()
     shutil.rmtree(year.field.anchor)
     year.field.anchor.mkdir()
-    place = Ledger._connect(locate())
+    place = Chain.connect(locate())
     place.write_anchor(place.records())
     try:
         check_witnesses(Ledger.open(locate()).records(), witness)

@@ -62,7 +62,7 @@ def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
 
 
 def tonight(ledger: Ledger, names: Iterable[str], attempt: str = "1") -> CohortNight:
-    return cohort_members(ledger, "people", attempt, names)
+    return cohort_members(ledger.chain, "people", attempt, names)
 
 
 def request(key: str, night: CohortNight, rho: float = 0.1 * CAP, **changes: Any) -> Reservation:

@@ -17,7 +17,7 @@ from toys import ADD, CAP, ledger_of_people, request
 
 from likeness.bundle.files import chain_extract
 from likeness.core.errors import BudgetError, LedgerError
-from likeness.ledger.chain import anchor_path, copies_path
+from likeness.ledger.chain import Chain, anchor_path, copies_path
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.records import Record
@@ -156,8 +156,8 @@ def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="reanchor"):
         Ledger.open(home)
     with pytest.raises(LedgerError, match="not the newest"):
-        Ledger.reanchor(home, "0" * 64)
-    Ledger.reanchor(home, head)
+        Chain.reanchor(home, "0" * 64)
+    Chain.reanchor(home, head)
     Ledger.open(home)
 
 
@@ -172,7 +172,7 @@ def test_a_moved_ledger_says_how_it_goes_on(ledger: Ledger, tmp_path: Path, monk
     with pytest.raises(LedgerError, match="set LIKENESS_ANCHOR to the old folder of anchors"):
         Ledger.open(locate())
     monkeypatch.setenv("LIKENESS_ANCHOR", str(old.anchor))
-    Ledger.reanchor(locate(), head)
+    Chain.reanchor(locate(), head)
     Ledger.open(locate())
 
 
@@ -281,7 +281,7 @@ def test_a_file_whose_text_is_spoiled_is_told_plainly(ledger: Ledger, old: bytes
     ],
 )
 def test_what_the_disk_refuses_has_a_remedy_of_its_own(ledger: Ledger, fault: str, remedy: str) -> None:
-    event.listen(ledger._engine, "begin", lambda connection: connection.exec_driver_sql(fault))
+    event.listen(ledger.chain.engine, "begin", lambda connection: connection.exec_driver_sql(fault))
     with pytest.raises(LedgerError, match=remedy) as refused:
         ledger.reserve(dataclasses.replace(request("k", CAP / 2), details={"query": "q" * 10_000}))
     assert "backup" not in str(refused.value) and len(Ledger.open(locate()).records()) == 2

@@ -17,6 +17,7 @@ from toys import ADD, ledger_of_people, plan_with, request, schema_with
 from likeness import Synthesizer
 from likeness.core.errors import DataError, LedgerError
 from likeness.features.column_marginals import Constant
+from likeness.ledger.chain import Chain
 from likeness.ledger.database import VERSION, VERSIONS, make_engine
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
@@ -259,7 +260,7 @@ def test_a_ledger_that_moved_or_has_other_people_stops_nobody(
     moved = Home(tmp_path / "moved", folder)
     head = Ledger.open(Home(home, folder)).head().head
     home.rename(moved.path)
-    Ledger.reanchor(moved, head)
+    Chain.reanchor(moved, head)
     assert len(list(folder.glob("*.json"))) == 2
     Ledger.start()
     assert Project.load().ledger_to_spend
@@ -271,7 +272,7 @@ def test_a_ledger_of_another_version_is_named(
     """Its cap counts: what this version does not know may be a release."""
     places = Home(*(tmp_path / "other" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")))
     old = Ledger.create(places)
-    with old.appending() as records:
+    with old.chain.appending() as records:
         body = {"identity": "people", "adjacency": str(ADD), "epsilon": 1.0, "delta": 1e-5, "person": None}
         append(records, "cap", body)
     monkeypatch.setenv("LIKENESS_ANCHOR", str(places.anchor))

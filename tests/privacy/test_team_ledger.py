@@ -17,7 +17,7 @@ from toys import ADD, CAP, ledger_of_people, request
 
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.core.retry import retry_on_disconnect, transient
-from likeness.ledger.chain import anchor_path
+from likeness.ledger.chain import Chain, anchor_path
 from likeness.ledger.database import holding
 from likeness.ledger.first_nights import cohort_members
 from likeness.ledger.home import Home, locate
@@ -125,8 +125,8 @@ def test_a_writer_needs_only_to_read_and_insert(
     own = Ledger.open(locate())
     own.reserve(request("k", CAP / 2))
     own.commit("k", "00", b"bytes")
-    assert own.released_bytes("k") == b"bytes"
-    assert cohort_members(own, "people", "1", ["ann"]).members == {"ann"}
+    assert own.chain.released_bytes("k") == b"bytes"
+    assert cohort_members(own.chain, "people", "1", ["ann"]).members == {"ann"}
     for forbidden in ("DROP TRIGGER records_append_only ON records", "ALTER TABLE records DISABLE TRIGGER ALL"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             execute(as_writer, forbidden)
@@ -158,9 +158,9 @@ def test_a_machine_joins_with_key_and_head_and_keeps_an_anchor_of_its_own(
     with pytest.raises(LedgerError, match=r"no anchor .* likeness ledger reanchor HEAD"):
         Ledger.open(second)
     with pytest.raises(LedgerError, match="not the one given"):
-        Ledger.reanchor(second, "0" * 64)
+        Chain.reanchor(second, "0" * 64)
     ledger.reserve(request("k1", CAP / 4))  # somebody is always faster
-    Ledger.reanchor(second, head)
+    Chain.reanchor(second, head)
     for place in range(3):
         ledger.reserve(request(f"more{place}", CAP / 8))
     assert Ledger.open(second).head().count == 6
@@ -203,7 +203,7 @@ def test_after_an_old_dump_the_machine_that_read_most_brings_all_records_back(
     ledger: Ledger, url: str, machine: Callable[..., Home]
 ) -> None:
     second = machine("second")
-    Ledger.reanchor(second, ledger.head().head)
+    Chain.reanchor(second, ledger.head().head)
     ledger.reserve(request("k1", CAP / 4))
     ledger.commit("k1", "00")
     whole = ledger.records()
@@ -219,10 +219,10 @@ def test_costs_that_an_old_dump_lost_are_back_on_every_machine_that_went_on_with
     ledger: Ledger, url: str, machine: Callable[..., Home]
 ) -> None:
     second, third = machine("second"), machine("third")
-    Ledger.reanchor(second, ledger.head().head)
+    Chain.reanchor(second, ledger.head().head)
     ledger.reserve(dataclasses.replace(request("k1", CAP / 4), rows_digests=("d" * 64,)))
     ledger.commit("k1", "00")
-    Ledger.reanchor(third, ledger.head().head)
+    Chain.reanchor(third, ledger.head().head)
     without_triggers(url, "DELETE FROM records WHERE seq > 2")
     other = Ledger.open(second)
     other.reserve(request("k1", CAP / 4))  # drawn a second time
@@ -247,7 +247,7 @@ def test_an_identical_request_on_another_machine_gets_the_same_bytes(
 
     first = Door(plan(), ledger, DATASET, rows).release(query())
     second = machine("second")
-    Ledger.reanchor(second, ledger.head().head)
+    Chain.reanchor(second, ledger.head().head)
     assert Door(plan(), Ledger.open(second), DATASET, forbidden).release(query()) == first
     assert list(second.releases.iterdir()) == list(locate().releases.iterdir()) == []
     assert list(second.staging.iterdir()) == list(locate().staging.iterdir()) == []
@@ -259,7 +259,7 @@ def test_bytes_and_commit_are_there_together_or_not_at_all(ledger: Ledger, url: 
     without_triggers(url, "CREATE UNIQUE INDEX planted ON releases ((1)); INSERT INTO releases VALUES ('x', 'y')")
     with pytest.raises(LedgerError, match="cannot be used"):
         ledger.commit("k", "00", b"bytes")
-    assert [r.kind for r in ledger.records()][-1] == "reserve" and ledger.released_bytes("k") is None
+    assert [r.kind for r in ledger.records()][-1] == "reserve" and ledger.chain.released_bytes("k") is None
     assert Ledger.open(locate()).head() == ledger.head()
 
 
@@ -287,7 +287,7 @@ def test_machines_racing_for_the_last_of_the_budget(ledger: Ledger, machine: Cal
     head = ledger.head().head
     for place in range(writers):
         home = machine(f"m{place}")
-        Ledger.reanchor(home, head)
+        Chain.reanchor(home, head)
         racers.append(context.Process(target=write, args=(home, f"w{place}", steps, CAP / fits, start, told)))
     for racer in racers:
         racer.start()
@@ -349,14 +349,14 @@ def test_what_a_cut_connection_stopped_is_tried_again_and_paid_once(
     pauses: list[float] = []
     monkeypatch.setattr("likeness.core.retry.time.sleep", pauses.append)
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'likeness'"
-    insert = Ledger.check_anchor
+    insert = Chain.check_anchor
 
-    def cut_once(ledger: Ledger, records: list[Record]) -> None:
+    def cut_once(ledger: Chain, records: list[Record]) -> None:
         insert(ledger, records)
         if not pauses:  # between reading and writing
             execute(url, cut)
 
-    monkeypatch.setattr(Ledger, "check_anchor", cut_once)
+    monkeypatch.setattr(Chain, "check_anchor", cut_once)
     retry_on_disconnect(lambda: ledger.reserve(request("k", CAP / 2)))
     assert pauses == [2] and "Trying again in 2 s; nothing is paid twice" in caplog.text
     assert [record.kind for record in ledger.records()].count("reserve") == 1

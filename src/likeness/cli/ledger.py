@@ -299,7 +299,7 @@ def ledger_reanchor(
     head: Annotated[str, typer.Argument(help="The ledger's newest head, from an outside witness.")],
 ) -> None:
     """Write a lost anchor again. Take the head from a receipt's tracking run or another copy."""
-    Ledger.reanchor(_home(), head)
+    Chain.reanchor(_home(), head)
     say("anchor written")
 
 

@@ -115,9 +115,7 @@ class Chain:
 
     def __init__(self, home: Home, engine: Engine, key: bytes) -> None:
         """Verifies nothing; not for direct use."""
-        self.home = home
-        self.key = key
-        self._engine = engine
+        self.home, self.key, self.engine = home, key, engine
         self._verified: list[Record] = []
 
     @staticmethod
@@ -152,11 +150,11 @@ class Chain:
                     "Remove ledger.url, or set another LIKENESS_HOME if that ledger is about other people."
                 )
             if cls.exists(home):
-                chain = cls._connect(home)
+                chain = cls.connect(home)
                 if len(chain.records()) != 1:  # a crash before the first anchor leaves exactly one record
                     raise LedgerError(anchor_missing(home))
             else:
-                chain = cls._write_first(home)
+                chain = cls.write_first(home)
             chain.write_anchor(chain.records())
         return chain
 
@@ -180,17 +178,22 @@ class Chain:
             )
         make_folders(home)
         with lock_chain(home):
-            chain = cls._connect(home)
+            chain = cls.connect(home)
             chain.check_anchor(chain.records())
         return chain
 
     @classmethod
-    def _connect(cls, home: Home) -> Self:
+    def connect(cls, home: Home) -> Self:
+        """Open a chain without its anchor, which the caller checks or writes. The caller holds the lock.
+
+        Raises:
+            LedgerError: its key is missing or another one, or the database is of another version.
+        """
         if not home.key_file.exists():
             remedy = "Restore it" if home.url is None else "Copy it from another machine of the team, in a safe way"
             raise LedgerError(f"{home.key_file} is missing. {remedy}: without it no release can be recognized.")
         chain = cls(home, make_engine(home), home.key_file.read_bytes())
-        with database_errors(home), chain._engine.connect() as connection:
+        with database_errors(home), chain.engine.connect() as connection:
             check_version(connection, home.location)
         body = chain.records()[0].body
         check_known(body, ("format",), f"the ledger at {home.location}", LedgerError)
@@ -199,7 +202,7 @@ class Chain:
         return chain
 
     @classmethod
-    def _write_first(cls, home: Home, records: Sequence[Record] = ()) -> Self:
+    def write_first(cls, home: Home, records: Sequence[Record] = ()) -> Self:
         """Make the database, with these records or a first one."""
         if not records:
             if not home.key_file.exists():
@@ -218,11 +221,16 @@ class Chain:
         if home.url is None:  # the SQLite file is there whole or not at all
             temporary.chmod(0o600)
             temporary.replace(home.database)
-        return cls._connect(home)
+        return cls.connect(home)
+
+    @property
+    def ledger_id(self) -> str:
+        """Random name of the ledger, from its first record."""
+        return str((self._verified or self.records())[0].body["ledger_id"])
 
     def is_of_this_version(self) -> bool:
         """Tell whether this version of Likeness wrote the tables."""
-        with database_errors(self.home), self._engine.connect() as connection:
+        with database_errors(self.home), self.engine.connect() as connection:
             return version_of(connection) == VERSION
 
     def records(self) -> list[Record]:
@@ -231,11 +239,12 @@ class Chain:
         Raises:
             LedgerError: a record was edited, was removed from the middle, or is not readable.
         """
-        with database_errors(self.home), self._engine.connect() as connection:
-            return self._read(connection)
+        with database_errors(self.home), self.engine.connect() as connection:
+            return self.read(connection)
 
     @_pause_garbage_collection()
-    def _read(self, connection: Connection) -> list[Record]:
+    def read(self, connection: Connection) -> list[Record]:
+        """All records, as :meth:`records`, by an open connection."""
         location = self.home.database if self.home.url is None else self.home.location
         records = self._verified
         following = select(RECORDS).where(RECORDS.c.seq >= len(records)).order_by(RECORDS.c.seq)
@@ -244,7 +253,7 @@ class Chain:
             last = rows.fetchone()
             if last is None or (last.seq, last.digest) != (len(records), records[-1].digest):
                 self._verified = []  # another chain is there
-                return self._read(connection)
+                return self.read(connection)
         for position, (seq, time, kind, text, previous, digest) in enumerate(rows, start=len(records) + 1):
             record = Record(seq, time, kind, Body(text), previous, digest)
             head = records[-1].digest if records else START
@@ -318,9 +327,9 @@ class Chain:
             released: key and bytes for a team's database, written with the record or not at all.
         """
         with lock_chain(self.home), database_errors(self.home):
-            with self._engine.begin() as connection:
+            with self.engine.begin() as connection:
                 lock_database(connection)
-                records = self._read(connection)
+                records = self.read(connection)
                 self.check_anchor(records)
                 before = len(records)
                 yield records
@@ -339,12 +348,12 @@ class Chain:
 
     def released_bytes(self, key: str) -> bytes | None:
         """Released bytes from a team's database; None if it has none of that key."""
-        with database_errors(self.home), self._engine.connect() as connection:
+        with database_errors(self.home), self.engine.connect() as connection:
             return connection.execute(select(RELEASES.c.data).where(RELEASES.c.key == key)).scalar_one_or_none()
 
     def keep(self, key: str, data: bytes) -> None:
         """Put lost bytes back into a team's database. The caller has checked them."""
-        with database_errors(self.home), self._engine.begin() as connection:
+        with database_errors(self.home), self.engine.begin() as connection:
             connection.execute(insert(RELEASES), {"key": key, "data": data})
 
     @classmethod
@@ -364,7 +373,7 @@ class Chain:
         with lock_chain(home):
             if read_anchor(home) is not None:
                 raise LedgerError(f"{home.anchor} has the anchor of this ledger already. Nothing was changed.")
-            chain = cls._connect(home)
+            chain = cls.connect(home)
             records = chain.records()
             if head not in {record.digest for record in (records if home.url is not None else records[-1:])}:
                 raise LedgerError(

@@ -37,7 +37,7 @@ class CohortNight(NamedTuple):
     members: frozenset[str]
 
 
-def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable[str]) -> CohortNight:
+def cohort_members(chain: Chain, population: str, attempt: str, names: Iterable[str]) -> CohortNight:
     """Give each new person a first night, and say whom the night asks about.
 
     The first night of a person depends on the nights that name this person, and on nobody else: see
@@ -45,7 +45,7 @@ def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable
     whether a row changed.
 
     Args:
-        ledger: whose key hashes the names, and whose database holds the nights.
+        chain: whose key hashes the names, and whose database holds the nights.
         population: name of the people.
         attempt: of the settings, which names the series.
         names: of all people of the source, in any order.
@@ -54,18 +54,18 @@ def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable
         LedgerError: the first nights are not those of the newest night.
     """
     name = _series(population, attempt)
-    with lock_chain(ledger.home), database_errors(ledger.home), ledger._engine.begin() as connection:
+    with lock_chain(chain.home), database_errors(chain.home), chain.engine.begin() as connection:
         lock_database(connection)  # as each reservation, whose digest is that of the table
-        records, first = ledger._read(connection), _series_first_nights(connection, name)
+        records, first = chain.read(connection), _series_first_nights(connection, name)
         series = Series.from_records(records, population, attempt)
         night, last = series.night, 0 if series.night is None else series.night.cohort.last
-        if night is not None and seal_digest(_digest(first, last), ledger.key, night.salt) != night.seal:
+        if night is not None and seal_digest(_digest(first, last), chain.key, night.salt) != night.seal:
             raise LedgerError(
-                f"the ledger at {ledger.home.location} does not hold the first nights of people that night {last} of "
+                f"the ledger at {chain.home.location} does not hold the first nights of people that night {last} of "
                 "the series had. They were lost, edited or restored from an older copy. Restore the newest copy. "
                 "Without one give ledger.attempt a new value: a new series begins, and costs beside this one."
             )
-        hashes = {person: _hash(ledger.key, population, person) for person in names}
+        hashes = {person: _hash(chain.key, population, person) for person in names}
         new = sorted({*hashes.values()} - first.keys())
         if new:  # a night on record is complete: whoever comes later that day belongs to the next one
             first |= dict.fromkeys(new, last + 1)
@@ -77,16 +77,16 @@ def cohort_members(ledger: Chain, population: str, attempt: str, names: Iterable
     return CohortNight(str(cohort), _digest(first, cohort.last), members)
 
 
-def first_nights_until(ledger: Chain, population: str, attempt: str, last: int) -> str:
+def first_nights_until(chain: Chain, population: str, attempt: str, last: int) -> str:
     """Digest of the first nights on record until a night.
 
     Args:
-        ledger: that holds them.
+        chain: that holds them.
         population: name of the people.
         attempt: of the settings.
         last: the night.
     """
-    with database_errors(ledger.home), ledger._engine.connect() as connection:
+    with database_errors(chain.home), chain.engine.connect() as connection:
         return _digest(_series_first_nights(connection, _series(population, attempt)), last)
 
 

@@ -28,14 +28,7 @@ from likeness.ledger.budget import (
     discretization_error_of,
     remainder,
 )
-from likeness.ledger.chain import (
-    Chain,
-    anchor_missing,
-    copies_of,
-    lock_chain,
-    make_folders,
-    read_anchor,
-)
+from likeness.ledger.chain import Anchor, Chain, anchor_missing, copies_of, lock_chain, make_folders, read_anchor
 from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.first_nights import first_nights_until
 from likeness.ledger.home import Home, locate
@@ -51,8 +44,29 @@ from likeness.privacy.lattice_error import MOST_ERROR
 __all__ = ["Budget", "Ledger", "Reservation"]
 
 
-class Ledger(Chain):
-    """Budgets and reservations over a chain. Use :meth:`start` once, then :meth:`open`."""
+class Ledger:
+    """Budgets and reservations on a chain of records. Use :meth:`start` once, then :meth:`open`.
+
+    Attributes:
+        chain: the records, and the released bytes of a team.
+        home: its folders.
+        key: the secret that makes its digests.
+    """
+
+    exists = staticmethod(Chain.exists)
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain, self.home, self.key = chain, chain.home, chain.key
+
+    @classmethod
+    def create(cls, home: Home) -> Self:
+        """Start a ledger in a home, as :meth:`likeness.ledger.chain.Chain.create`."""
+        return cls(Chain.create(home))
+
+    @classmethod
+    def open(cls, home: Home) -> Self:
+        """Open a ledger, and verify all of it, as :meth:`likeness.ledger.chain.Chain.open`."""
+        return cls(Chain.open(home))
 
     @classmethod
     def start(cls, home: str | Path | None = None, url: str | None = None, if_absent: bool = False) -> Self:
@@ -87,7 +101,15 @@ class Ledger(Chain):
     @property
     def id(self) -> str:
         """Random name of this ledger."""
-        return str((self._verified or self.records())[0].body["ledger_id"])
+        return self.chain.ledger_id
+
+    def records(self) -> list[Record]:
+        """All records, in a new list, as :meth:`likeness.ledger.chain.Chain.records`."""
+        return self.chain.records()
+
+    def head(self) -> Anchor:
+        """Length and last digest of the chain, for outside witnesses."""
+        return self.chain.head()
 
     def declare_population(
         self,
@@ -112,14 +134,14 @@ class Ledger(Chain):
             PlanError: ε or δ is out of range, of a new population.
             BudgetError: the settings name another cap, adjacency or unit of privacy than the record.
         """
-        with self.appending() as records:
+        with self.chain.appending() as records:
             _check_declared(records, population, adjacency, epsilon, delta, person)
             if cap_of(records, population) is None:
                 append(records, "cap", cap_body(population, adjacency, epsilon, delta, person, selection_delta))
         # Lost records that nobody knows may be about these people, too.
         unknown = [r.body for r in self.records() if r.kind == RECOVERED and "rows_digests" not in r.body]
         if unknown and population not in {body["identity"] for body in unknown}:
-            with self.appending() as records:
+            with self.chain.appending() as records:
                 append(records, RECOVERED, remainder(budget_on_record(records, population), unknown[-1]))
 
     def check_population(
@@ -163,7 +185,7 @@ class Ledger(Chain):
                 took.
         """
         rho_for(epsilon, delta)
-        with self.appending() as records:
+        with self.chain.appending() as records:
             budget = budget_on_record(records, population)
             part = budget.selection_delta if selection_delta is None else selection_delta
             if not 0 <= part < delta:
@@ -206,7 +228,7 @@ class Ledger(Chain):
                 releases of its attempt have another recipe; its cohort is not that of the night; or the population has
                 too many or too coarse releases.
         """
-        with self.appending() as records:
+        with self.chain.appending() as records:
             before = _records_by_kind(records, request.key).get("reserve")
             if before is not None:
                 return before
@@ -222,7 +244,7 @@ class Ledger(Chain):
             check_night(records, request, moment(records))
             cohort = Cohort.from_group(request.group)
             if cohort is not None and request.first_nights != first_nights_until(
-                self, request.population, request.attempt, cohort.last
+                self.chain, request.population, request.attempt, cohort.last
             ):
                 raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
             rest = open_queries(records, request)
@@ -270,7 +292,7 @@ class Ledger(Chain):
         Raises:
             LedgerError: there is no such release, or it was declared lost before.
         """
-        with self.appending() as records:
+        with self.chain.appending() as records:
             entries = _records_by_kind(records, key)
             if "commit" not in entries:
                 raise LedgerError(f"release {key[:12]} was never committed, so nothing is lost. Run: likeness run")
@@ -291,7 +313,7 @@ class Ledger(Chain):
         """
         if day != moment([]):
             raise LedgerError(f"the clock says {moment([])}, and you say {day}. Set the clock, or give that day.")
-        with self.appending() as records:
+        with self.chain.appending() as records:
             return append(records, DAY, dict(by), time=day)
 
     def commit(self, key: str, sha256: str, data: bytes | None = None) -> Record:
@@ -307,7 +329,7 @@ class Ledger(Chain):
         Raises:
             LedgerError: there is no such reservation, or it was committed with other bytes.
         """
-        with self.appending(None if data is None else (key, data)) as records:
+        with self.chain.appending(None if data is None else (key, data)) as records:
             entries = _records_by_kind(records, key)
             if "commit" in entries:
                 if entries["commit"].body["sha256"] != sha256:
@@ -336,7 +358,7 @@ class Ledger(Chain):
             LedgerError: a release is not a committed one of this population.
         """
         body = {"identity": population, "files": dict(files), "releases": sorted(set(releases))}
-        with self.appending() as records:
+        with self.chain.appending() as records:
             reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == population}
             committed = {r.body["key"] for r in records if r.kind == "commit"} & reserved
             for key in sorted(set(body["releases"]) - committed):
@@ -370,18 +392,18 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
     make_folders(home)
     with lock_chain(home):
         copies = copies_of(home, anchor.head)
-        if copies and not Ledger.exists(home):
-            return len(Ledger._write_first(home, copies).records()), 0
-        ledger = Ledger._connect(home)
-        if ledger.id != anchor.ledger_id:
+        if copies and not Chain.exists(home):
+            return len(Chain.write_first(home, copies).records()), 0
+        chain = Chain.connect(home)
+        if chain.ledger_id != anchor.ledger_id:
             raise LedgerError(
-                f"{home.location} is ledger {ledger.id}, and its anchor names {anchor.ledger_id}. Restore that."
+                f"{home.location} is ledger {chain.ledger_id}, and its anchor names {anchor.ledger_id}. Restore that."
             )
         heads = {anchor.head: anchor.count}
-        heads |= {head.digest: head.seq for head in witnesses if head.digest and head.ledger_id == ledger.id}
-        with database_errors(home), ledger._engine.begin() as connection:
+        heads |= {head.digest: head.seq for head in witnesses if head.digest and head.ledger_id == chain.ledger_id}
+        with database_errors(home), chain.engine.begin() as connection:
             lock_database(connection)
-            before = ledger._read(connection)
+            before = chain.read(connection)
             same = [copy.digest for copy in copies[: len(before)]] == [record.digest for record in before]
             after = copies if same else list(before)
             bodies = list(costs_of_lost(after, copies, heads))
@@ -389,7 +411,7 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
                 append(after, RECOVERED, {**by, **body})
             if after[len(before) :]:
                 connection.execute(insert(RECORDS), [row(record) for record in after[len(before) :]])
-        ledger.write_anchor(ledger.records())
+        chain.write_anchor(chain.records())
     return len(after) - len(before) - len(bodies), len(bodies)
 
 

@@ -162,7 +162,7 @@ def find_cohort(params: Params, ledger: "Ledger | None", persons: "Series[str] |
     from likeness.ledger.first_nights import cohort_members  # here: to encode rows needs no ledger
 
     assert ledger is not None and persons is not None
-    return cohort_members(ledger, params.privacy.population, params.ledger.attempt, persons.unique())
+    return cohort_members(ledger.chain, params.privacy.population, params.ledger.attempt, persons.unique())
 
 
 def cohort_rows(

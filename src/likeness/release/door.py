@@ -95,7 +95,7 @@ class Door:
             check_discretization(query.name, _coordinates(query, plan), noise_scale(query, plan))
         dataset, request = self.request(query)
         key = sha256_json(request)
-        with ledger.drawing(key):
+        with ledger.chain.drawing(key):
             _, commit = ledger.find(key)
             if commit is not None:
                 return _publish_staged(ledger, key, str(commit.body["sha256"]))

@@ -72,7 +72,7 @@ def _publish_staged(ledger: Ledger, key: str, sha256: str) -> bytes:
 def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
     """The bytes that the store holds under a key, right or wrong; None if it holds none."""
     if ledger.keeps_bytes:
-        return ledger.released_bytes(key)
+        return ledger.chain.released_bytes(key)
     stored = ledger.home.releases / f"{key}.safetensors"
     return stored.read_bytes() if stored.exists() else None
 
@@ -91,7 +91,7 @@ def restore(ledger: Ledger, data: bytes, where: str) -> str:
         raise LedgerError(f"{where}: this ledger never committed this file. Give a released file of this ledger.")
     if stored_bytes(ledger, key) != data:
         if ledger.keeps_bytes:
-            ledger.keep(key, data)
+            ledger.chain.keep(key, data)
         else:
             write_durably(ledger.home.releases / f"{key}.safetensors", data, mode=0o444)
     return key
