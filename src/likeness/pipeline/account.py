@@ -121,14 +121,15 @@ def account_of(
         ArtifactError: the synthetic table is missing or not of this generator.
     """
     params, row_sets = project.params, project.row_sets_of(schema)
+    request = sample_request(project.sample) if with_table else _NO_TABLE
     run = AccountedRun(
         params,
         plan,
         released,
         compose_costs(params, [release.receipt for release in released]),
         ledger or LedgerState.read(project.ledger, params.privacy.population),
-        sample_request(project.sample) if with_table else _NO_TABLE,
-        check_synthetic(project) if with_table else {},
+        request,
+        check_synthetic(project, request) if with_table else {},
         notes(project.method, row_sets, auxiliary_of(released)),
         schema.rules,
         summary(row_sets, released, generators),

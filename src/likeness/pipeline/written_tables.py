@@ -33,15 +33,19 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
             part.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
 
 
-def check_synthetic(project: Project) -> dict[str, str]:
+def check_synthetic(project: Project, request: Mapping[str, Any]) -> dict[str, str]:
     """SHA-256 of the files of generators and tables, by their names in the project.
+
+    Args:
+        project: the project.
+        request: for the table, as JSON.
 
     Raises:
         ArtifactError: a table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
     for name in project.model.tables:
-        _check_lineage(project, name)
+        _check_lineage(project, name, request)
 
     for name, content in project.synthetic.plain.items():
         if content != _plain(project, name).read_bytes():
@@ -51,7 +55,7 @@ def check_synthetic(project: Project) -> dict[str, str]:
     return {str(file): _digest(project.root / file) for file in files}
 
 
-def _check_lineage(project: Project, table: str) -> None:
+def _check_lineage(project: Project, table: str, request: Mapping[str, Any]) -> None:
     path = _path(project, f"{table}.parquet")
     try:
         metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
@@ -60,7 +64,7 @@ def _check_lineage(project: Project, table: str) -> None:
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: likeness run") from None
     lineage: dict[str, Any] = json.loads(metadata.get(LINEAGE, b"{}"))
-    if lineage.get("sample") != sample_request(project.sample):
+    if lineage.get("sample") != request:
         raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: likeness run")
     digests = _origin(project, table)
     for name, digest in digests.items():
