@@ -105,7 +105,8 @@ def test_scores_of_another_table_are_not_shown(folder: Path) -> None:
         "ledger": {"lifetime": {"spent_epsilon": 2.5, "cap_epsilon": 10.0}},
     }  # fmt: skip
     paths = ProjectPaths(folder)
-    metrics = {"scores": {name: {"f1": 0.625} for name in ("synthetic", "real", "shuffled")}}
+    measured = {name: {"f1": 0.625} for name in ("synthetic", "real", "shuffled")}
+    metrics = {"scores": measured, "estimators": ["lda", "mlp"]}
     paths.internal_metrics.parent.mkdir(parents=True)
     paths.privacy.write_text(json.dumps(account))
     paths.internal_metrics.write_text(json.dumps(metrics))
@@ -116,4 +117,5 @@ def test_scores_of_another_table_are_not_shown(folder: Path) -> None:
     assert scores(paths) is None and "none of this table" in summary_text(paths)
     stages["evaluate"]["deps"][0]["md5"] = "new"
     paths.lock.write_text(json.dumps({"stages": stages}))
-    assert "0.625" in summary_text(paths) and "about these people: 2.5000 of 10.0000" in summary_text(paths)
+    assert "0.625" in summary_text(paths) and "mean of 2 estimators: lda, mlp" in summary_text(paths)
+    assert "about these people: 2.5000 of 10.0000" in summary_text(paths)

@@ -45,7 +45,8 @@ def test_all_files_are_there_and_marked(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(FILES)
     assert written.stat().st_mode & 0o777 == 0o700  # also where it was there before
     metrics = json.loads((written / "metrics.json").read_text())
-    assert metrics["not_private"] is True
+    assert metrics["not_private"] is True and metrics["estimators"] == [*select("classification", QUICK)]
+    assert f"Means over {len(QUICK)} estimators" in render_internal(read_internal(written), "village")
     for table in ("synthetic", "real", "shuffled"):
         assert set(metrics["scores"][table]) == set(CLASSIFICATION_METRICS)
         assert set(metrics["marginals"][table]) == {"1", "2", "3", "4"}

@@ -105,7 +105,9 @@ def test_naive_bayes_ranks_rows_that_no_training_row_is_like() -> None:
 @pytest.mark.long
 def test_one_row_per_classifier_with_the_promised_columns(schema: Schema, table_of: Tables) -> None:
     ended: list[str] = []
-    rows = train_on_synthetic_test_on_real(table_of(300, 1), table_of(200, 2), schema, 5, progress=ended.append)
+    rows = train_on_synthetic_test_on_real(
+        table_of(300, 1), table_of(200, 2), schema, 5, CLASSIFIERS, progress=ended.append
+    )
     assert list(rows.columns) == ["classifier", *CLASSIFICATION_METRICS, "seconds"]
     assert list(rows["classifier"]) == list(CLASSIFIERS) and sorted(ended) == sorted(CLASSIFIERS)
     assert rows[list(CLASSIFICATION_METRICS)].apply(lambda column: column.between(0, 1)).all(axis=None)
@@ -138,7 +140,7 @@ def test_labels_without_meaning_give_chance(schema: Schema, table_of: Tables) ->
 def test_one_class_only_gives_chance_and_no_crash(schema: Schema, table_of: Tables, label: str) -> None:
     train, test = table_of(100, 1), table_of(100, 2)
     train["sick"] = pd.Categorical([label] * 100, ["no", "yes"])
-    rows = train_on_synthetic_test_on_real(train, test, schema, 0)
+    rows = train_on_synthetic_test_on_real(train, test, schema, 0, CLASSIFIERS)
     share = float((test["sick"] == "yes").mean())
     assert (rows[["roc_auc_hard", "roc_auc_score"]] == 0.5).all(axis=None)
     assert rows["average_precision_score"].to_numpy() == pytest.approx(share)
@@ -149,7 +151,7 @@ def test_one_class_only_gives_chance_and_no_crash(schema: Schema, table_of: Tabl
 @pytest.mark.parametrize("rows", [1, 2, 12])
 def test_tiny_and_constant_tables_do_not_crash(schema: Schema, table_of: Tables, rows: int) -> None:
     train = pd.concat([table_of(500, 1).groupby("sick", observed=True).head(1)] * 6).head(rows)
-    assert len(train_on_synthetic_test_on_real(train, table_of(50, 2), schema, 0)) == len(CLASSIFIERS)
+    assert len(train_on_synthetic_test_on_real(train, table_of(50, 2), schema, 0, CLASSIFIERS)) == len(CLASSIFIERS)
 
 
 @pytest.mark.long
@@ -185,7 +187,7 @@ def test_regression_learns_and_is_scored_in_units_of_the_range(
 ) -> None:
     schema = schema_of("regression")
     train, test = table_of(600, 1, "regression"), table_of(300, 2, "regression")
-    rows = train_on_synthetic_test_on_real(train, test, schema, 0)
+    rows = train_on_synthetic_test_on_real(train, test, schema, 0, REGRESSORS)
     assert list(rows.columns) == ["classifier", *REGRESSION_METRICS, "seconds"]
     assert list(rows["classifier"]) == list(REGRESSORS)
     assert rows["r2"].median() > 0.7 and rows["rmse"].max() < 0.15
@@ -227,9 +229,14 @@ def test_every_estimator_keeps_its_seed_and_one_thread(registry: dict) -> None:
 
 def test_select_takes_the_registry_of_the_task_in_its_order() -> None:
     assert list(select("classification", ["xgboost", "lda"])) == ["lda", "xgboost"]
-    assert list(select("classification")) == list(CLASSIFIERS) and len(CLASSIFIERS) == 12
+    assert list(select("classification", CLASSIFIERS)) == list(CLASSIFIERS) and len(CLASSIFIERS) == 12
     assert set(SLOWEST_FIRST) <= set(CLASSIFIERS) | set(REGRESSORS)
-    assert list(select("regression")) == list(REGRESSORS)
+    assert list(select("regression", REGRESSORS)) == list(REGRESSORS)
+
+
+@pytest.mark.parametrize(("task", "linear"), [("classification", "logistic_regression"), ("regression", "ridge")])
+def test_by_default_one_of_each_kind_judges_(task: str, linear: str) -> None:
+    assert list(select(task)) == [linear, "random_forest", "gradient_boosting"]
 
 
 @pytest.mark.parametrize("names", [["perceptron"], []])

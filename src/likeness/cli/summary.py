@@ -45,6 +45,8 @@ def summary_text(paths: ProjectPaths) -> str:
     if rows:
         lines.append(table(("scores", *tables), rows))
         lines.append("real: real training rows. shuffled: these with each column shuffled apart.")
+        if names := values.get("estimators"):
+            lines.append(f"scores: mean of {len(names)} estimators: {', '.join(names)}.")
     if not privacy["private"]:
         lines.insert(0, "\nNOT PRIVATE: epsilon is inf, no noise was added. Do not publish.")
     return "\n".join(lines)

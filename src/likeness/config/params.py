@@ -334,7 +334,7 @@ class Evaluate(Section):
     neighbor_rows: ClassVar[int] = 5000
     max_real_rows: ClassVar[int] = 1_000_000
     classifiers: tuple[str, ...] | None = setting(
-        None, "null: all of the task (images: logistic_regression, mlp, cnn); or a list of names"
+        None, "null: linear, a forest, boosted trees (images: linear, mlp, cnn); or a list of names"
     )
     max_rows: int | None = setting(None, "most rows of a table that classifiers see; null: 20,000 (images: 10,000)")
 

@@ -1,6 +1,7 @@
 """The judges of utility: the papers' twelve classifiers, and six regressors, as name -> factory(seed).
 
-A kind of data set may add estimators of its own (:meth:`likeness.pipeline.datasets.model.DataModel.estimators`).
+By default one of each kind judges: linear, a forest, boosted trees. A kind of data set may add estimators
+(:meth:`likeness.pipeline.datasets.model.DataModel.estimators`).
 
 Settings are those of table 10 in Vinaroz et al. (DP-HP, ICML 2022), for scikit-learn 0.24 and images. Departures, with
 times on Adult (32,561 x 108, one thread):
@@ -87,6 +88,15 @@ REGRESSORS: Mapping[str, Factory] = {
 }
 """Regressors for a numeric label. The papers have none; settings are common ones."""
 
+DEFAULT: Mapping[str, Sequence[str]] = {
+    "classification": ("logistic_regression", "random_forest", "gradient_boosting"),
+    "regression": ("ridge", "random_forest", "gradient_boosting"),
+}
+"""Names of a task where the settings have none. These need scikit-learn alone."""
+
+MOST_TABLE_ROWS = 20_000
+"""Rows of a table that estimators see, unless ``evaluate.max_rows`` is set: their time grows with the rows."""
+
 SLOWEST_FIRST = ("random_forest", "mlp", "adaboost", "gradient_boosting", "bagging", "xgboost")
 """Estimators that start first, after those of a kind of data set, so that no long fit runs alone at the end."""
 
@@ -103,22 +113,20 @@ def select(
         task: ``classification`` or ``regression``, from the schema.
         names: wanted names; None: the default.
         more: estimators that the kind of data set adds.
-        default: names without a wish; None: all.
+        default: names without a wish; None: those of :data:`DEFAULT`.
 
     Raises:
         ParamsError: a name is not in the registry, or the list is empty.
     """
     registry = {**(CLASSIFIERS if task == "classification" else REGRESSORS), **(more or {})}
-    names = default if names is None else names
-    if names is None:
-        return registry
-    wanted = list(names)
+    default = default or DEFAULT.get(task, DEFAULT["regression"])
+    wanted = list(default if names is None else names)
     unknown = [name for name in wanted if name not in registry]
     if unknown or not wanted:
         fault = f"{unknown[0]!r} is not an estimator" if unknown else "the list is empty"
         raise ParamsError(
             f"params.yaml: evaluate.classifiers: {fault}. Give some of: {', '.join(registry)}. Or null for "
-            f"{', '.join(default or ['all'])}."
+            f"{', '.join(default)}."
         )
     return {name: factory for name, factory in registry.items() if name in wanted}
 

@@ -46,9 +46,6 @@ CLASSIFICATION_METRICS = (
 )
 REGRESSION_METRICS = ("r2", "rmse")
 
-MOST_TABLE_ROWS = 20_000
-"""Rows of a table that estimators see, unless ``evaluate.max_rows`` is set: their time grows with the rows."""
-
 FEWEST_ROWS = 10
 """Fewest rows for a fit. With fewer, the prediction is the majority class or the mean label."""
 
@@ -204,7 +201,7 @@ def train_on_synthetic_test_on_real(
         test_df: typed real rows that no model learned from.
         schema: public schema of both.
         seed: public seed of the estimators.
-        estimators: by name; None: all of the task.
+        estimators: by name; None: the default of the task.
         max_workers: estimators at a time.
         progress: called with the name of each estimator as it ends, and with no score.
 

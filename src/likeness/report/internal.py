@@ -18,11 +18,10 @@ from likeness.core.files import make_private_folder
 from likeness.core.messages import progress
 from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.classifiers import Factory, select
+from likeness.evaluation.classifiers import MOST_TABLE_ROWS, Factory, select
 from likeness.evaluation.details import details, neighbors
 from likeness.evaluation.marginals import marginal_table
 from likeness.evaluation.utility import (
-    MOST_TABLE_ROWS,
     auc_error,
     metrics_of,
     sample_rows,
@@ -80,7 +79,7 @@ class Measures:
     """The way in which tables of one kind are scored.
 
     Attributes:
-        estimators: by name; None: all of the task.
+        estimators: by name; None: the default of the task.
         most: rows of a table that estimators see, drawn by the public seed, unless ``evaluate.max_rows`` is set.
         compare: the comparison with the held-out rows.
         detailed: whether columns, pairs, groups and neighbors are compared too.
@@ -185,6 +184,7 @@ def _means(scores: pd.DataFrame, comparison: Comparison, metrics: Sequence[str])
     by_table = scores.groupby("table", sort=False)[list(metrics)].mean() if len(scores) else scores.set_index("table")
     by_order = comparison.marginals.groupby(["table", "order"], sort=False)["total_variation"].mean().unstack()
     return {
+        "estimators": scores["classifier"].unique().tolist(),
         "scores": {str(name): {key: float(row[key]) for key in metrics} for name, row in by_table.iterrows()},
         "marginals": {
             str(name): {str(order): float(value) for order, value in row.items() if value == value}

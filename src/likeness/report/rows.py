@@ -35,6 +35,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
     shown = [(title, [name for name in names if name in present]) for title, names in SCORE_GROUPS]
     return {
         "independent": _is_independent([marginals.get(table, {}).get("2") for table in TABLES]),
+        "estimators": len({row["classifier"] for row in internal.scores}),
         "summary": [_row(label(metric), metrics["scores"], metric) for metric in _common(metrics["scores"])],
         "marginals": [_row(f"{order}-way", marginals, order) for order in _common(marginals)],
         "groups": [

@@ -3,7 +3,6 @@
 A stage loads only what it uses of a model, so each method imports what it needs.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +35,8 @@ Where = Union[Mapping[str, Any], "DataFrame"]
 Dtypes = Mapping[str, Mapping[str, str]] | None
 Tables = Mapping[str, "DataFrame"]
 _BYTES_A_CELL = 10  # of the rows, where a stage holds all of them; the source is read in chunks
-_EVALUATION_START = 8  # seconds: 36 trainings on few rows, pages and figures
-_EVALUATION_SECONDS = 37 / (32_561 * 108)  # a row and coordinate: 12 classifiers on tables of Adult's size
+_EVALUATION_START = 3  # seconds: imports, marginals, neighbors and pages
+_EVALUATION_SECONDS = 3 / (20_000 * 108)  # a row, coordinate and estimator: mean of the defaults on Adult
 MOST_COMPARED = 100_000
 """Synthetic records that a page sets beside the release: they are drawn one by one, so the first ones are a sample."""
 
@@ -241,10 +240,13 @@ class DataModel(ABC):
             width: coordinates of an encoded record.
             settings: of the evaluation.
         """
-        most = settings.max_rows or math.inf
+        from likeness.evaluation.classifiers import DEFAULT, MOST_TABLE_ROWS
+
+        most = settings.max_rows or MOST_TABLE_ROWS
         # Classifiers see the real table twice, once shuffled.
         scored = (2 * min(rows, most) + min(drawn, most)) / 3
-        return _EVALUATION_START + scored * width * _EVALUATION_SECONDS
+        count = len(settings.classifiers or DEFAULT.get(self.records.task, ()))
+        return _EVALUATION_START + count * scored * width * _EVALUATION_SECONDS
 
     def plain_bytes(self, table: "DataFrame", name: str, layout: FileFormat) -> bytes:
         """A synthetic table in its form without Parquet.
