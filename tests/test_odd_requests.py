@@ -18,9 +18,9 @@ from likeness import Ledger, Synthesizer
 from likeness.cli.app import app
 from likeness.cli.sample import sample
 from likeness.core.errors import DataError, LikenessError, ParamsError
+from likeness.core.refusals import storage_refusal
 from likeness.data.schema.allowed import condition_setting
 from likeness.ledger.home import locate
-from likeness.pipeline.run_stage import storage_refusal
 from likeness.pipeline.where import conditions, pairs
 
 pytestmark = pytest.mark.long

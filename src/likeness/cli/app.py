@@ -15,7 +15,7 @@ from likeness.cli.console import App, say
 from likeness.core.errors import LikenessError
 from likeness.core.extras import missing
 from likeness.core.messages import show_messages
-from likeness.pipeline.run_stage import place_refusal, storage_refusal
+from likeness.core.refusals import place_refusal, storage_refusal
 
 COMMANDS = {
     "new": "new:new",

@@ -3,7 +3,7 @@
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -13,10 +13,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand
 
-from likeness.config.explain import keys
-from likeness.config.params import Params
 from likeness.core.hashing import json_value
-from likeness.core.text import did_you_mean, doc_of, escape_controls
+from likeness.core.text import doc_of, escape_controls
 
 _ENDLESS = 100_000  # columns of a pipe or a file, where no line breaks
 
@@ -45,21 +43,11 @@ class _Command(TyperCommand):
             return super().parse_args(ctx, args)
         except Exception as error:
             if type(error).__name__ == "NoSuchOption":  # click's, or that of typer's copy of it
+                from likeness.cli.params import no_option  # `likeness --help` waits for no method
+
                 names = [name for option in self.params for name in option.opts]
-                error.message, error.possibilities = _no_option(error.option_name, names), None  # type: ignore[attr-defined]
+                error.message, error.possibilities = no_option(error.option_name, names), None  # type: ignore[attr-defined]
             raise
-
-
-def _no_option(option: str, names: Iterable[str]) -> str:
-    """Explain an unknown option: it is a setting of params.yaml, or perhaps mistyped."""
-    from likeness.methods import METHODS  # `likeness --help` waits for no method
-
-    settings = [key.name for where, section in {"": Params, **METHODS}.items() for key in keys(section, where)]
-    name = option.lstrip("-").replace("-", "_")
-    matches = [setting for setting in settings if setting.rpartition(".")[2] == name]
-    if matches:
-        return f"No such option: {option}. It is a setting of params.yaml: {', '.join(matches)}."
-    return f"No such option: {option}.{did_you_mean(option, names)}"
 
 
 def say(text: str, err: bool = False) -> None:

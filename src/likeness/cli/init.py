@@ -17,8 +17,7 @@ from likeness.cli.check import report_of
 from likeness.cli.console import say, wrap_text
 from likeness.cli.ledger import ledger_init
 from likeness.cli.run import run
-from likeness.config.edit import section_in
-from likeness.config.load import read_content
+from likeness.config.load import read_content, section_in
 from likeness.config.params import DATABASES, FileFormat, Ingest
 from likeness.config.typed import build
 from likeness.core.errors import LikenessError, MissingPackageError, ParamsError, SchemaError, no_project

@@ -1,19 +1,19 @@
 """``likeness params``: every setting with its default and its help, as YAML for params.yaml."""
 
 import typing
+from collections.abc import Iterable
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from likeness.config.edit import section_in
-from likeness.config.explain import defaults, with_help
-from likeness.config.load import check_params, read_content
+from likeness.config.explain import defaults, keys, with_help
+from likeness.config.load import check_params, read_content, section_in
 from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.paths import ProjectPaths
-from likeness.core.text import choices
+from likeness.core.text import choices, did_you_mean
 from likeness.methods import DEFAULT, METHODS, known_methods, method_named, resolve_settings
 from likeness.methods.plugins import installed_names
 
@@ -44,6 +44,16 @@ def params(
         typer.echo(with_help(Params, values, known_methods()).lstrip("\n"))
     else:
         typer.echo(with_help(Params, {section: defaults(Params)[section]}).lstrip("\n"))
+
+
+def no_option(option: str, names: Iterable[str]) -> str:
+    """Explain an unknown option: it is a setting of params.yaml, or perhaps mistyped."""
+    settings = [key.name for where, section in {"": Params, **METHODS}.items() for key in keys(section, where)]
+    name = option.lstrip("-").replace("-", "_")
+    matches = [setting for setting in settings if setting.rpartition(".")[2] == name]
+    if matches:
+        return f"No such option: {option}. It is a setting of params.yaml: {', '.join(matches)}."
+    return f"No such option: {option}.{did_you_mean(option, names)}"
 
 
 def _settings_of(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from likeness.config.explain import yaml_value
+from likeness.config.load import section_in
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import json_value
 from likeness.core.paths import ProjectPaths
@@ -52,18 +53,6 @@ def edit_text(text: str, changes: Mapping[str, Any], questions: Mapping[str, str
         names = ", ".join(sorted({name.partition(".")[0] for name in changes}))
         raise ParamsError(f"params.yaml: write out what stands behind an alias in {names}.")
     return written.getvalue()
-
-
-def section_in(content: Mapping[str, Any], key: str) -> Any:
-    """A section of params.yaml; empty where it is not there.
-
-    Raises:
-        ParamsError: it is no mapping.
-    """
-    value = content.get(key)
-    if value is not None and not isinstance(value, Mapping):
-        raise ParamsError(f"{_PARAMS}: {key} must be a section with settings, got {value!r}. Correct it.")
-    return value or {}
 
 
 def _put(section: CommentedMap, key: str, value: Any) -> Any:

@@ -62,6 +62,18 @@ def read_content(path: Path | str) -> dict[str, Any]:
     return content
 
 
+def section_in(content: Mapping[str, Any], key: str) -> Any:
+    """A section of params.yaml; empty where it is not there.
+
+    Raises:
+        ParamsError: it is no mapping.
+    """
+    value = content.get(key)
+    if value is not None and not isinstance(value, Mapping):
+        raise ParamsError(f"{ProjectPaths.params}: {key} must be a section with settings, got {value!r}. Correct it.")
+    return value or {}
+
+
 def params_from(content: Mapping[str, Any]) -> Params:
     """Settings from the content of a params.yaml. Sections that are not shared belong to methods.
 

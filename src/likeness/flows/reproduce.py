@@ -6,6 +6,7 @@ works. The process of another command ends with this one, also where a signal en
 """
 
 import contextlib
+import copy
 import ctypes
 import gc
 import logging
@@ -18,6 +19,7 @@ import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -91,19 +93,36 @@ def reproduce(
 
 
 def _repository(root: Path) -> Any:
-    """The project as DVC's library sees it, quiet. It asks :class:`_Work` to run commands, where there is one."""
+    """The project as DVC's library sees it, quiet. It asks :class:`_Work` to run commands, where there is one.
+
+    It parses a text once. It writes ``dvc.lock`` only where that changes, because a kill may cut a write in place.
+    """
     import dvc.stage.run as dvc_run
+    from dvc.dvcfile import Lockfile
     from dvc.repo import Repo
+    from dvc.stage.serialize import to_lockfile
+    from dvc.utils import strictyaml
+    from dvc.utils.serialize import _yaml
 
     if not hasattr(dvc_run.cmd_run, "by_dvc"):
-        by_dvc = dvc_run.cmd_run
+        by_dvc, parse, dump = dvc_run.cmd_run, _yaml.parse_yaml, Lockfile.dump_stages
+        cached = lru_cache(maxsize=8)(parse)
 
         def run_command(stage: Any, dry: bool = False, run_env: Any = None) -> None:
             work = None if dry else _WORK.get(None)
             by_dvc(stage, dry, run_env) if work is None else work.run(stage)
 
+        def parse_once(text: str, path: str, typ: str = "safe") -> Any:
+            return copy.deepcopy(cached(text, path)) if typ == "safe" else parse(text, path, typ)
+
+        def dump_changes(lock: Any, stages: Any, **options: Any) -> None:
+            recorded = lock.load().get("stages", {}) if lock.exists() else {}
+            if any(recorded.get(stage.name) != to_lockfile(stage, **options).get(stage.name) for stage in stages):
+                dump(lock, stages, **options)
+
         run_command.by_dvc = by_dvc  # type: ignore[attr-defined]
-        dvc_run.cmd_run = run_command
+        dvc_run.cmd_run, Lockfile.dump_stages = run_command, dump_changes
+        _yaml.parse_yaml = strictyaml.parse_yaml = parse_once
     logging.getLogger("dvc").setLevel(logging.CRITICAL)
     site = dvc_environment(root)["DVC_SITE_CACHE_DIR"]
     return Repo(str(root), config={"core": {"site_cache_dir": site}}, _wait_for_lock=True)

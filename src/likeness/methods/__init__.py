@@ -3,6 +3,7 @@
 A name that the list does not have may be that of a plug-in (:mod:`likeness.methods.plugins`).
 """
 
+from collections import ChainMap
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ __all__ = [
 ]
 
 
-def known_methods() -> dict[str, type[Method]]:
-    """All methods in memory, by name: :data:`METHODS`, and plug-ins that settings named."""
-    return {**plugins.loaded_methods(), **METHODS}
+def known_methods() -> ChainMap[str, type[Method]]:
+    """All methods by name: :data:`METHODS`, loaded when asked for, and plug-ins that settings named."""
+    return ChainMap(METHODS, plugins.loaded_methods())  # type: ignore[arg-type]  # nobody writes to it
 
 
 def method_named(name: str, key: str = "method") -> type[Method]:

@@ -1,13 +1,11 @@
 """Running a stage: it reads settings, shows plain errors and marks its end."""
 
 import contextlib
-import errno
 import json
-import sqlite3
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,17 +15,10 @@ from likeness.core.extras import missing
 from likeness.core.files import make_private_folder, write_privately
 from likeness.core.messages import LOG, listener, show_messages
 from likeness.core.paths import ProjectPaths
+from likeness.core.refusals import storage_refusal
 from likeness.core.retry import retry_on_disconnect
 from likeness.core.yaml import load_written
 from likeness.pipeline.project import Project
-
-# Refusals of a disk or a folder. The system writes the texts of these errors, and they hold no value.
-_STORAGE = {
-    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS
-}  # fmt: skip
-# Faults of a path that a person gives to a command. In a stage they would be a fault of the program.
-_PLACE = {errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
-
 
 Stage = Callable[[Project], None]
 
@@ -112,48 +103,6 @@ def _announce(name: str, paths: ProjectPaths) -> None:
         LOG.info("[%2d/%d] %s: %s", [*stages].index(name) + 1, len(stages), name, stages[name].get("desc", ""))
     else:
         LOG.info(name)
-
-
-def place_refusal(error: Exception) -> str | None:
-    """The message about a wrong path; None for every other error."""
-    if not isinstance(error, OSError) or error.errno not in _PLACE:
-        return None
-    return f"{error.filename or 'a file'} cannot be used ({error.strerror}). Make its folder, or give another path."
-
-
-@contextlib.contextmanager
-def errors_in_words() -> Iterator[None]:
-    """Turn what the system refuses to a caller in Python into a message.
-
-    Raises:
-        LikenessError: a disk, a path or the memory is not enough.
-    """
-    try:
-        yield
-    except Exception as error:
-        refusal = storage_refusal(error) or place_refusal(error)
-        if refusal is None:
-            raise
-        raise LikenessError(refusal) from None
-
-
-def storage_refusal(error: Exception) -> str | None:
-    """The message about a disk or a memory that is full, or may not be written, or not so; None for other errors."""
-    if isinstance(error, MemoryError):
-        return "it needs more memory than there is. Ask for fewer rows, or use a larger machine."
-    inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; the outer text would quote statement and values
-    if isinstance(inner, sqlite3.OperationalError):
-        failure = f"the ledger's database cannot be used ({inner})"
-    elif isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
-        return f"the locale's encoding, {error.encoding}, cannot write a name or text. Set PYTHONUTF8=1, and run again."
-    elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        return "it needs more open files than the system allows. Raise the limit, as by ulimit -n 1024, and run again."
-    elif isinstance(error, OSError) and error.errno in _STORAGE:
-        # Of a copy the second name is the file that is written.
-        failure = f"{error.filename2 or error.filename or 'a file'} cannot be written ({error.strerror})"
-    else:
-        return None
-    return f"{failure}. Make room, or make the folder writable, and run again. The ledger keeps all costs."
 
 
 def _keep_private(name: str, error: Exception, target: Path) -> str:

@@ -23,7 +23,6 @@ from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition, costs_on_record
 from likeness.ledger.records import base_attempt
 from likeness.ledger.series import Series
-from likeness.pipeline.doors import rows_of
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.ledger_session import delta_for_selection
 from likeness.pipeline.project import Project
@@ -45,6 +44,8 @@ def with_target(project: Project, name: str, epsilon: float) -> Project:
 
 def last_rows(project: Project) -> "Dataset | None":
     """The rows of the last run, if source and rules of ingestion are certainly unchanged; else None."""
+    from likeness.pipeline.doors import rows_of  # `likeness ledger show` needs no table
+
     try:
         dataset, _ = rows_of(project)
         if read_json(project.paths.source).get("hmac") != project.source_digest():

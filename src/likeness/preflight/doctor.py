@@ -14,13 +14,13 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from likeness.core.errors import LedgerError, LikenessError
 from likeness.core.paths import ProjectPaths
+from likeness.core.refusals import storage_refusal
 from likeness.ledger.chain import lock_chain
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import check_witnesses, git_witnesses
 from likeness.pipeline.dvc_repair import cut_files
 from likeness.pipeline.project import Project
-from likeness.pipeline.run_stage import storage_refusal
 
 LEAST_FREE = 100 * 2**20
 """Bytes that a disk must have left: a stage writes tables, and the ledger a few kilobytes."""

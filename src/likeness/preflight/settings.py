@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from likeness.config.edit import edit_text, section_in
-from likeness.config.load import params_from
+from likeness.config.edit import edit_text
+from likeness.config.load import params_from, section_in
 from likeness.config.params import ONE_PERSON, FileFormat, Sample
 from likeness.core.errors import SchemaError
 from likeness.core.hashing import json_value

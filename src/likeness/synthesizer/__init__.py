@@ -13,10 +13,10 @@ from likeness.config.params import AUTO, Sample
 from likeness.config.typed import build, check_whole_number
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.files import expand_home
+from likeness.core.refusals import errors_in_words
 from likeness.core.retry import retry_on_disconnect
 from likeness.data.schema.allowed import condition_setting
 from likeness.pipeline.project import Project
-from likeness.pipeline.run_stage import errors_in_words
 from likeness.pipeline.where import conditions_by_name
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report

@@ -10,12 +10,12 @@ import numpy as np
 
 from likeness.config.typed import check_whole_number
 from likeness.core.errors import ArtifactError, ReleaseError
+from likeness.core.refusals import errors_in_words
 from likeness.core.text import small_table
 from likeness.inference.estimates import Question, estimate
 from likeness.inference.model import FittedModel
 from likeness.inference.regression import Model, regression
 from likeness.ledger.records import base_attempt
-from likeness.pipeline.run_stage import errors_in_words
 from likeness.privacy.cohorts import Cohort
 from likeness.report.formats import number
 from likeness.report.statement import statement
