@@ -32,13 +32,13 @@ from prefect.states import Completed, Crashed, Failed
 from likeness.core.errors import LikenessError
 from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
+from likeness.core.refusals import errors_in_words
 from likeness.core.retry import retry_on_disconnect
 from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.budget import Cost
 from likeness.ledger.witness import trailer
 from likeness.pipeline.project import Project
-from likeness.pipeline.run_stage import errors_in_words
 from likeness.preflight.cost import afford, remainder
 
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
