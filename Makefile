@@ -37,8 +37,7 @@ $(VENV)/.pipeline: pyproject.toml constraints.txt
 
 demo: $(VENV)/.pipeline
 	$(BIN)/likeness ledger init --if-absent
-	$(BIN)/dvc repro
-	$(BIN)/likeness summary
+	$(BIN)/likeness run
 
 lint: style types
 

@@ -65,9 +65,7 @@ class Privacy(Section):
     )
     unit: str = setting(ONE_ROW, "who is protected, in words")
     series: str = setting(
-        NONE,
-        "none: each run is about all | growing: each night about new people, for less",
-        options=(NONE, GROWING),
+        NONE, "none: each run is about all | growing: each night about new people, for less", options=(NONE, GROWING)
     )
 
     def __post_init__(self) -> None:

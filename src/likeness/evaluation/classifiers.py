@@ -28,8 +28,7 @@ from likeness.core.extras import need
 Factory = Callable[[int], Any]
 """From a public seed below 2^32 to an unfitted scikit-learn estimator."""
 
-# Those of all others are scikit-learn's.
-_LIBRARIES = {"xgboost": "xgboost"}
+_LIBRARIES = {"xgboost": "xgboost"}  # those of all others are scikit-learn's
 
 
 def _new(estimator: str, **settings: Any) -> Any:

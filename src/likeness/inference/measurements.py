@@ -85,11 +85,7 @@ class _Part:
 
 
 def measurements_about(
-    schema: PublicSchema,
-    released: Iterable[Released],
-    names: Sequence[str],
-    total: float | None,
-    sampling: bool,
+    schema: PublicSchema, released: Iterable[Released], names: Sequence[str], total: float | None, sampling: bool
 ) -> tuple[Schema, list[Released], float | None]:
     """The schema of the rows that a question is about, their releases, and their number where it is public.
 

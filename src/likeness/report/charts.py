@@ -163,12 +163,7 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
         panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
         for panel, name, color in zip(panels, names, CYCLE, strict=False):
             points = [(at, value) for at, value in zip(x, losses[name], strict=True) if math.isfinite(value)]
-            panel.plot(
-                [at for at, _ in points],
-                [value for _, value in points],
-                color=color,
-                linewidth=1.2,
-            )
+            panel.plot([at for at, _ in points], [value for _, value in points], color=color, linewidth=1.2)
             if points and all(value > 0 for _, value in points) and _decades([value for _, value in points]) > 1:
                 panel.set_yscale("log")
                 _plain(panel.yaxis)

@@ -202,11 +202,7 @@ def _relations(summary: Mapping[str, Any] | None, names: Sequence[Sequence[str]]
     listed = {word: summary[key] for key, word in VERDICTS.items() if summary[key] or key != "rules"}
     verdicts = [*((word, len(pairs)) for word, pairs in listed.items()), ("unknown", summary["unknown"])]
     lists = [
-        (
-            word,
-            len(pairs),
-            [(" × ".join(pair[:2]), *map("{:.2f}".format, pair[2:])) for pair in pairs[:MOST_PAIRS]],
-        )
+        (word, len(pairs), [(" × ".join(pair[:2]), *map("{:.2f}".format, pair[2:])) for pair in pairs[:MOST_PAIRS]])
         for word, pairs in list(listed.items())[:2]
         if pairs
     ]

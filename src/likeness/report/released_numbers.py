@@ -255,11 +255,7 @@ def labels(measured: Measurements, name: str) -> list[str]:
 
 
 def _chart(
-    answers: Answers,
-    name: str,
-    shares: "DataFrame",
-    counts: SyntheticCounts | None,
-    table: "DataFrame | None",
+    answers: Answers, name: str, shares: "DataFrame", counts: SyntheticCounts | None, table: "DataFrame | None"
 ) -> dict[str, Any]:
     """The chart and the numbers of a column, and whether the synthetic mean lies outside of its interval."""
     drawn = [None] * len(shares) if counts is None else (counts.columns[name] / counts.rows).tolist()

@@ -121,11 +121,7 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
 def _write_released(project: Project, released: Mapping[str, Released]) -> None:
     """Write the released statistics where the stages write them."""
     paths = project.paths
-    folders = {
-        CATEGORIES: paths.categories,
-        "auxiliary": paths.auxiliary,
-        "privatize": paths.embedding.parent,
-    }
+    folders = {CATEGORIES: paths.categories, "auxiliary": paths.auxiliary, "privatize": paths.embedding.parent}
     for name, release in released.items():
         folder = folders[release.receipt.stage]
         folder.mkdir(parents=True, exist_ok=True)

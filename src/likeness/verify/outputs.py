@@ -42,10 +42,7 @@ _DIGITS = 1e-5  # part of a column's range by which a number may differ on anoth
 _ROWS = 4_000  # rows for the comparison of two generators
 _WRITER = re.compile(r"parquet-cpp-arrow version ([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})")
 _MOST_TEXT = 5 * MOST_WORDS  # a rule or a note repeats words of the schema
-_ORIGIN = {
-    "device": "cpu|cuda|mps",
-    "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}",
-}
+_ORIGIN = {"device": "cpu|cuda|mps", "processor": r"[0-9A-Za-z_]{1,20} [0-9A-Za-z_ ]{1,20}"}
 _CARD = {"gpu": r"[0-9A-Za-z_ ]{1,40}", "cuda": VERSION, "cudnn": "[0-9]{1,9}"}
 _TRAINERS = ("numpy", "torch")
 """What a generator may be trained with; its origin names the version of one."""

@@ -327,11 +327,7 @@ class DataModel(ABC):
 
     @abstractmethod
     def section(
-        self,
-        released: "Iterable[Released]",
-        total: float | None,
-        tables: Tables,
-        most: int | None,
+        self, released: "Iterable[Released]", total: float | None, tables: Tables, most: int | None
     ) -> dict[str, Any]:
         """The part of the public page about the tables, ready to print.
 

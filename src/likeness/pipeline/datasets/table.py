@@ -158,11 +158,7 @@ class Table(DataModel):
         return {_NAME: to_dtypes(typed, self.schema, (dtypes or {}).get(_NAME))}
 
     def section(
-        self,
-        released: "Iterable[Released]",
-        total: float | None,
-        tables: Tables,
-        most: int | None,
+        self, released: "Iterable[Released]", total: float | None, tables: Tables, most: int | None
     ) -> dict[str, Any]:
         """Its numbers, and its first rows."""
         from likeness.data.schema.constrained_tables import forward_transform
