@@ -71,7 +71,7 @@ def test_a_table_is_named_and_drafted_and_never_copied(command: Command, outside
     Path("here/.gitignore").write_text("*.log\n")
     assert command("new", "here", "--table", "here/rows.csv")[0] == 0
     assert yaml.safe_load(Path("here/params.yaml").read_text())["ingest"]["source"] == "rows.csv"
-    assert Path("here/.gitignore").read_text().startswith("*.log\n.venv/\n")
+    assert Path("here/.gitignore").read_text().startswith("*.log\n.venv\n")
 
 
 def test_nothing_is_overwritten_and_a_refused_table_leaves_nothing(command: Command) -> None:
