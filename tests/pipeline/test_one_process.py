@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock, patch
@@ -15,7 +16,7 @@ import yaml
 from dvc.repo import Repo
 from small_project import Clone
 
-from likeness.flows.reproduce import reproduce
+from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 
@@ -26,7 +27,7 @@ import os, signal, sys
 from importlib import import_module
 from pathlib import Path
 from likeness.cli.app import main
-from likeness.flows import reproduce
+from likeness.flows import ended_by_signals, reproduce
 from likeness.stages import FOLDERS
 
 for stage in ("settings", *FOLDERS):
@@ -103,11 +104,25 @@ def test_an_error_that_quotes_a_cell_shows_its_type_and_place_only(
     assert b"7f3e9" not in shown
 
 
+def stopped_while_it_handles_an_error(_: object) -> None:
+    try:
+        raise ValueError("cell 7f3e9")
+    except ValueError:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+
 def test_a_stage_that_takes_too_long_or_gets_a_signal_ends(alone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("likeness.stages.settings.main", lambda _: time.sleep(60))
     with alone.here():
         outcome = reproduce(Path(), "settings", print, timeout=0.5)
     assert outcome.ending == "Failed" and outcome.message.startswith("settings: stopped after 0.5 s.")
+    monkeypatch.setattr("likeness.stages.settings.main", stopped_while_it_handles_an_error)
+    with alone.here(), ended_by_signals(), pytest.raises(SystemExit, match="143") as stop:
+        reproduce(Path(), "settings", print)
+    assert "7f3e9" not in "".join(traceback.format_exception(stop.value))
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # after the first one it is ignored
+    monkeypatch.setattr("likeness.stages.settings.main", lambda _: time.sleep(60))
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
     with alone.here() as output, patch.object(sys, "argv", list(RUN)), pytest.raises(SystemExit, match="143"):
         import_module("likeness.cli.app").main()

@@ -173,6 +173,9 @@ class _Work:
         try:
             with _time_limit(self.timeout), heard_by(self.hear):
                 failure = perform_stage(self.name, stage_function(self.name), self.root)
+        except BaseException as stop:
+            # It may come while the stage handles an error that quotes a cell: no traceback may show that one.
+            raise type(stop)(*stop.args) from None
         finally:
             _give_memory_back()
         return failure.message if failure else ""
