@@ -67,9 +67,9 @@ most-tests: $(VENV)/.installed
 test-all: style
 	$(MAKE) --jobs 2 types all-tests
 
+# What types, site and wings compute fits where tests wait.
 ci: style
-	$(MAKE) --jobs 2 types all-tests docs
-	$(MAKE) without
+	$(MAKE) --jobs 2 all-tests types docs without
 
 all-tests: $(VENV)/.installed
 	$(PYTEST) --numprocesses 3

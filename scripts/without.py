@@ -64,13 +64,17 @@ def without(wing: str, whole: bool) -> float:
         if whole:
             install = ["-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "--editable", ".[dev]"]
             run(*install)
-            run("-m", "pytest", "--numprocesses", "2", "--dist", "loadgroup", "-m", "not slow", "tests")
         else:
             # What an installer would write beside the packages: without it no entry point is seen.
             run("-c", "from setuptools import setup; setup()", "--quiet", "egg_info")
-            pytest = ["-m", "pytest", "-x", "--numprocesses", "2", "--dist", "loadgroup"]
-            run(*pytest, *([] if wing == "all" else ["-m", "not long"]), "tests/contracts")
-        run("-c", ADULT)
+        adult = subprocess.Popen([python, "-c", ADULT], cwd=tree, env=environment)
+        pytest = ["-m", "pytest", "--numprocesses", "2", "--dist", "loadgroup"]
+        if whole:
+            run(*pytest, "-m", "not slow", "tests")
+        else:
+            run(*pytest, "-x", *([] if wing == "all" else ["-m", "not long"]), "tests/contracts")
+        if adult.wait():
+            raise subprocess.CalledProcessError(adult.returncode, adult.args)
     return time.monotonic() - started
 
 
