@@ -1,6 +1,7 @@
 """Marginals: single columns, products of all pairs, and cells of those that show much; and a mixture fitted to them."""
 
 import math
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -48,7 +49,6 @@ from likeness.methods.marginals.release_state import (
     SECOND,
     STEPS,
     ReleaseState,
-    every_pair,
     mean_of,
 )
 from likeness.methods.marginals.structural_zeros import StructuralZeros
@@ -193,7 +193,8 @@ class Marginals(Method):
     def auxiliary_queries(self, context: Context, released: Mapping[str, Released]) -> Iterator[Query]:
         """Counts by class, steps and histograms of numbers, single columns, and products of ranks and categories."""
         yield class_counts_query(context)
-        state = self._state(context, released)  # what follows from an answer is worked out when it is there, once
+        # What follows from an answer is worked out when it is there, once.
+        state = ReleaseState(context, released, self.privatize.bins)
         yield from state.columns.queries()
         if not self.is_per_person:
             products = state.products_query()
@@ -201,12 +202,16 @@ class Marginals(Method):
             yield products
             second = state.products_query() if state.hides_cells else self._embedding(context, state)
             yield replace(second, name=SECOND, stage="auxiliary")
+        _LATEST.appendleft((self, context, dict(released), state))
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Cells of the pairs that show much, named tables, and single columns, by class."""
         return self._embedding(context, self._state(context, auxiliary))
 
     def _embedding(self, context: Context, state: ReleaseState) -> Query:
+        """The query of a state that was made for these settings; it follows from the products, not from later answers."""
+        if state.embedding is not None:
+            return state.embedding
         count = len(context.schema.feature_columns)
         columns = tuple(cells for cells, _ in state.bins)
         shown: tuple[Sequence[float], bool, float] = [math.inf] * math.comb(count, 2), False, 0.0
@@ -216,6 +221,7 @@ class Marginals(Method):
         feature = self.privatize.feature(columns, context.schema, context.layout.num_classes, shown)
         query = Query(EMBEDDING, "privatize", feature, num_groups=context.layout.num_classes)
         self._check_limit(query)
+        state.embedding = query
         return query
 
     def _check_limit(self, query: Query) -> None:
@@ -232,7 +238,7 @@ class Marginals(Method):
         if PRODUCTS in auxiliary:
             chosen, every = (
                 len(self._pair_marginals(self.embedding_query(context, auxiliary)).sizes),
-                len(every_pair(len(context.schema.feature_columns))),
+                math.comb(len(context.schema.feature_columns), 2),
             )
             notes.append(
                 f"The noisy release `{PRODUCTS}` chose {chosen:,} of {every:,} pairs, whose cells are released."
@@ -375,7 +381,14 @@ class Marginals(Method):
         return TrainingSettings(self.train.iterations, 1, _RATE, "cosine", self.train.tolerance)
 
     def _state(self, context: Context, released: Mapping[str, Released]) -> ReleaseState:
-        return ReleaseState(context, released, self.privatize.bins)
+        """What these answers say; it is worked out once, though stages of a run ask many times."""
+        for method, public, answers, state in _LATEST:
+            alike = len(answers) == len(released) and all(released.get(name) is answers[name] for name in answers)
+            if alike and (method, public) == (self, context):
+                return state
+        state = ReleaseState(context, dict(released), self.privatize.bins)
+        _LATEST.appendleft((self, context, dict(released), state))
+        return state
 
     @staticmethod
     def _feature(embedding: Released) -> PairMarginals:
@@ -441,4 +454,6 @@ def _information(releases: Sequence[Released]) -> float:
     return math.sqrt(total)
 
 
+_LATEST: "deque[tuple[Marginals, Context, dict[str, Released], ReleaseState]]" = deque(maxlen=4)
+"""Settings, public facts and answers with what they say: with and without answers, of two row sets at most."""
 _NOT_MAP = ("map", "terms")  # words of a query's specification that are no fields of the map

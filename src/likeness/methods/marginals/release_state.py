@@ -212,7 +212,10 @@ class ReleaseState:
 
     Attributes:
         columns: what they say about single columns.
+        embedding: the query of the embedding, once the products are there and somebody asked.
     """
+
+    embedding: Query | None = None
 
     def __init__(self, context: Context, released: Mapping[str, Released], bins: int) -> None:
         """Take the answers, see :class:`ColumnState`."""

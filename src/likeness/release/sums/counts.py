@@ -113,26 +113,28 @@ def joint_tables(axes: Sequence[Sequence[Cells]], most: int) -> list[tuple[Cells
     A given table may be larger, and then stands alone. Each begins with a table that no other holds, the widest first.
     It takes in columns, each that with which most further pairs are held. So 105 pairs of 15 columns are 30 tables.
     """
-    columns = {id(column): column for table in axes for column in table}
-    left = {frozenset(map(id, table)): None for table in sorted(axes, key=len, reverse=True)}
+    columns = list({id(column): column for table in axes for column in table}.values())
+    indices = {id(column): index for index, column in enumerate(columns)}
+    sizes = np.array([column.size for column in columns], dtype=np.int64)
+    sought = [frozenset(indices[id(column)] for column in table) for table in sorted(axes, key=len, reverse=True)]
+    left, pairs = set(sought), np.zeros((len(columns), len(columns)), dtype=bool)
+    for i, j in (table for table in left if len(table) == 2):
+        pairs[i, j] = pairs[j, i] = True
     joint = []
-    while left:
-        held = [columns[key] for key in next(iter(left))]
-        size = prod(column.size for column in held)
-        while len(held) < _MOST_COLUMNS:
-            gains = {
-                key: sum(frozenset((key, id(other))) in left for other in held)
-                for key, column in columns.items()
-                if size * column.size <= most and all(other is not column for other in held)
-            }
-            best = max(gains, key=gains.__getitem__, default=0)
-            if not gains.get(best):
+    for table in sought:
+        if table not in left:
+            continue
+        held = sorted(table)
+        while 0 < len(held) < _MOST_COLUMNS:
+            gains = pairs[held].sum(axis=0) * (prod(sizes[held].tolist()) * sizes <= most)
+            gains[held] = 0
+            best = int(gains.argmax())
+            if not gains[best]:
                 break
-            held.append(columns[best])
-            size *= columns[best].size
-        joint.append(tuple(held))
-        for part in _parts_of(held):
-            left.pop(frozenset(map(id, part)), None)
+            held.append(best)
+        joint.append(tuple(columns[index] for index in held))
+        pairs[np.ix_(held, held)] = False
+        left.difference_update(frozenset(part) for count in range(len(held) + 1) for part in combinations(held, count))
     return joint
 
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from likeness.core.engine import LOCAL, Engine
 from likeness.core.errors import DataError, ReleaseError
+from likeness.features.base import ProductsMap
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
 from likeness.release.sums.backends import CountReader, counted_sum
@@ -61,9 +63,11 @@ def exact_sum(query: Query, read: Read | CountReader, engine: Engine = LOCAL) ->
     parts: Sequence[Read] = [read]
     if engine.workers > 1 and splits and isinstance(read, InParts):
         parts = read.split(_PARTS_A_WORKER * engine.workers)
-    if len(parts) == 1:
-        return next(partial_sum((query, read)))
-    return _add_partials(query, engine.stream(partial_sum, [(query, part) for part in parts]))
+    # Products of a block are done before a second thread of the library has woken up.
+    with threadpool_limits(1 if isinstance(query.feature, ProductsMap) else None):
+        if len(parts) == 1:
+            return next(partial_sum((query, read)))
+        return _add_partials(query, engine.stream(partial_sum, [(query, part) for part in parts]))
 
 
 def _add_partials(query: Query, partials: Iterable[Partial]) -> Partial:

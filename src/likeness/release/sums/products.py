@@ -9,6 +9,7 @@ import scipy
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OuterMap, PairedMap, ProductsMap, evaluate
+from likeness.features.cells import table_places
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.clipping import BLOCK, blocks, outer_lattice, pad_inputs, paired_lattice, to_lattice
@@ -16,6 +17,8 @@ from likeness.release.sums.counts import table_counts
 
 _FACTORS_AT_ONCE = 1 << 22  # coordinates of factors evaluated at once, of which several copies are held
 _MOST_BLOCKS = 4  # of an outer map: their squared norms then sum to less than 2**63
+_WIDE = 100  # of the squared number of features to that of pairs: beyond, counting the cells of each pair is faster
+_FAST_MEMORY = 1 << 18  # numbers of a block of rows whose cells are looked up
 _EXACT = 1 << 53  # float64 holds all integers up to here
 
 
@@ -64,24 +67,32 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     if len(bounds) != 1 or [part.width for part in products] != [sizes[i] * sizes[j] for i, j in pairs]:
         raise ReleaseError(f"{query.name}: products of pairs must have one bound and the widths of their columns")
     (bound_squared,) = bounds
-    if isinstance(feature, ProductsMap):
+    if isinstance(feature, ProductsMap) and sum(sizes) ** 2 > _WIDE * len(pairs):
         axes = [(feature.columns[i], feature.columns[j]) for i, j in pairs]
         ends = np.cumsum([first.size * second.size for first, second in axes])
         counts = table_counts(query, axes, [1] * len(axes), records)
         return products_of_cells(query, feature, np.split(counts, ends[:-1], axis=1))
     signs = _signs(products, feature)
+    steps = _steps_of_cells(query, feature) if isinstance(feature, ProductsMap) else []
     widths, columns = (sum(part.width for part in head), *sizes), sum(sizes)
     rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(widths)))
+    if isinstance(feature, ProductsMap):
+        rows = max(1, _FAST_MEMORY // sum(widths))
     plain = np.zeros((query.num_groups, widths[0]), dtype=np.int64)
     exact = _ExactSum((query.num_groups, columns, columns), bound_squared)
     for chunk in blocks(query, records, rows):
         held = exact.room_for(len(chunk.x))
-        first, *others = _pair_features(query, feature, np.asarray(chunk.x), rows, widths)
-        clipped, lattice = to_lattice(first, head, bits), paired_lattice(others, signs, bound_squared)
+        if isinstance(feature, ProductsMap):
+            cells = table_places([(column,) for column in feature.columns], chunk.x)
+            clipped = np.zeros((len(chunk.x), 0), dtype=np.int64)
+            lattice = np.concatenate([step[cell] for step, cell in zip(steps, cells, strict=True)], axis=1)
+        else:
+            first, *others = _pair_features(query, feature, np.asarray(chunk.x), rows, widths)
+            clipped, lattice = to_lattice(first, head, bits), paired_lattice(others, signs, bound_squared)
         for group in range(query.num_groups):
             members = chunk.labels == group
             plain[group] += clipped[members].sum(axis=0)
-            chosen = lattice[members]
+            chosen = lattice if members.all() else lattice[members]
             _add_product(held[group], chosen, chosen)
     joint, ends = exact.total(), np.cumsum(sizes).tolist()
     spans = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
@@ -112,6 +123,20 @@ def products_of_cells(query: Query, feature: ProductsMap, counts: Sequence[np.nd
     Raises:
         ReleaseError: a column has features of another shape than its cells and its size, or the parts differ.
     """
+    steps = [step.astype(np.int64) for step in _steps_of_cells(query, feature)]
+    sums = [
+        steps[i].T @ count.reshape(-1, len(steps[i]), len(steps[j])) @ steps[j]
+        for (i, j), count in zip(feature.pairs, counts, strict=True)
+    ]
+    return np.concatenate([matrix.reshape(query.num_groups, -1) for matrix in sums], axis=1)
+
+
+def _steps_of_cells(query: Query, feature: ProductsMap) -> list[np.ndarray]:
+    """The integers of each cell's feature, shapes (cells, size of the column), as float64.
+
+    Raises:
+        ReleaseError: a column has features of another shape than its cells and its size, or the parts differ.
+    """
     shapes = [(cells.size, size) for cells, size in zip(feature.columns, feature.column_sizes, strict=True)]
     bounds = {part.lattice_bound_squared(query.lattice_bits) for part in query.bounded_parts}
     if (
@@ -121,15 +146,9 @@ def products_of_cells(query: Query, feature: ProductsMap, counts: Sequence[np.nd
     ):
         raise ReleaseError(f"{query.name}: the feature map must return the columns that it declares")
     (bound_squared,), signs = bounds, _signs(query.bounded_parts, feature)
-    steps = [
-        paired_lattice([matrix], [sign], bound_squared).astype(np.int64)
-        for matrix, sign in zip(feature.features, signs, strict=True)
+    return [
+        paired_lattice([matrix], [sign], bound_squared) for matrix, sign in zip(feature.features, signs, strict=True)
     ]
-    sums = [
-        steps[i].T @ count.reshape(-1, shapes[i][0], shapes[j][0]) @ steps[j]
-        for (i, j), count in zip(feature.pairs, counts, strict=True)
-    ]
-    return np.concatenate([matrix.reshape(query.num_groups, -1) for matrix in sums], axis=1)
 
 
 class _ExactSum:
