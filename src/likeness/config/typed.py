@@ -5,6 +5,7 @@ allowed range stand beside each other, and nowhere else.
 """
 
 import dataclasses
+import functools
 import math
 import operator
 import types
@@ -18,6 +19,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.text import LONGEST, choices, code_points, did_you_mean, excerpt, fault_of, texts_in
 
 T = TypeVar("T")
+_hints = functools.cache(typing.get_type_hints)
 
 INSTEAD = {
     "evaluate.card": " The public page says at no cost what the table keeps. Delete the key.",
@@ -136,7 +138,7 @@ def build(cls: type[T], mapping: Any, where: str, base: T | None = None) -> T:
         if key not in settings:
             path = _join(where, key)
             raise ParamsError(f"{path} is not a setting.{INSTEAD.get(path) or choices(key, settings, 'Settings')}")
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     values = {}
     for name, item in settings.items():
         is_own = base is None or (mapping and getattr(cls, "is_indivisible", False))
@@ -178,7 +180,7 @@ def merge_expert(cls: Any, section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_experts(cls: Any, values: Mapping[str, Any], method: str, where: str) -> None:
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     for name in (item.name for item in fields(cls) if item.name in values):
         path = _join(where, name)
         if is_expert(cls, name):
@@ -216,6 +218,8 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ParamsError(f"{where} must be a list, got {value!r}")
+        if arguments[0] in (int, float) and all(type(item) is arguments[0] and item == item for item in value):
+            return tuple(value)
         return tuple(_convert(item, arguments[0], f"{where}[{index}]") for index, item in enumerate(value))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):

@@ -58,12 +58,12 @@ class Part:
 
     Attributes:
         width: number of coordinates, at least 1.
-        norm_bound_squared: square of the bound on the Euclidean norm, exact as a fraction.
+        norm_bound_squared: square of the bound on the Euclidean norm, exact as a fraction or a whole number.
         nonnegative: whether every coordinate is at least 0.
     """
 
     width: int
-    norm_bound_squared: Fraction
+    norm_bound_squared: Fraction | int
     nonnegative: bool = False
 
     def lattice_bound_squared(self, lattice_bits: int) -> int:

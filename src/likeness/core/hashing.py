@@ -62,6 +62,9 @@ def json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
+        kinds = {*map(type, value)}
+        if kinds <= {int, str} or (kinds <= {int, float} and all(map(math.isfinite, value))):  # edges and scores
+            return [*value]
         return [json_value(item) for item in value]
     if hasattr(value, "item") and not hasattr(value, "__len__"):  # of numpy
         return json_value(value.item())

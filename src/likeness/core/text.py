@@ -122,7 +122,8 @@ def texts_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
             yield from texts_in(item, f"{where}.{key}" if where else str(key))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from texts_in(item, where)
+            if not isinstance(item, int | float):
+                yield from texts_in(item, where)
     elif isinstance(value, str):
         yield where, value
 

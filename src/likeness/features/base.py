@@ -153,9 +153,11 @@ class Map(FeatureMap):
     takes_tensors: ClassVar[bool] = True
 
     def spec(self) -> dict[str, Any]:
-        """Public specification as JSON. A field that equality ignores is left out."""
-        names = [item.name for item in fields(self) if item.compare]  # type: ignore[arg-type]
-        return {"map": self.name, **{name: json_value(getattr(self, name)) for name in names}}
+        """Public specification as JSON, made once. A field that equality ignores is left out."""
+        if "_spec" not in vars(self):
+            names = [item.name for item in fields(self) if item.compare]  # type: ignore[arg-type]
+            vars(self)["_spec"] = {"map": self.name, **{name: json_value(getattr(self, name)) for name in names}}
+        return dict(vars(self)["_spec"])
 
     def differences(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Differences of numbers that the map gives twice, in released sums (num_groups, width): noise only."""

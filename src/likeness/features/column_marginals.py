@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -47,7 +46,7 @@ class ColumnMarginals(OneHotMap):
     def bounded_parts(self) -> tuple[Part, ...]:
         """One part for each of the :attr:`axes`."""
         widths = (math.prod(column.size for column in columns) for columns in self.axes)
-        return tuple(Part(width, Fraction(1), nonnegative=True) for width in widths)
+        return tuple(Part(width, 1, nonnegative=True) for width in widths)
 
     @property
     def axes(self) -> tuple[tuple[Cells, ...], ...]:
@@ -73,7 +72,7 @@ class Constant(OneHotMap):
     @property
     def bounded_parts(self) -> tuple[Part, ...]:
         """One coordinate in [0, 1]."""
-        return (Part(1, Fraction(1), nonnegative=True),)
+        return (Part(1, 1, nonnegative=True),)
 
     @property
     def axes(self) -> tuple[tuple[Cells, ...], ...]:

@@ -132,7 +132,8 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
     # Cells of the embedding come first: those of earlier releases of single columns may be finer.
     released = sorted(released, key=lambda release: release.receipt.stage != "privatize")
-    parts = [part for release in released for part in _release_tables(release, schema, starts)]
+    maps = [(release, _feature(release, schema)) for release in released]
+    parts = [part for release, feature in maps for part in _release_tables(release, feature, schema, starts)]
     if not parts:
         remedy = "Release with method marginals" if released else "Run: likeness run"
         raise ReleaseError(f"no released file counts records, so nothing can be estimated. {remedy}.")
@@ -157,7 +158,7 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     histograms = {name: histogram for name, (histogram, _) in finer.items()}
     fine = {name: axis for name, (_, axis) in finer.items()}
     terms = Terms(sizes, tables, histograms, total)
-    return Measurements(terms, axes, fine, tuple(tables), cells, _products(released, schema, starts, cells))
+    return Measurements(terms, axes, fine, tuple(tables), cells, _products(maps, schema, starts, cells))
 
 
 def _feature(release: Released, schema: Schema) -> Any:
@@ -174,9 +175,9 @@ def _feature(release: Released, schema: Schema) -> Any:
     return feature
 
 
-def _release_tables(release: Released, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
+def _release_tables(release: Released, feature: Any, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
     """The tables of one release; none where it is no sum of cells over all records."""
-    feature, classes = _feature(release, schema), release.receipt.num_groups
+    classes = release.receipt.num_groups
     if not isinstance(feature, TablesMap):
         return
     blocks = blocks_of(tuple(feature.bounded_parts), release.values)
@@ -189,12 +190,11 @@ def _release_tables(release: Released, schema: Schema, starts: Mapping[int, str]
 
 
 def _products(
-    released: Iterable[Released], schema: Schema, starts: Mapping[int, str], cells: Mapping[str, Cells]
+    maps: Iterable[tuple[Released, Any]], schema: Schema, starts: Mapping[int, str], cells: Mapping[str, Cells]
 ) -> dict[tuple[str, str], Products]:
     """Products of pairs of columns in the cells of the tables: the mean of all releases by inverse variance."""
     products: dict[tuple[str, str], Products] = {}
-    for release in released:
-        feature = _feature(release, schema)
+    for release, feature in maps:
         if not isinstance(feature, ProductsMap) or release.receipt.num_groups > 1:
             continue
         names = [_name(column, schema, starts, release.receipt.query) for column in feature.columns]

@@ -7,7 +7,7 @@ from typing import Any
 from likeness.core.bounds import Part, PrivacyUnit, lattice_bits, rows_per_unit
 from likeness.core.errors import ReleaseError
 from likeness.features.base import FeatureMap
-from likeness.privacy.adjacency import Adjacency, lattice_sensitivity_squared
+from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.release.records import Contributions, EachPerson, EachRecord
 
 MAX_SUMMED = 2**32  # records whose sum fits an int64, see likeness.core.bounds
@@ -36,7 +36,7 @@ class Query:
         """Bounds of the feature, read once: the sensitivity and the sum use the same."""
         return tuple(self.feature.bounded_parts)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Coordinates of one feature vector."""
         return sum(part.width for part in self.bounded_parts)
@@ -65,7 +65,16 @@ class Query:
         """
         change = self.contributions.change(adjacency)
         rows = 1 if self.is_per_person else rows_per_unit(unit)
-        return lattice_sensitivity_squared(self.bounded_parts, self.lattice_bits, change, self.num_groups, rows)
+        if (change, rows) not in self._sensitivities:
+            self._sensitivities[change, rows] = lattice_sensitivity_squared(
+                self.bounded_parts, self.lattice_bits, change, self.num_groups, rows
+            )
+        return self._sensitivities[change, rows]
+
+    @cached_property
+    def _sensitivities(self) -> dict[tuple[Stability, int], int]:
+        """Squared sensitivities by change and rows, once they are asked for."""
+        return {}
 
     def spec(self) -> dict[str, Any]:
         """Public specification of feature and contributions.

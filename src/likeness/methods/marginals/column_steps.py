@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -120,7 +119,7 @@ class ColumnSteps(OneHotMap):
     @cached_property
     def bounded_parts(self) -> tuple[Part, ...]:
         """One part a column."""
-        return tuple(Part(column.size, Fraction(1), nonnegative=True) for column in self.columns)
+        return tuple(Part(column.size, 1, nonnegative=True) for column in self.columns)
 
     @property
     def counted_tables(self) -> tuple[tuple[Steps, ...], ...]:

@@ -86,7 +86,7 @@ class PairMarginals(OneHotMap):
     @cached_property
     def bounded_parts(self) -> tuple[Part, ...]:
         """One part a pair, then one a table."""
-        pairs = (Part(a * b, Fraction(w), nonnegative=True) for (a, b), w in zip(self.sizes, self.weights, strict=True))
+        pairs = (Part(a * b, weight, True) for (a, b), weight in zip(self.sizes, self.weights, strict=True))
         return (*pairs, *self.table_parts)
 
     @property

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from likeness.core.bounds import Part, lattice_bits
 from likeness.core.errors import ReleaseError
-from likeness.features.base import Map
+from likeness.features.base import Map, blocks_of
 from likeness.features.cells import Cells, cells_of
 
 
@@ -82,10 +81,12 @@ class PairProducts(Map):
     @cached_property
     def bounded_parts(self) -> tuple[Part, ...]:
         """One part a pair."""
-        sizes, signed = self.column_sizes, [min(scores) < 0 for scores in self.scores]
-        return tuple(
-            Part(sizes[i] * sizes[j], Fraction(1), nonnegative=not (signed[i] or signed[j])) for i, j in self.pairs
-        )
+        kinds = [*zip(self.column_sizes, (min(scores) < 0 for scores in self.scores), strict=True)]
+        parts = {
+            (first, second): Part(first[0] * second[0], 1, nonnegative=not (first[1] or second[1]))
+            for first, second in product({*kinds}, repeat=2)
+        }
+        return tuple(parts[pair] for pair in combinations(kinds, 2))
 
     @cached_property
     def features(self) -> tuple[NDArray[np.float64], ...]:
@@ -110,9 +111,9 @@ class PairProducts(Map):
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """All products side by side, shape (n, width)."""
         _, features = self.paired_features(x)
-        products = [features[i][:, :, None] * features[j][:, None, :] for i, j in self.pairs]
+        blocks = [features[i][:, :, None] * features[j][:, None, :] for i, j in self.pairs]
         return np.concatenate(
-            [product.reshape(len(x), part.width) for product, part in zip(products, self.bounded_parts, strict=True)],
+            [block.reshape(len(x), part.width) for block, part in zip(blocks, self.bounded_parts, strict=True)],
             axis=1,
         )
 
@@ -133,9 +134,8 @@ class PairProducts(Map):
 
     def blocks(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """The sums of each pair, shapes (slots of i, slots of j), from released sums (1, width)."""
-        sizes, ends = self.column_sizes, np.cumsum([part.width for part in self.bounded_parts])
-        blocks = np.split(values[0], ends[:-1])
-        return [block.reshape(sizes[i], sizes[j]) for (i, j), block in zip(self.pairs, blocks, strict=True)]
+        parts = zip(combinations(self.column_sizes, 2), blocks_of(self.bounded_parts, values), strict=True)
+        return [block.reshape(shape) for shape, (_, block) in parts]
 
 
 Floats = NDArray[np.float64]

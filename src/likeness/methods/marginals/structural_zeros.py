@@ -59,6 +59,8 @@ class StructuralZeros:
 
     def clear_forbidden(self, blocks: Sequence[Block]) -> list[Block]:
         """Released blocks with 0 in forbidden cells."""
+        if not self._sets:
+            return [*blocks]
         return [(i, j, np.where(self.forbidden_cells(i, j), 0.0, counts)) for i, j, counts in blocks]
 
 
