@@ -29,7 +29,7 @@ The model is that of the rows before public rules change any of them. ``rule`` m
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -73,6 +73,11 @@ class _Side:
     size: float
     noise: float
 
+    @cached_property
+    def squares(self) -> float:
+        """The squared norm of the mean."""
+        return float(self.mean @ self.mean)
+
     @classmethod
     def from_shares(cls, features: Floats, shares: Floats, spread: Floats) -> "_Side":
         """Build it from the shares of the cells, and the covariance of their noise."""
@@ -104,12 +109,12 @@ class _Dependence:
             of_records: variance of the noise in the number of records, over its square.
         """
         first, second = sides
-        squares = [float(side.mean @ side.mean) for side in sides]
-        means = first.noise * (squares[1] + second.noise) + second.noise * squares[0] + of_records * math.prod(squares)
+        means = first.noise * (second.squares + second.noise) + second.noise * first.squares
+        means += of_records * (first.squares * second.squares)
         values = joint - np.outer(first.mean, second.mean)
         return cls(values, variance + means / freedom, freedom, sides)
 
-    @property
+    @cached_property
     def squares(self) -> float:
         """The squared norm of d."""
         return float(np.square(self.values).sum())
@@ -124,7 +129,7 @@ class _Dependence:
         scale = math.sqrt(self.sides[0].size * self.sides[1].size)
         return min(1.0, math.sqrt(max(squares, 0.0) / scale)) if scale > _ROUNDING**2 else math.inf
 
-    @property
+    @cached_property
     def detectable(self) -> float:
         """The strength that is seen in 95 of 100 releases; infinite where none is."""
         scale = math.sqrt(self.sides[0].size * self.sides[1].size)

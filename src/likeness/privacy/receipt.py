@@ -87,7 +87,8 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {**asdict(self), "format": FORMAT, "rho": self.rho if self.private else "inf"}
+        unit = None if self.unit is None else asdict(self.unit)
+        return {**vars(self), "format": FORMAT, "rho": self.rho if self.private else "inf", "unit": unit}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], where: str) -> "Receipt":

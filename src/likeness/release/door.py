@@ -103,7 +103,7 @@ class Door:
             provenance = {**self.provenance, "backend": self._backend(query)}
             if isinstance(self.read, CountReader):
                 self.read.check()  # rows that changed meanwhile cost nothing
-            reserved = ledger.reserve(_reservation(query, plan, dataset, request, provenance))
+            reserved = ledger.reserve(_reservation(query, plan, dataset, key, request, provenance))
             # A plan that died may have reserved it: then the receipt names that plan.
             receipt = Receipt.from_reservation(reserved.body, ledger.id, reserved.seq, sampler)
             data = _drawn_once(ledger, receipt, partial(self._draw, query))
@@ -155,7 +155,12 @@ def _coordinates(query: AnyQuery, plan: Plan) -> int:
 
 
 def _reservation(
-    query: AnyQuery, plan: Plan, dataset: Dataset, request: Mapping[str, Any], provenance: Mapping[str, Any]
+    query: AnyQuery,
+    plan: Plan,
+    dataset: Dataset,
+    key: str,
+    request: Mapping[str, Any],
+    provenance: Mapping[str, Any],
 ) -> Reservation:
     """The charge to the ledger, with the rest of the plan: a plan begins only if all of it fits."""
     squared, scale = query.sensitivity_squared(plan.adjacency, plan.unit), request["noise_scale"]
@@ -169,7 +174,7 @@ def _reservation(
         "noise_multiplier": scale / math.sqrt(squared),
     }
     return Reservation(
-        key=sha256_json(request),
+        key=key,
         population=dataset.population,
         adjacency=plan.adjacency,
         rho=squared / (2 * scale**2) if scale else math.inf,
@@ -212,7 +217,7 @@ def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection
         lost: keys of releases that a person gave up, see :meth:`likeness.ledger.ledger.Ledger.redraw`.
     """
     attempt, draw = dataset.attempt, 1
-    while sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)) in lost:
+    while lost and sha256_json(request_of(query, str(plan.adjacency), noise_scale(query, plan), dataset)) in lost:
         draw += 1
         dataset = replace(dataset, attempt=f"{attempt}{REDRAW}{draw}")
     return dataset

@@ -163,7 +163,8 @@ def _whole_weights(weights: Sequence[int], total: int) -> tuple[int, ...]:
     """Whole numbers in about these proportions, at least 1, whose sum is the total."""
     if not weights:
         return ()
-    whole = [max(1, weight * total // sum(weights)) for weight in weights]
+    together = sum(weights)
+    whole = [max(1, weight * total // together) for weight in weights]
     left = total - sum(whole)
     whole[whole.index(max(whole))] += min(left, 0)
     return tuple(weight + int(index < left) for index, weight in enumerate(whole))

@@ -1,6 +1,7 @@
 """The exact sum of a query over rows that may lie in parts. A sum is private until noise is added."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -64,7 +65,7 @@ def exact_sum(query: Query, read: Read | CountReader, engine: Engine = LOCAL) ->
     if engine.workers > 1 and splits and isinstance(read, InParts):
         parts = read.split(_PARTS_A_WORKER * engine.workers)
     # Products of a block are done before a second thread of the library has woken up.
-    with threadpool_limits(1 if isinstance(query.feature, ProductsMap) else None):
+    with threadpool_limits(1) if isinstance(query.feature, ProductsMap) else nullcontext():
         if len(parts) == 1:
             return next(partial_sum((query, read)))
         return _add_partials(query, engine.stream(partial_sum, [(query, part) for part in parts]))
