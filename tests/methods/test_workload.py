@@ -29,6 +29,7 @@ THREE = {"kind": "categorical", "categories": ["s", "t", "u"]}
 LABEL = {"kind": "categorical", "categories": ["n", "p"]}
 SCHEMA = schema_with({"a": NUMBER, "b": NUMBER, "y": LABEL, "c": NUMBER, "d": THREE}, "y")
 CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+ADD = Adjacency.ADD_REMOVE_ONE
 FOUR = (*(Cells(place, 4, (0.25, 0.5, 0.75)) for place in range(3)), Cells(3, 3))
 NOTHING = [0.0] * 6
 
@@ -67,7 +68,7 @@ def test_pairs_are_taken_while_they_show_or_may_hold_more_than_the_noise_of_thei
     assert chosen(of("a", "c"), strengths=strengths).pairs == ((0, 1), (0, 2), (0, 3), (1, 2))  # a named one, always
     assert chosen(strengths=strengths, hidden=True).pairs == ((0, 1),)
     assert chosen(strengths=[np.inf] * 6).pairs == ()  # all of them
-    assert chosen(strengths=strengths, max_coordinates=70).pairs == ((0, 1), (0, 3))
+    assert chosen(strengths=strengths, max_coordinates=100).pairs == ((0, 1), (0, 3))
 
 
 def test_pairs_that_show_something_or_are_named_have_three_quarters_of_the_budget_beside_what_all_share() -> None:
@@ -175,9 +176,7 @@ def test_what_is_refused(workload: Any, error: type[LikenessError], said: str) -
         build(Marginals, {"privatize": {"workload": workload}}, "marginals").check(CONTEXT)
 
 
-@pytest.mark.parametrize(
-    ("workload", "limit"), [([], 80), ([of("a", "b", "c", "d")], 380)], ids=["two partners", "a table"]
-)
+@pytest.mark.parametrize(("workload", "limit"), [([], 61), ([of("a", "b", "c", "d")], 380)], ids=["a pair", "a table"])
 def test_a_release_that_does_not_fit_is_refused(workload: list[Any], limit: int) -> None:
     with pytest.raises(
         PlanError, match=r"privatize\.max_coordinates .* Lower marginals\.privatize\.bins, name smaller tables"
@@ -207,6 +206,48 @@ def test_a_specification_of_other_pairs_weights_or_tables_is_refused(change: dic
         from_spec({**good.spec(), **change})
     with pytest.raises(ReleaseError, match="pair_marginals"):
         dataclasses.replace(good, **change)
+
+
+WIDE = Context(
+    schema_with({name: {"kind": "categorical", "categories": [*range(1000)]} for name in "abcdefghij"}),
+    "add_remove_one",
+    None,
+    0,
+)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-7, 0.05])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_ten_columns_of_a_thousand_categories_have_no_more_coordinates_than_the_setting_says(
+    noise: float, hidden: bool
+) -> None:
+    """Whatever the products show; all 45 pairs would have 45,010,000."""
+    method, random = Marginals(), np.random.default_rng(0)
+    method.check(WIDE)
+    first = method.embedding_query(WIDE, {})
+    columns, most = tuple(Cells(1000 * place, 1000) for place in range(10)), method.privatize.max_coordinates
+    assert 19_000_000 < first.dimension <= most
+    for strengths in (random.random(45).tolist(), [0.0] * 45, [1.0] * 45):
+        feature = method.privatize.feature(columns, WIDE.schema, 1, (strengths, hidden, noise))
+        query = Query("embedding", "privatize", feature)
+        assert query.dimension <= most and len(feature.pairs) == (1 if hidden or noise > 1e-6 else 19)
+        assert query.sensitivity_squared(ADD) == first.sensitivity_squared(ADD)
+
+
+def test_the_products_of_wide_columns_have_at_most_as_many_categories_as_can_be_frequent() -> None:
+    products = next(query for query in Marginals().auxiliary_queries(WIDE, {}) if query.name == "products")
+    assert products.dimension == 45 * 250**2
+
+
+@pytest.mark.parametrize("limit, pair", [(1_009_999, []), (1_010_000, []), (2_009_999, [of("a", "b"), of("a", "c")])])
+def test_a_pair_that_may_be_taken_and_does_not_fit_is_refused_before_anything_is_released(
+    limit: int, pair: list[Any]
+) -> None:
+    method = build(Marginals, {"privatize": {"workload": pair, "max_coordinates": limit}}, "marginals")
+    if limit == 1_010_000:
+        return method.check(WIDE)
+    with pytest.raises(PlanError, match="coordinates"):
+        method.check(WIDE)
 
 
 def test_weights_of_histories_count_where_their_columns_are() -> None:

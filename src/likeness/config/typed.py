@@ -19,7 +19,7 @@ from likeness.core.errors import ParamsError
 from likeness.core.text import LONGEST, choices, code_points, did_you_mean, excerpt, fault_of, texts_in
 
 T = TypeVar("T")
-_hints = functools.cache(typing.get_type_hints)
+_hints: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)
 
 INSTEAD = {
     "evaluate.card": " The public page says at no cost what the table keeps. Delete the key.",

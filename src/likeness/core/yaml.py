@@ -1,7 +1,5 @@
 """YAML that a person writes: one reader, whose refusals name file, line and remedy."""
 
-from copy import deepcopy
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +32,6 @@ class UniqueKeys(yaml.SafeLoader):
         return node
 
 
-@lru_cache(maxsize=4)
-def _parsed(text: str, loader: type[yaml.SafeLoader]) -> Any:
-    """The content of a text, which one command may ask for several times; PyYAML takes a millisecond a line."""
-    return yaml.load(text, Loader=loader)
-
-
 def parse_yaml(text: str, where: object, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
     """The content of a text in YAML, unchecked. ``error`` is the kind of refusal, ``where`` the name in its message.
 
@@ -47,7 +39,7 @@ def parse_yaml(text: str, where: object, error: type[LikenessError], loader: typ
         LikenessError: it is not YAML.
     """
     try:
-        return deepcopy(_parsed(text, loader))
+        return yaml.load(text, Loader=loader)
     except RecursionError:
         raise error(f"{where}: nests lists or mappings too deep. Write it flat.") from None
     except (yaml.YAMLError, ValueError) as fault:  # a ValueError: a date that does not exist

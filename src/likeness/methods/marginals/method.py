@@ -209,7 +209,7 @@ class Marginals(Method):
         return self._embedding(context, self._state(context, auxiliary))
 
     def _embedding(self, context: Context, state: ReleaseState) -> Query:
-        """The query of a state that was made for these settings; it follows from the products, not from later answers."""
+        """The query after the products; a state is of one method's settings, and later answers change nothing."""
         if state.embedding is not None:
             return state.embedding
         count = len(context.schema.feature_columns)
@@ -381,7 +381,7 @@ class Marginals(Method):
         return TrainingSettings(self.train.iterations, 1, _RATE, "cosine", self.train.tolerance)
 
     def _state(self, context: Context, released: Mapping[str, Released]) -> ReleaseState:
-        """What these answers say; it is worked out once, though stages of a run ask many times."""
+        """The state after these answers, made once for all who ask in a run."""
         for method, public, answers, state in _LATEST:
             alike = len(answers) == len(released) and all(released.get(name) is answers[name] for name in answers)
             if alike and (method, public) == (self, context):

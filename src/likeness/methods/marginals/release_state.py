@@ -42,7 +42,6 @@ _RARE, _HIDDEN = 0.004, 3.0  # share and standard deviations below which a categ
 _LAST = 0.5  # noise of the third release of a number over that of the second
 _DIGITS = 6  # of a score and a logarithm
 TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
-_LEAST = 1e-12
 Floats = NDArray[np.float64]
 
 
@@ -272,7 +271,8 @@ class ReleaseState:
                 scores = [-1.0, 1.0]
             return (*([0] * values), *missing[0]), (*scores, *missing[1])
         least = max(_RARE, _HIDDEN * self.columns.singles[index].noise / self.columns.records) if measured else 0.0
-        frequent = [cell for cell, share in enumerate(shares) if share >= least] or [0]
+        # Before it is measured, a column has as many as can be frequent: all shares sum to 1.
+        frequent = [cell for cell, share in enumerate(shares) if share >= least][: int(1 / _RARE)] or [0]
         slots = [frequent.index(cell) if cell in frequent else 0 for cell in range(cells.size)]
         return tuple(slots), tuple(1.0 if cell in frequent else 0.0 for cell in range(cells.size))
 

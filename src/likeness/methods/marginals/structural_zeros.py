@@ -17,9 +17,6 @@ from likeness.features.cells import Cells
 
 Block = tuple[int, int, NDArray[np.float64]]
 """Places i and j of two columns, and counts of shape (num_classes, cells of i, cells of j)."""
-Table = tuple[tuple[int, ...], NDArray[np.float64]]
-"""Places of columns, and counts of shape (num_classes, cells of each of them)."""
-
 
 _SAME = 1e-9  # on the unit scale: the end of a bin is that of a range
 Mask = NDArray[np.bool_]

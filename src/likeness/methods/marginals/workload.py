@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar
 
+import numpy as np
+
 from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.data.schema.rules import learned_pairs
@@ -24,7 +26,6 @@ _TABLES_LEAST, _TABLES_MOST = 0.1, 0.9  # of the embedding's budget, for all tab
 _GAIN = 0.1  # of the noise of all cells of a pair, which its strength must exceed
 _UNSEEN = 0.1  # what a pair may hold that its products do not show
 _CLEAR = 3  # budget that clear pairs share among themselves, over what all pairs share
-_Pairs = tuple[tuple[int, int], ...]
 _Weights = Mapping[tuple[int, ...], int]
 
 
@@ -66,12 +67,18 @@ class Workload(Section):
         that come first or show something share three quarters of it beside what all pairs share. A single column by
         class has that of a mean pair. Where noise hides the cells of pairs, one is taken.
 
+        *The largest number of coordinates* is ``max_coordinates``, a public setting, whatever is released. Taken are
+        the named pairs, and of the others none, the first, or as many as fit beside named ones, tables and single
+        columns. Before anything is released, the widest pairs stand for those that will be taken, after the named ones.
+        If these and one more do not fit, this first map has too many coordinates, and the plan is refused. Otherwise
+        every choice fits, for none begins with a wider pair. The choice itself follows from released numbers.
+
         Args:
             columns: cells of each feature column.
             schema: public.
             classes: of the label.
-            shown: strengths of all pairs, infinite if all are taken; whether noise hides cells of pairs; and the noise
-                of a share in a cell, if one pair had the whole budget.
+            shown: strengths of all pairs, infinite before they are measured; whether noise hides cells of pairs; and
+                the noise of a share in a cell, if one pair had the whole budget.
 
         Raises:
             PlanError: the workload names what is no feature column.
@@ -81,16 +88,22 @@ class Workload(Section):
         weights = [sets.get((i, j), 1) * sets.get((i,), 1) * sets.get((j,), 1) for i, j in every]
         cells = [columns[i].size * columns[j].size * classes for i, j in every]
         tables = {indices: weight for indices, weight in sets.items() if len(indices) > 2}
-        room = self.max_coordinates - classes * sum(math.prod(columns[at].size for at in table) for table in tables)
-        named = {at for at, pair in enumerate(every) if pair in sets}
-        order = sorted(range(len(every)), key=lambda at: (at not in named, -strengths[at] * weights[at], at))
-        fits = max(1, sum(held <= room for held in accumulate(cells[at] for at in order)))
+        room = self.max_coordinates - classes * sum(
+            math.prod(columns[at].size for at in table) for table in (*tables, *((at,) for at in range(len(columns))))
+        )
+        named, unmeasured = {at for at, pair in enumerate(every) if pair in sets}, math.isinf(min(strengths))
+        ranks = (
+            cells if unmeasured else [strength * weight for strength, weight in zip(strengths, weights, strict=True)]
+        )
+        order = sorted(range(len(every)), key=lambda at: (at not in named, -ranks[at], at))
+        fits = sum(held <= room for held in accumulate(cells[at] for at in order))
         best, most = len(named) or 1, 0.0
-        if math.isinf(min(strengths)):
-            best = fits = len(every)
-        for count in [] if hidden else _counts(best, min(fits, len(order))):
+        if unmeasured:  # nothing chooses among the pairs of histories
+            best = len(every) if self.by_row_set else max(best, fits)
+        gains, sizes = np.array([strengths[at] for at in order]) + _UNSEEN, np.array([cells[at] for at in order])
+        for count in [] if hidden or unmeasured else _counts(best, fits):
             spread = _GAIN * noise_of_cell * math.sqrt(count)
-            gain = math.fsum(max(0.0, strengths[at] + _UNSEEN - spread * cells[at]) for at in order[:count])
+            gain = math.fsum(np.maximum(0.0, gains[:count] - spread * sizes[:count]).tolist())
             if gain > most:
                 best, most = count, gain
         chosen, total, whole = sorted(order[:best]), _WEIGHT * len(every), sum(tables.values())
@@ -177,7 +190,8 @@ def measures_of_cells(feature: PairMarginals, sigma: float, classes: int) -> Ite
     """
     by_class = ", by class" if classes > 1 else ""
     cells = sum(a * b for a, b in feature.sizes) / len(feature.sizes)
-    of = f"share in a cell of a pair of columns{by_class}, if all pairs were chosen"
+    chosen = f"{len(feature.pairs):,}" if feature.pairs else "all"
+    of = f"share in a cell of a pair of columns{by_class}, if {chosen} pairs were chosen"
     yield Measured(of, sigma / min(feature.weights) ** 0.5, 1 / (classes * cells), False)
     parts = zip(feature.tables, feature.table_parts, feature.squared_table_weights, strict=True)
     for several, kind in ((True, "a named table"), (False, "a single column")):

@@ -1,10 +1,12 @@
 """Exact integer sums of products of vectors, by matrix products of their integer factors."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import scipy
+from scipy import sparse
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
@@ -13,13 +15,13 @@ from likeness.features.cells import table_places
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.clipping import BLOCK, blocks, outer_lattice, pad_inputs, paired_lattice, to_lattice
-from likeness.release.sums.counts import table_counts
 
 _FACTORS_AT_ONCE = 1 << 22  # coordinates of factors evaluated at once, of which several copies are held
 _MOST_BLOCKS = 4  # of an outer map: their squared norms then sum to less than 2**63
-_WIDE = 100  # of the squared number of features to that of pairs: beyond, counting the cells of each pair is faster
-_FAST_MEMORY = 1 << 18  # numbers of a block of rows whose cells are looked up
+_WIDE = 8  # features of a column, on average, from which on sparse rows are faster
+_FAST_MEMORY, _FEWEST_ROWS = 1 << 18, 1 << 11  # numbers of a block of rows that the cells decide, and its rows
 _EXACT = 1 << 53  # float64 holds all integers up to here
+_Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def outer_sum(query: Query, feature: OuterMap, records: Iterable[Records]) -> np.ndarray:
@@ -59,38 +61,21 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     The sum over contributions of all products at once is then a matrix product a class, and it is exact in float64
     (:class:`_ExactSum`). The whole vector of a contribution is never made.
     """
-    pairs, sizes, bits = feature.pairs, feature.column_sizes, query.lattice_bits
+    pairs, sizes = feature.pairs, feature.column_sizes
     if any(not 0 <= index < len(sizes) for pair in pairs for index in pair):
         raise ReleaseError(f"{query.name}: a product must name two columns of the map")
     head, products = query.bounded_parts[: -len(pairs)], query.bounded_parts[-len(pairs) :]
-    bounds = {part.lattice_bound_squared(bits) for part in products}
+    bounds = {part.lattice_bound_squared(query.lattice_bits) for part in products}
     if len(bounds) != 1 or [part.width for part in products] != [sizes[i] * sizes[j] for i, j in pairs]:
         raise ReleaseError(f"{query.name}: products of pairs must have one bound and the widths of their columns")
-    (bound_squared,) = bounds
-    if isinstance(feature, ProductsMap) and sum(sizes) ** 2 > _WIDE * len(pairs):
-        axes = [(feature.columns[i], feature.columns[j]) for i, j in pairs]
-        ends = np.cumsum([first.size * second.size for first, second in axes])
-        counts = table_counts(query, axes, [1] * len(axes), records)
-        return products_of_cells(query, feature, np.split(counts, ends[:-1], axis=1))
-    signs = _signs(products, feature)
-    steps = _steps_of_cells(query, feature) if isinstance(feature, ProductsMap) else []
-    widths, columns = (sum(part.width for part in head), *sizes), sum(sizes)
-    rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(widths)))
-    if isinstance(feature, ProductsMap):
-        rows = max(1, _FAST_MEMORY // sum(widths))
-    plain = np.zeros((query.num_groups, widths[0]), dtype=np.int64)
-    exact = _ExactSum((query.num_groups, columns, columns), bound_squared)
-    for chunk in blocks(query, records, rows):
-        held = exact.room_for(len(chunk.x))
-        if isinstance(feature, ProductsMap):
-            cells = table_places([(column,) for column in feature.columns], chunk.x)
-            clipped = np.zeros((len(chunk.x), 0), dtype=np.int64)
-            lattice = np.concatenate([step[cell] for step, cell in zip(steps, cells, strict=True)], axis=1)
-        else:
-            first, *others = _pair_features(query, feature, np.asarray(chunk.x), rows, widths)
-            clipped, lattice = to_lattice(first, head, bits), paired_lattice(others, signs, bound_squared)
+    columns = sum(sizes)
+    plain = np.zeros((query.num_groups, sum(part.width for part in head)), dtype=np.int64)
+    exact = _ExactSum((query.num_groups, columns, columns), max(bounds))
+    of_cells = isinstance(feature, ProductsMap)
+    for labels, clipped, lattice in (_blocks_of_cells if of_cells else _blocks_of_features)(query, feature, records):
+        held = exact.room_for(len(labels))
         for group in range(query.num_groups):
-            members = chunk.labels == group
+            members = labels == group
             plain[group] += clipped[members].sum(axis=0)
             chosen = lattice if members.all() else lattice[members]
             _add_product(held[group], chosen, chosen)
@@ -98,6 +83,33 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     spans = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     blocks_of_pairs = [joint[:, spans[i], spans[j]].reshape(query.num_groups, -1) for i, j in pairs]
     return np.concatenate([plain, *blocks_of_pairs], axis=1)
+
+
+def _blocks_of_features(query: Query, feature: PairedMap, records: Iterable[Records]) -> Iterator[_Block]:
+    """Labels of rows, integers of the parts before the products, and those of all columns."""
+    count, sizes, bits = len(feature.pairs), feature.column_sizes, query.lattice_bits
+    head, products = query.bounded_parts[:-count], query.bounded_parts[-count:]
+    widths, signs = (sum(part.width for part in head), *sizes), _signs(products, feature)
+    rows = min(BLOCK, max(1, _FACTORS_AT_ONCE // sum(widths)))
+    for chunk in blocks(query, records, rows):
+        first, *others = _pair_features(query, feature, np.asarray(chunk.x), rows, widths)
+        lattice = paired_lattice(others, signs, products[0].lattice_bound_squared(bits))
+        yield chunk.labels, to_lattice(first, head, bits), lattice
+
+
+def _blocks_of_cells(query: Query, feature: Any, records: Iterable[Records]) -> Iterator[_Block]:
+    """Labels of rows, no parts before the products, and integers that the cells of columns decide.
+
+    A row has few integers that are not 0, so that rows of wide columns are sparse matrices.
+    """
+    steps, size = sparse.block_diag(_steps_of_cells(query, feature), "csr"), sum(feature.column_sizes)
+    starts = np.cumsum([0, *(column.size for column in feature.columns[:-1])])
+    for chunk in blocks(query, records, max(_FEWEST_ROWS, _FAST_MEMORY // size)):
+        cells = np.stack([*table_places([(column,) for column in feature.columns], chunk.x)], axis=1) + starts
+        ends = np.arange(0, cells.size + 1, len(starts))
+        lattice = sparse.csr_matrix((np.ones(cells.size), cells.ravel(), ends), (len(cells), steps.shape[0])) @ steps
+        dense = size <= _WIDE * len(starts)
+        yield chunk.labels, np.zeros((len(cells), 0), dtype=np.int64), lattice.toarray() if dense else lattice
 
 
 def _signs(products: Sequence[Part], feature: PairedMap) -> list[bool]:
@@ -187,7 +199,9 @@ def _add_product(total: np.ndarray, left: np.ndarray, right: np.ndarray) -> None
 
     BLAS stores columns one after the other, so it sees each array here as its transpose.
     """
-    if len(left):
+    if sparse.issparse(left):
+        total += (left.T @ right).toarray()
+    elif len(left):
         scipy.linalg.blas.dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, trans_b=True, overwrite_c=True)
 
 
