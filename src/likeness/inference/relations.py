@@ -73,11 +73,6 @@ class _Side:
     size: float
     noise: float
 
-    @cached_property
-    def squares(self) -> float:
-        """The squared norm of the mean."""
-        return float(self.mean @ self.mean)
-
     @classmethod
     def from_shares(cls, features: Floats, shares: Floats, spread: Floats) -> "_Side":
         """Build it from the shares of the cells, and the covariance of their noise."""
@@ -109,8 +104,8 @@ class _Dependence:
             of_records: variance of the noise in the number of records, over its square.
         """
         first, second = sides
-        means = first.noise * (second.squares + second.noise) + second.noise * first.squares
-        means += of_records * (first.squares * second.squares)
+        squares = [float(side.mean @ side.mean) for side in sides]
+        means = first.noise * (squares[1] + second.noise) + second.noise * squares[0] + of_records * math.prod(squares)
         values = joint - np.outer(first.mean, second.mean)
         return cls(values, variance + means / freedom, freedom, sides)
 

@@ -155,12 +155,7 @@ def _coordinates(query: AnyQuery, plan: Plan) -> int:
 
 
 def _reservation(
-    query: AnyQuery,
-    plan: Plan,
-    dataset: Dataset,
-    key: str,
-    request: Mapping[str, Any],
-    provenance: Mapping[str, Any],
+    query: AnyQuery, plan: Plan, dataset: Dataset, key: str, request: Mapping[str, Any], provenance: Mapping[str, Any]
 ) -> Reservation:
     """The charge to the ledger, with the rest of the plan: a plan begins only if all of it fits."""
     squared, scale = query.sensitivity_squared(plan.adjacency, plan.unit), request["noise_scale"]

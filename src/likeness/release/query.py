@@ -65,15 +65,14 @@ class Query:
         """
         change = self.contributions.change(adjacency)
         rows = 1 if self.is_per_person else rows_per_unit(unit)
-        if (change, rows) not in self._sensitivities:
-            self._sensitivities[change, rows] = lattice_sensitivity_squared(
-                self.bounded_parts, self.lattice_bits, change, self.num_groups, rows
-            )
-        return self._sensitivities[change, rows]
+        if (facts := (change, self.num_groups, rows)) not in self._sensitivities:
+            squared = lattice_sensitivity_squared(self.bounded_parts, self.lattice_bits, *facts)
+            self._sensitivities[facts] = squared
+        return self._sensitivities[facts]
 
     @cached_property
-    def _sensitivities(self) -> dict[tuple[Stability, int], int]:
-        """Squared sensitivities by change and rows, once they are asked for."""
+    def _sensitivities(self) -> dict[tuple[Stability, int, int], int]:
+        """Those that were asked for, by change, classes and rows."""
         return {}
 
     def spec(self) -> dict[str, Any]:

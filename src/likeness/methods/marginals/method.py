@@ -236,10 +236,8 @@ class Marginals(Method):
         text = f"Cells of {fine} follow from the noisy releases `{HISTOGRAMS}`, `{FINER}` and `{COLUMNS}`."
         notes = [text] if fine else []
         if PRODUCTS in auxiliary:
-            chosen, every = (
-                len(self._pair_marginals(self.embedding_query(context, auxiliary)).sizes),
-                math.comb(len(context.schema.feature_columns), 2),
-            )
+            chosen = len(self._pair_marginals(self.embedding_query(context, auxiliary)).sizes)
+            every = math.comb(len(context.schema.feature_columns), 2)
             notes.append(
                 f"The noisy release `{PRODUCTS}` chose {chosen:,} of {every:,} pairs, whose cells are released."
             )

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -351,11 +350,6 @@ def _answer(released: Mapping[str, Released], name: str, feature: Map) -> Releas
     if {key: value for key, value in answer.receipt.feature.items() if key != "terms"} != feature.spec():
         raise ReleaseError(f"{name}.safetensors answers another question than params.yaml. Run: likeness run")
     return answer
-
-
-def every_pair(columns: int) -> tuple[tuple[int, int], ...]:
-    """Indices of both columns of all pairs."""
-    return tuple(combinations(range(columns), 2))
 
 
 def mean_of(releases: Sequence[Released]) -> tuple[Floats, float]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells
 from likeness.methods.base import Measured
 from likeness.methods.marginals.pair_map import PairMarginals
-from likeness.methods.marginals.release_state import every_pair
 from likeness.methods.settings import coordinates
 
 MOST_BINS = 10_000  # of one numeric column: edges are made before the pairs are counted
@@ -83,7 +82,7 @@ class Workload(Section):
         Raises:
             PlanError: the workload names what is no feature column.
         """
-        sets, every = self._sets(schema), every_pair(len(columns))
+        sets, every = self._sets(schema), [*combinations(range(len(columns)), 2)]
         strengths, hidden, noise_of_cell = shown
         weights = [sets.get((i, j), 1) * sets.get((i,), 1) * sets.get((j,), 1) for i, j in every]
         cells = [columns[i].size * columns[j].size * classes for i, j in every]
