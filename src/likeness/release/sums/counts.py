@@ -1,11 +1,9 @@
 """Exact counts of cells, by part and group. A count is private until the door has added noise."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import prod
 
 import numpy as np
 
-from likeness.features.cells import Cells, table_places
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.clipping import blocks
@@ -55,25 +53,3 @@ def count_cells(
 
 def _rows_by_share(shared_by: np.ndarray) -> list[tuple[int, slice | np.ndarray]]:
     return [(int(share), shared_by == share) for share in np.unique(shared_by)]
-
-
-def table_counts(
-    query: Query, axes: Sequence[Sequence[Cells]], steps: Sequence[int], records: Iterable[Records]
-) -> np.ndarray:
-    """Steps of all contributions in each cell of tables of some columns, as :func:`count_cells`.
-
-    A record lies in one cell of each column, so in one of each table, and :func:`table_places` refuses a row that is in
-    none. The number of a cell is then one of its table and group alone. The sum is that of the map's vectors: a part
-    holds its steps at the record's cell and 0 elsewhere.
-
-    Args:
-        query: the query.
-        axes: the columns of each table.
-        steps: of a contribution, for each table.
-        records: the rows.
-
-    Raises:
-        ReleaseError: a row is in no cell of a column.
-    """
-    widths = [prod(column.size for column in table) for table in axes]
-    return count_cells(query, widths, steps, lambda block: table_places(axes, block.x, block.labels), records)

@@ -9,10 +9,11 @@ import numpy as np
 
 from likeness.core.errors import ReleaseError
 from likeness.features.base import CellMap, OuterMap, PairedMap, TablesMap, evaluate
+from likeness.features.cells import table_places
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.clipping import BLOCK, blocks, pad_inputs, to_lattice
-from likeness.release.sums.counts import count_cells, table_counts
+from likeness.release.sums.counts import count_cells
 from likeness.release.sums.products import outer_sum, paired_sum
 
 _WIDE = 1 << 21  # coordinates evaluated at once: a wide map has a smaller block, fixed by its width alone
@@ -57,16 +58,16 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     largest integer whose square obeys it. The map only says where, and a place outside its part counts nothing, so the
     fact that the sensitivity rests on holds whatever the map returns: no contribution exceeds L_p in any part.
     Rows that share a contribution (:class:`likeness.release.records.EachPerson`) divide the steps, rounded down.
-    Of a map of tables the door itself places each column, and :func:`table_counts` numbers the cells of a table.
+    Of a map of tables the door itself places each column. A record lies in one cell of each column, so in one of each
+    table, and :func:`table_places` refuses a row that is in none: its number is one of its table and group alone.
     """
     steps = [part.steps(query.lattice_bits) for part in query.bounded_parts]
     widths = [part.width for part in query.bounded_parts]
     if not isinstance(feature, TablesMap):
         return count_cells(query, widths, steps, partial(_numbers, query, feature), records)
-    total = table_counts(query, feature.axes, steps, records)
-    if total.shape[1] != sum(widths) or widths != [math.prod(cells.size for cells in table) for table in feature.axes]:
+    if widths != [math.prod(cells.size for cells in table) for table in feature.axes]:
         raise ReleaseError(f"{query.name}: the parts of the feature map must be as wide as its tables")
-    return total
+    return count_cells(query, widths, steps, lambda block: table_places(feature.axes, block.x, block.labels), records)
 
 
 def _numbers(query: Query, feature: CellMap, block: Records) -> Iterator[np.ndarray]:
